@@ -599,7 +599,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "question.choices": ("The answer must be one of: {choices}.", "答案必须是以下之一：{choices}。"),
     "question.one": ("Exactly one answer is needed.", "需要且仅需要一个答案。"),
-    "changes.none": ("There are no such staged changes.", "没有这样的暂存更改。"),
+    "changes.none": (
+        "These changes do not wait any more: they were decided about, or are others by now. "
+        "The review shows what waits.",
+        "这些更改已不再等待处理：它们已被决定，或已变为其他更改。可在查看更改中看到仍在等待的内容。",
+    ),
     "changes.late": (
         "The editor has made these changes after all: {files}. Undo takes them back.",
         "编辑器后来还是应用了这些更改：{files}。可用撤销将其收回。",

@@ -205,7 +205,7 @@ def test_one_file_of_two_is_applied_and_the_other_discarded(start: StartEditor, 
     assert not (workspace / "b.py").exists()
     assert [Path(name).name for name in editor.command("codeagent.discard", runId=run_id)["files"]] == ["b.py"]
     assert editor.command("codeagent.pending") == []
-    assert "no such staged changes" in editor.refusal("codeagent.discard", {"runId": run_id})
+    assert "do not wait any more" in editor.refusal("codeagent.discard", {"runId": run_id})
 
 
 def test_review_opens_the_diff(start: StartEditor, workspace: Path) -> None:
