@@ -97,21 +97,42 @@ def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     run = commands.add_parser("run", help="let the agent do a task in a folder, from the terminal")
     run.add_argument("task", metavar="TASK", help="what shall be done, in your words")
-    run.add_argument("--workspace", metavar="DIR", default=".", help="the folder to work in")
-    run.add_argument("--mode", choices=("auto", "direct", "plan"), default="auto", help="plan in steps first")
+    run.add_argument("--workspace", metavar="DIR", default=".", help="the folder to work in (this one)")
     run.add_argument(
-        "--attempts", type=_attempts, default=1, metavar="N", help="of several attempts the best is proposed (1)"
+        "--mode",
+        choices=("auto", "direct", "plan"),
+        default="auto",
+        help="`plan`: steps first, which you approve; `direct`: none; `auto`: where the task needs them",
     )
-    run.add_argument("--apply", choices=("review", "auto"), default="review", help="ask before changing files")
-    run.add_argument("--yes", action="store_true", help="accept the changes, and allow each call that would ask, once")
-    run.add_argument("--session", metavar="ID", default="", help="go on in this session, or answer its question")
-    run.add_argument("--json", action="store_true", help="print one event per line, as JSON")
+    run.add_argument(
+        "--attempts",
+        type=_attempts,
+        default=1,
+        metavar="N",
+        help="try N times side by side and propose the best, by its tests (1)",
+    )
+    run.add_argument(
+        "--apply",
+        choices=("review", "auto"),
+        default="review",
+        help="`review` shows the changes and asks; `auto` writes them at once",
+    )
+    run.add_argument(
+        "--yes", action="store_true", help="ask nothing: accept the changes and allow each call, this once"
+    )
+    run.add_argument(
+        "--session",
+        metavar="ID",
+        default="",
+        help="go on with this conversation of `sessions list`; TASK is what you say, or the answer to its question",
+    )
+    run.add_argument("--json", action="store_true", help="for programs: print each event as a line of JSON")
     run.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="a setting for this run, for instance --set model.baseUrl=http://127.0.0.1:8080/v1; may be repeated",
+        help="a setting for this run alone, such as model.name=my-model or permissions.mode=readOnly; may be repeated",
     )
     run.add_argument("--width", type=_width, metavar="COLUMNS", help="use this width instead of the terminal's")
     run.set_defaults(run=_run)

@@ -41,6 +41,25 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "{key} 由策略文件 {path} 固定，保持不变。只有本机的管理员可以更改。",
     ),
     # --- setting up
+    "record.failed": ("{tool} failed: {error}", "{tool} 失败：{error}"),
+    "record.no_answer": ("(no answer)", "（未回答）"),
+    "record.applied": ("Applied: {count} file(s).", "已应用：{count} 个文件。"),
+    "record.kept": ("Kept: {count} file(s).", "已保留：{count} 个文件。"),
+    "record.reverted": ("Reverted: {count} file(s).", "已还原：{count} 个文件。"),
+    "record.undone": ("Undone: {count} file(s).", "已撤销：{count} 个文件。"),
+    "record.partial": ("Applied only in part: {count} file(s).", "仅部分应用：{count} 个文件。"),
+    "record.none": ("Nothing could be applied.", "无法应用任何更改。"),
+    "record.unknown": ("It is not known what was applied: look at the files.", "不清楚应用了什么：请查看文件。"),
+    "record.discarded": ("Discarded: {count} file(s).", "已放弃：{count} 个文件。"),
+    "record.exit": ("exit code {code}, {seconds} s", "退出码 {code}，{seconds} 秒"),
+    "record.ended.failed": ("Failed.", "失败。"),
+    "record.ended.cancelled": ("Cancelled.", "已取消。"),
+    "record.ended.stopped": ("Stopped.", "已停止。"),
+    "record.ended.rejected": ("Discarded.", "已放弃。"),
+    "record.restored": ("Given back.", "已恢复。"),
+    "record.step_failed": ("Step {step} failed: {error}", "步骤 {step} 失败：{error}"),
+    "record.rolled_back": ("Rolled back to before step {step}.", "已回滚到步骤 {step} 之前。"),
+    "record.replanned": ("The rest of the plan was changed.", "计划的其余部分已更改。"),
     "setup.begin": ("Which model shall the agent use?", "智能体使用哪个模型？"),
     "setup.looking": ("Looking for model servers on this machine …", "正在查找本机上的模型服务器……"),
     "setup.here": ("{name} on this machine ({url})", "本机上的 {name}（{url}）"),
@@ -89,7 +108,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "setup.key_kept": (
         "  The key is apart, in {path}, readable by you alone, and is sent to this address only.",
-        "  密钥单独保存在 {path}，仅你可读，且只会发送到该地址。",
+        "  密钥单独保存在 {path}，仅您可读，且只会发送到该地址。",
     ),
     "setup.outranked": (
         "! {variables} in the environment go before what is kept here. Unset them, or editors that are started with "
@@ -108,7 +127,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "user_settings.unreadable": (
         "Your settings {path} cannot be read: {reason}. Repair the file, or delete it; until then it does not count.",
-        "无法读取你的设置 {path}：{reason}。请修复或删除该文件；在此之前它不起作用。",
+        "无法读取您的设置 {path}：{reason}。请修复或删除该文件；在此之前它不起作用。",
     ),
     "user_settings.unwritable": (
         "{path} cannot be written: {reason}. Nothing was changed.",
@@ -561,8 +580,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "会话 {session} 已在另一个窗口中打开。请在那里关闭，或新建会话。",
     ),
     "session.left": (
-        "Changes from before wait for you: {titles}. `codeagent.pending` lists them, `codeagent.review` shows them.",
-        "之前的更改仍在等待您处理：{titles}。`codeagent.pending` 可列出，`codeagent.review` 可查看。",
+        "Changes from before wait for you: {titles}. Code actions in their files review, apply and discard them.",
+        "之前的更改仍在等待您处理：{titles}。可在相应文件中用代码操作查看、应用或放弃。",
     ),
     "session.unsettled": (
         "The server ended while accepted changes were on their way: they may be in {files} or not. Apply them again or "
@@ -580,7 +599,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "question.choices": ("The answer must be one of: {choices}.", "答案必须是以下之一：{choices}。"),
     "question.one": ("Exactly one answer is needed.", "需要且仅需要一个答案。"),
-    "changes.none": ("There are no such staged changes.", "没有这样的暂存更改。"),
+    "changes.none": (
+        "These changes do not wait any more: they were decided about, or are others by now. "
+        "The review shows what waits.",
+        "这些更改已不再等待处理：它们已被决定，或已变为其他更改。可在查看更改中看到仍在等待的内容。",
+    ),
     "changes.late": (
         "The editor has made these changes after all: {files}. Undo takes them back.",
         "编辑器后来还是应用了这些更改：{files}。可用撤销将其收回。",
@@ -621,6 +644,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "tests.none": ("Tests: they could not run here.", "测试：在此处无法运行。"),
     # what a run of tests gave, in a line
     "ran.all": ("{counts} in {seconds} s", "{counts}，用时 {seconds} 秒"),
+    "ran.why": ("{ran}: {why}", "{ran}：{why}"),
+    "ran.exit": ("exit code {code}", "退出码 {code}"),
     "ran.and": (", ", "，"),
     "ran.passed": ("{count} passed", "{count} 个通过"),
     "ran.failed": ("{count} failed", "{count} 个失败"),
@@ -738,6 +763,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "plan.discarded": ("its changes were discarded", "其更改已被放弃"),
     "plan.by_user": ("by the user", "由用户"),
     "plan.approve": ("Approve the plan: {title}?", "批准计划：{title}？"),
+    "plan.start_page": ("Start the plan as its page has it? {goal}", "按页面中的内容开始执行计划吗？{goal}"),
     "plan.start": ("Start the plan with {count} step(s)? {goal}", "开始执行包含 {count} 个步骤的计划吗？{goal}"),
     "plan.change": ("What should be different in the plan?", "计划应如何修改？"),
     "plan.unchanged": ("The model has not changed the plan.", "模型没有修改计划。"),
@@ -917,6 +943,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "ended.stopped": ("Not done.", "未完成。"),
     "ended.rejected": ("Discarded.", "已放弃。"),
     "lens.changes": ("Agent: {count} changed file(s) ·", "智能体：{count} 个已更改文件 ·"),
+    "lens.changes_of": (
+        "Agent: {count} changed file(s), “{task}” ·",
+        "智能体：{count} 个已更改文件，“{task}” ·",
+    ),
+    "lens.of": (" (“{task}”)", "（“{task}”）"),
     "lens.foreign": ("Changed outside: {count} file(s) ·", "外部更改：{count} 个文件 ·"),
     "lens.foreign.hunk.apply": ("Changed outside: keep this change", "外部更改：保留此处更改"),
     "lens.foreign.hunk.discard": ("Changed outside: revert this change", "外部更改：还原此处更改"),
@@ -1232,9 +1263,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "尚未下载；运行 `codeagent-lsp model pull` 获取",
     ),
     "model.engine_missing": (
-        "The engine is missing: `pip install 'codeagent-lsp[local]'`",
-        "缺少引擎：`pip install 'codeagent-lsp[local]'`",
+        "The engine is missing; `codeagent-lsp model pull` gets it, or: {python} -m pip install xllamacpp",
+        "缺少引擎；`codeagent-lsp model pull` 会安装它，或运行：{python} -m pip install xllamacpp",
     ),
+    "model.getting_engine": ("Installing the engine of the embedded model …", "正在安装内置模型的引擎……"),
     "model.pulled": ("The model is in {path}", "模型位于 {path}"),
     "model.pulling": ("{percent} %: {done} of {total} MB", "{percent}%：{done} / {total} MB"),
     "model.paused": (
@@ -1393,7 +1425,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "model.not_found": (
         "No language model was found. Run `codeagent-lsp setup` in a terminal: it finds or fetches one and takes your "
         "key. Or start a llama.cpp, Ollama, LM Studio or vLLM server, or set model.baseUrl.",
-        "没有找到语言模型。请在终端运行 `codeagent-lsp setup`：它会查找或下载模型，并保存你的密钥。"
+        "没有找到语言模型。请在终端运行 `codeagent-lsp setup`：它会查找或下载模型，并保存您的密钥。"
         "也可以启动 llama.cpp、Ollama、LM Studio 或 vLLM 服务器，或设置 model.baseUrl。",
     ),
     "model.unknown": (
@@ -1507,8 +1539,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "脚本第 {number} 条回复期望最后一条用户消息包含 {expected!r}，实际为 {got!r}。请修正脚本。",
     ),
     "model.local_missing": (
-        "The embedded model needs the extra `local`. Run `pip install 'codeagent-lsp[local]'`.",
-        "内置模型需要可选依赖 `local`。请运行 `pip install 'codeagent-lsp[local]'`。",
+        "The embedded model needs its engine. Run `{python} -m pip install xllamacpp`.",
+        "内置模型需要其引擎。请运行 `{python} -m pip install xllamacpp`。",
     ),
     "model.weights_missing": (
         "The weights of the embedded model are not installed ({path}). Run `codeagent-lsp model pull`.",

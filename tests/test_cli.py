@@ -76,7 +76,15 @@ def test_run_tells_of_its_settings(capsys: pytest.CaptureFixture[str]) -> None:
     usage("run", "--help")
     shown = " ".join(capsys.readouterr().out.split())
     assert "--set KEY=VALUE" in shown
-    assert "model.baseUrl=" in shown
+    assert "model.name=" in shown
+    for told in (
+        "which you approve",
+        "by its tests",
+        "writes them at once",
+        "the answer to its question",
+        "(this one)",
+    ):
+        assert told in shown
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -214,7 +215,7 @@ async def _server(settings: ModelSettings, where: Endpoint, state_dir: Path, *, 
 def _embedded_weights(around: Surroundings) -> Path:
     """Return the path of the embedded model's weights. ModelNotFound if it cannot run here."""
     if not engine_installed():
-        raise ModelNotFound("model.local_missing")
+        raise ModelNotFound("model.local_missing", python=sys.executable)
     path = weights_of(around)
     if not path.is_file():
         raise ModelNotFound("model.weights_missing", path=path)

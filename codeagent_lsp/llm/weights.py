@@ -141,7 +141,7 @@ def serve(port: int, key: str, slots: int = 1) -> None:
     if not key:
         raise ValueError("no key")
     if not engine_installed():
-        raise ModelNotFound("model.local_missing")
+        raise ModelNotFound("model.local_missing", python=sys.executable)
     if not installed():
         raise ModelNotFound("model.weights_missing", path=weights_path())
     try:

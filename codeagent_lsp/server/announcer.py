@@ -78,7 +78,7 @@ class Announcer:
             self._progress.resume(event.run_id)
         if self._client.policy.events and not event.internal:
             self._client.server.notify(protocol.EVENT_METHOD, events.to_dict(event))
-        if addition := block(event):
+        if addition := block(event, self._client.language):
             self._documents.append(transcript_name(event.session_id), self._hide(addition))
         if isinstance(event, events.ChangesApplied):
             for old, new in (event.renamed or {}).items():

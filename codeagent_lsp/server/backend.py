@@ -31,6 +31,7 @@ from codeagent_lsp.server.lenses import (
     pending_plan,
     pending_question,
     pending_rollback,
+    task_of,
 )
 from codeagent_lsp.server.mcp_servers import tool_servers
 from codeagent_lsp.server.models import Models
@@ -240,7 +241,8 @@ def waiting_items(inbox: Inbox, manager: SessionManager, language: str) -> tuple
             items.append(other_attempt(run.record.run_id, run.record.title, language))
         elif run.proposal.changeset:
             foreign = run.record.foreign
-            items.extend(pending_changes(run.record.run_id, run.proposal.changeset.paths, language, foreign=foreign))
+            paths, task = run.proposal.changeset.paths, task_of(run, manager.runs.all())
+            items.extend(pending_changes(run.record.run_id, paths, language, foreign=foreign, task=task))
     for record in (manager.runs.get(run_id).record for run_id in manager.runs.active()):
         if not record.attempt_of:
             items.append(at_work(record.run_id, record.title, language))

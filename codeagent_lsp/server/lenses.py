@@ -5,8 +5,9 @@ No file is read. To compare documents, links in their paths are followed on disk
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
@@ -15,6 +16,10 @@ from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.visible import in_box
 
 QUESTION_LENGTH = 240
+TASK_LENGTH = 40
+
+if TYPE_CHECKING:
+    from codeagent_lsp.session.run import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +48,17 @@ def at_work(run_id: str, title: str, language: str) -> Waiting:
     return Waiting("run", text("lens.run", language, title=title), None, offers, lens=False)
 
 
+def task_of(run: Run, runs: Iterable[Run]) -> str:
+    """Return the title of a run, for what is offered about its changes; '' while no other run has any that wait."""
+    waiting = [each for each in runs if each.proposal.changeset and not (each.record.foreign or each.record.attempt_of)]
+    return run.record.title if len(waiting) > 1 and run in waiting else ""
+
+
 def pending_changes(
-    run_id: str, paths: tuple[str, ...], language: str, *, foreign: bool = False
+    run_id: str, paths: tuple[str, ...], language: str, *, foreign: bool = False, task: str = ""
 ) -> tuple[Waiting, ...]:
     """Return the offers for a staged changeset, one `Waiting` for each of its files. Changes of another program
-    (`foreign`) are in the files already: they are kept or taken back.
+    (`foreign`) are in the files already: they are kept or taken back. `task` tells the run from others.
     """
     apply, discard = ("choice.keep", "choice.revert") if foreign else ("choice.apply", "choice.discard")
     offers = (
@@ -56,6 +67,8 @@ def pending_changes(
         (text(discard, language), "codeagent.discard", {"runId": run_id}),
     )
     title = text("lens.foreign" if foreign else "lens.changes", language, count=len(paths))
+    if task:
+        title = text("lens.changes_of", language, count=len(paths), task=_short(task))
     return tuple(Waiting("changes", title, uris.from_path(path), offers) for path in paths)
 
 
@@ -68,9 +81,11 @@ def pending_part(
     *,
     name: str = "",
     foreign: bool = False,
+    task: str = "",
 ) -> Waiting:
     """Return the offers for a part of a changeset where it stands: a hunk, or a file with its `name`. `part` is what
-    the commands take: hunks or files, and perhaps the digest of the review. `foreign` is as for `pending_changes`.
+    the commands take: hunks or files, and perhaps the digest of the review. `foreign` and `task` are as for
+    `pending_changes`.
     """
     argument = {"runId": run_id, **part}
 
@@ -81,8 +96,14 @@ def pending_part(
             return text(f"lens.foreign.hunk.{verb}", language)
         return text(f"lens.file.{verb}", language, name=name) if name else text(f"lens.hunk.{verb}", language)
 
-    offers = tuple((title(verb), f"codeagent.{verb}", argument) for verb in ("apply", "discard"))
+    of = text("lens.of", language, task=_short(task)) if task else ""
+    offers = tuple((title(verb) + of, f"codeagent.{verb}", argument) for verb in ("apply", "discard"))
     return Waiting("part", "", uri, offers, line=lines[0], last=lines[1])
+
+
+def _short(task: str) -> str:
+    line = " ".join(task.split())
+    return line if len(line) <= TASK_LENGTH else line[: TASK_LENGTH - 1] + "…"
 
 
 def other_attempt(run_id: str, title: str, language: str) -> Waiting:

@@ -9,12 +9,13 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.server.announcer import Announcer
-from codeagent_lsp.server.lenses import Waiting, pending_part
+from codeagent_lsp.server.lenses import Waiting, pending_part, task_of
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.texts import text
@@ -228,14 +229,20 @@ class Reviews:
             while len(self._placed) > MOST_SEEN:
                 del self._placed[next(iter(self._placed))]
         relative, foreign = run.proposal.view.roots.relative(change.path), self._is_foreign(run_id)
+        offer = partial(
+            pending_part,
+            run_id,
+            uri=uri,
+            language=language,
+            foreign=foreign,
+            task=task_of(run, self._manager().runs.all()),
+        )
+        ids = [f"{relative}#{each.hunk}" for each in known[2]]
         hunks = [
-            pending_part(
-                run_id, {"hunks": [f"{relative}#{each.hunk}"]}, uri, (each.first, each.last), language, foreign=foreign
-            )
-            for each in known[2]
+            offer({"hunks": [known_id]}, lines=(each.first, each.last))
+            for known_id, each in zip(ids, known[2], strict=True)
         ]
-        whole = {"hunks": [f"{relative}#{each.hunk}" for each in known[2]]}
-        file = pending_part(run_id, whole, uri, (0, now.count("\n") + 1), language, name=name, foreign=foreign)
+        file = offer({"hunks": ids}, lines=(0, now.count("\n") + 1), name=name)
         return (*hunks, replace(file, lens=False))  # the first line has lenses for all changes of the run
 
     def _is_foreign(self, run_id: str) -> bool:

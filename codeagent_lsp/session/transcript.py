@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from codeagent_lsp import events
+from codeagent_lsp.texts import text
 
 MOST_CHARACTERS = 4_000_000
 """Of what is told of a session; the oldest runs are left out beyond it."""
@@ -45,18 +46,18 @@ _HTML = re.compile(
 _AUTOLINK = re.compile(r"<(?=(?!https?://)[A-Za-z][A-Za-z0-9+.-]*:)", re.IGNORECASE)
 
 
-def render(stream: Iterable[events.Event]) -> str:
+def render(stream: Iterable[events.Event], language: str = "en") -> str:
     """Return the whole transcript of a session's events."""
-    return "".join(part for event in stream if (part := block(event)))
+    return "".join(part for event in stream if (part := block(event, language)))
 
 
-def block(event: events.Event) -> str:
+def block(event: events.Event, language: str = "en") -> str:
     """Return the text that one event adds to the transcript, inert; '' if it adds nothing. A fence that it leaves open
     is closed: what is added later would be code or not against what it was judged to be.
     """
-    text = inert(_block(event))
-    fence = _open_fence(text)
-    return f"{text.rstrip()}\n{fence}\n\n" if fence else text
+    shown = inert(_block(event, language))
+    fence = _open_fence(shown)
+    return f"{shown.rstrip()}\n{fence}\n\n" if fence else shown
 
 
 def replayed(stream: Sequence[events.Event]) -> tuple[list[dict[str, Any]], bool]:
@@ -105,7 +106,7 @@ def _cut(value: Any) -> Any:
     return [_cut(item) for item in value] if isinstance(value, list) else value
 
 
-def _block(event: events.Event) -> str:
+def _block(event: events.Event, language: str) -> str:
     match event:
         case events.RunStarted():
             return f"\n## {_line(event.title or event.task)}\n\n{_quoted(event.task)}"
@@ -117,38 +118,43 @@ def _block(event: events.Event) -> str:
         case events.ToolCalls():
             return "".join(f"- `{_call(call)}`\n" for call in event.calls)
         case events.ToolFinished(success=False):
-            return f"  - failed: {_line(event.error or event.output)}\n"
+            said = text("record.failed", language, tool=event.tool, error=_line(event.error or event.output))
+            return f"  - {said}\n"
         case events.QuestionAnswered() | events.ApprovalResolved():
-            return f"\n> {event.answer if event.answer is not None else '(no answer)'}\n\n"
+            answer = event.answer if event.answer is not None else text("record.no_answer", language)
+            return f"\n> {answer}\n\n"
         case events.QuestionAsked() | events.ApprovalRequested():
             return f"\n**{_line(event.title)}**\n"
         case events.ChangesApplied():
-            done = "Undone" if event.undo else (event.verdict or "applied").capitalize()
-            return f"\n*{_line(done)}: {_line(event.outcome)}, {_count(event.files_changed)}*\n\n"
+            whole = "undone" if event.undo else event.verdict or "applied"
+            done = whole if event.outcome == "full" else event.outcome
+            return f"\n*{text(f'record.{done}', language, count=len(event.files_changed))}*\n\n"
         case events.ChangesDiscarded():
-            return f"\n*Discarded: {_count(event.files_changed)}*\n\n"
+            return f"\n*{text('record.discarded', language, count=len(event.files_changed))}*\n\n"
         case events.FileRunStarted():
             return f"`{_line(event.command).replace('`', chr(39))}`\n\n"
         case events.Stdout() | events.Stderr():
             # Indented, not fenced: output may have fences itself.
             return "".join(f"    {line}\n" for line in event.content.splitlines())
         case events.FileRunExit():
-            return f"\n*exit code {event.exit_code}, {event.duration:.1f} s*\n\n"
+            said = text("record.exit", language, code=event.exit_code, seconds=f"{event.duration:.1f}")
+            return f"\n*{said}*\n\n"
         case events.RunCompleted() if event.error:
             return f"\n**{_line(event.error)}**\n\n"
         case events.RunCompleted(status="completed" | "waiting"):
             return ""
         case events.RunCompleted():
-            return f"\n*{event.status}{': ' + event.summary if event.summary else ''}*\n\n"
+            said = text(f"record.ended.{event.status}", language)
+            return f"\n*{said} {event.summary}".rstrip() + "*\n\n"
         case events.SessionForked():
-            said = (message for message in event.messages if message.get("role") == "user" and not message.get("name"))
-            return "".join(_quoted(str(message.get("content", ""))) for message in said)
+            asked = (message for message in event.messages if message.get("role") == "user" and not message.get("name"))
+            return "".join(_quoted(str(message.get("content", ""))) for message in asked)
         case events.SessionRestored():
-            return "\n*Undone*\n\n"
-    return _plan_block(event)
+            return f"\n*{text('record.restored', language)}*\n\n"
+    return _plan_block(event, language)
 
 
-def _plan_block(event: events.Event) -> str:
+def _plan_block(event: events.Event, language: str) -> str:
     match event:
         case events.PlanCreated():
             steps = "".join(
@@ -158,11 +164,12 @@ def _plan_block(event: events.Event) -> str:
         case events.StepStarted():
             return f"\n### {_line(event.step_id)}. {_line(event.description)}\n\n"
         case events.StepError():
-            return f"\n*Step {_line(event.step_id)} failed: {_line(event.error)}*\n\n"
+            said = text("record.step_failed", language, step=_line(event.step_id), error=_line(event.error))
+            return f"\n*{said}*\n\n"
         case events.PlanModified(rolled_back_to=str(step_id)):
-            return f"\n*Rolled back to before step {step_id}*\n\n"
+            return f"\n*{text('record.rolled_back', language, step=step_id)}*\n\n"
         case events.ReplanWarning():
-            return "\n*The rest of the plan was changed*\n\n"
+            return f"\n*{text('record.replanned', language)}*\n\n"
     return ""
 
 
@@ -183,10 +190,6 @@ def _line(value: str) -> str:
 
 def _call(call: Mapping[str, Any]) -> str:
     return _line(call_words(call)).replace("`", "'")[:120]
-
-
-def _count(files: tuple[str, ...]) -> str:
-    return f"{len(files)} file{'' if len(files) == 1 else 's'}"
 
 
 def inert(markdown: str) -> str:

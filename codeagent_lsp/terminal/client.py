@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from codeagent_lsp.lsp_client.connection import LEAVE_SECONDS, Connection, ConnectionLost, server_command
 from codeagent_lsp.lsp_client.disk import Disk, EditImpossible, FileWrite, commit, plan, reason
 from codeagent_lsp.protocol import EVENT_METHOD, EXPERIMENTAL_KEY, INPUT_METHOD, TERMINAL_CLIENT
-from codeagent_lsp.terminal.display import user_locale
+from codeagent_lsp.terminal.display import in_terminal, user_locale
 from codeagent_lsp.terminal.options import RunOptions
 from codeagent_lsp.workspace.files import uris
 
@@ -227,7 +227,7 @@ class Client:
     def _message(self, params: Mapping[str, Any]) -> None:
         """Show warnings and errors; answers and outcomes arrive as events."""
         if params["type"] <= WARNING and not self._completed.done():
-            self._face.message(params["message"])
+            self._face.message(in_terminal(params["message"]))
             self._warned.set()
 
     async def _prompt(self, params: Mapping[str, Any]) -> Mapping[str, str] | None:

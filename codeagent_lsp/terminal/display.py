@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import locale
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -39,6 +40,23 @@ def short_path(path: Path) -> str:
         return str(Path("~") / path.relative_to(Path.home()))
     except (ValueError, RuntimeError):
         return str(path)
+
+
+_COMMANDS = {
+    "codeagent.session.list": "codeagent-lsp sessions list",
+    "codeagent.pending": "codeagent-lsp sessions list",
+    "codeagent.doctor": "codeagent-lsp doctor",
+    "codeagent.trust": "codeagent-lsp trust",
+    "codeagent.mode.set": "--set permissions.mode=ask",
+    "codeagent.review": "codeagent-lsp apply",
+    "codeagent.apply": "codeagent-lsp apply",
+}
+_COMMAND = re.compile(r"`?(codeagent\.[A-Za-z.]*[A-Za-z])`?")
+
+
+def in_terminal(words: str) -> str:
+    """Return a sentence of the server with the commands of editors that it names as those of the terminal."""
+    return _COMMAND.sub(lambda found: f"`{_COMMANDS[found[1]]}`" if found[1] in _COMMANDS else found[0], words)
 
 
 def say(words: str) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import os
 import secrets
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable
@@ -33,6 +35,8 @@ from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUP
 from codeagent_lsp.texts import choose_language, text
 
 DEFAULT_PORT = 8080
+ENGINE = "xllamacpp>=2026.1"
+"""The extra `local`, by the name of its package: this program itself may be installed from anywhere."""
 KEY_VARIABLE = "CODEAGENT_SERVE_KEY"
 
 Pull = Callable[..., Path]
@@ -48,6 +52,7 @@ def model_command(action: str, port: int, assignments: Iterable[str] = (), slots
     try:
         match action:
             case "pull":
+                get_engine(out, language)
                 return pull_model(out, language, network=_settings(assignments).network)
             case "serve":
                 return _serve(out, port or DEFAULT_PORT, slots, language)
@@ -142,6 +147,27 @@ def pull_model(out: Console, language: str, pull: Pull = weights.pull, network: 
         signal.signal(signal.SIGINT, before)
     out.print(Text.assemble(("✓ ", "green"), text("model.pulled", language, path=path)), soft_wrap=True)
     return EXIT_DONE
+
+
+def get_engine(
+    out: Console,
+    language: str,
+    *,
+    installed: Callable[[], bool] = engine_installed,
+    run: Callable[[list[str]], object] = subprocess.call,
+) -> bool:
+    """Return whether the engine of the embedded model is here; where it is missing, it is installed first, if this
+    program is in an environment of its own. Says how it is done by hand where that does not help.
+    """
+    if not installed() and sys.prefix != sys.base_prefix:
+        out.print(Text(text("model.getting_engine", language), style="dim"))
+        out.file.flush()
+        run([sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", ENGINE])
+        importlib.invalidate_caches()
+    if installed():
+        return True
+    out.print(Text(text("model.local_missing", language, python=sys.executable), style="yellow"))
+    return False
 
 
 def _percents(out: Console, language: str) -> weights.Report:

@@ -19,7 +19,7 @@ from codeagent_lsp.lsp_client.connection import ConnectionLost, Refused
 from codeagent_lsp.lsp_client.disk import FileWrite
 from codeagent_lsp.system import call_on_stop
 from codeagent_lsp.terminal.client import Client, NothingStaged
-from codeagent_lsp.terminal.display import short_path, user_locale, visible
+from codeagent_lsp.terminal.display import in_terminal, short_path, user_locale, visible
 from codeagent_lsp.terminal.options import RunOptions, folder_of, from_namespace
 from codeagent_lsp.terminal.questions import Keyboard, accepted
 from codeagent_lsp.terminal.screen import Screen
@@ -137,7 +137,7 @@ async def _served(options: RunOptions, work: Work) -> int:
     except ConnectionLost as error:
         note, failed = text("terminal.lost", language, reason=str(error)).replace("  ", " "), True
     except Refused as error:
-        note, failed = text("terminal.refused", language, reason=str(error)), True
+        note, failed = text("terminal.refused", language, reason=in_terminal(str(error))), True
     finally:
         if interrupted.is_set() and not face.summary.status:
             note = text("ended.cancelled", language)

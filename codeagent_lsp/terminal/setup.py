@@ -19,11 +19,10 @@ from rich.console import Console
 from rich.text import Text
 
 from codeagent_lsp.config import Settings
-from codeagent_lsp.errors import ModelError, ModelRejected, ModelUnreachable, UserError
+from codeagent_lsp.errors import ModelError, ModelRejected, ModelUnauthorized, ModelUnreachable, UserError
 from codeagent_lsp.llm import survey, weights
 from codeagent_lsp.llm.factory import Surroundings, models_at, open_model
 from codeagent_lsp.llm.model import Model, ModelRequest, Reply
-from codeagent_lsp.llm.providers.embedded import engine_installed
 from codeagent_lsp.llm.providers.kinds import SERVICES, Service
 from codeagent_lsp.messages import Message
 from codeagent_lsp.settings_catalogue import catalogue
@@ -31,7 +30,7 @@ from codeagent_lsp.settings_files import keep_model, read_policy
 from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.state import state_root
 from codeagent_lsp.terminal.display import one_line, short_path, user_locale
-from codeagent_lsp.terminal.model import pull_model
+from codeagent_lsp.terminal.model import get_engine, pull_model
 from codeagent_lsp.terminal.questions import Keyboard
 from codeagent_lsp.terminal.stage import console
 from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
@@ -116,7 +115,7 @@ class Dialogue:
 
     def say(self, key: str, style: str = "", **values: object) -> None:
         """Print a sentence of the catalogue."""
-        self._out.print(Text(text(key, self._language, **values), style), soft_wrap=True)
+        self._out.print(Text(text(key, self._language, **values), style))
 
     async def _hold(self) -> int:
         self.say("setup.begin", "bold")
@@ -179,11 +178,18 @@ class Dialogue:
         if candidate.settings.get("model.provider") == "embedded":
             return Chosen(candidate.settings) if self._has_embedded() else None
         settings, key = dict(candidate.settings), _KEYLESS
-        if service := candidate.service:
-            if not service.url:
-                settings["model.baseUrl"] = await self._address(service)
-            key = await self._key(service)
-        models = await self._offered(Chosen(settings, key))
+        service = candidate.service
+        if service and not service.url:
+            settings["model.baseUrl"] = await self._address(service)
+        while True:
+            key = await self._key(service) if service else _KEYLESS
+            try:
+                models = await self._offered(Chosen(settings, key))
+                break
+            except ModelUnauthorized as error:
+                self._tell(error)
+                if not (service and key):  # nothing entered, or the one of the environment: another choice
+                    return None
         if models is None:
             return None
         if not models and not candidate.models:
@@ -199,16 +205,15 @@ class Dialogue:
         return said
 
     def _has_embedded(self) -> bool:
-        """Return whether the embedded model is here, after its weights were fetched if they were not."""
-        if not engine_installed():
-            self.say("model.local_missing", "yellow")
+        """Return whether the embedded model is here, after its engine and its weights were fetched if they were not."""
+        if not get_engine(self._out, self._language):
             return False
         if weights.installed():
             return True
         try:
             return pull_model(self._out, self._language) == EXIT_DONE
         except UserError as error:
-            self._out.print(Text(error.localized(self._language), "red"), soft_wrap=True)
+            self._out.print(Text(error.localized(self._language), "red"))
             return False
 
     async def _key(self, service: Service) -> str:
@@ -225,9 +230,13 @@ class Dialogue:
         return said.strip()
 
     async def _offered(self, chosen: Chosen) -> list[str] | None:
-        """Return the models that a server lists, none if it has no list; None if it refuses the key or is not there."""
+        """Return the models that a server lists, none if it has no list; None if it refuses or is not there.
+        ModelUnauthorized if it wants another key.
+        """
         try:
             return await models_at(_model_settings(chosen).model, around=self._around())
+        except ModelUnauthorized:
+            raise
         except (ModelRejected, ModelUnreachable) as error:
             self._tell(error)
             return None
@@ -303,7 +312,7 @@ class Dialogue:
         return Surroundings(ports=self._ports, network=network)
 
     def _tell(self, error: ModelError) -> None:
-        self._out.print(Text.assemble(("✗ ", "red"), error.localized(self._language)), soft_wrap=True)
+        self._out.print(Text.assemble(("✗ ", "red"), error.localized(self._language)))
 
     async def _ask(self, key: str, *, default: str = "", **values: object) -> str:
         shown = f"{text(key, self._language, **values)}{f' [{default}]' if default else ''}"

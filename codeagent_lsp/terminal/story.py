@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.text import Text
 
-from codeagent_lsp.terminal.display import one_line, visible
+from codeagent_lsp.terminal.display import in_terminal, one_line, visible
 from codeagent_lsp.terminal.stage import FEW_LINES, Stage
 from codeagent_lsp.terminal.summary import tool_line
 from codeagent_lsp.texts import text
@@ -183,7 +183,7 @@ class Story:
         self._print(Text.assemble(("✓ ", "green"), (f"{event.get('progress', 0)} %", "dim")))
 
     def _problem(self, event: Event) -> None:
-        self._print(Text.assemble(("! ", "yellow"), one_line(event["error"], ERROR_WIDTH)))
+        self._print(Text.assemble(("! ", "yellow"), one_line(in_terminal(event["error"]), ERROR_WIDTH)))
 
     def _output(self, event: Event) -> None:
         """Show what a command prints, below the line of its call: anew where something else stands between."""

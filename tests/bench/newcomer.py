@@ -1,70 +1,109 @@
-"""The first accepted edit of somebody who has nothing: a real VS Code, no server, no model; clicks and seconds.
+"""The first accepted edit of somebody who has nothing: a real editor, no server, no model; actions and seconds.
 
-    CODEAGENT_VSCODE_RIG=FOLDER python -m tests.bench.newcomer [--pictures FOLDER]
+    CODEAGENT_VSCODE_RIG=FOLDER python -m tests.bench.newcomer vscode [--pictures FOLDER]
+    python -m tests.bench.newcomer neovim [--pictures FOLDER]
 
-The packaged extension is there, and a hosted model with a key, imitated on loopback. Clicks are presses of the mouse;
-typing is told apart. Seconds are the machine's: what a person thinks and types is not in them, nor a download, as the
-wheels of the server's dependencies lie ready.
+The extension or the plugin is there as its README has it, and a hosted model with a key, imitated on loopback.
+Actions are presses of the mouse, commands, and choices; typing is told apart. Seconds are the machine's: what a person
+thinks and types is not in them, nor a download, as the wheels of the server and of its dependencies lie ready.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.clients.neovim.support import environment as neovim_environment
+from tests.clients.neovim.support import find_neovim
+from tests.clients.neovim_plugin.support import PLUGIN, has_tmux, neovim
+from tests.clients.scenarios import left_behind
+from tests.clients.terminal.screen import Screen
 from tests.clients.vscode import support
 from tests.clients.vscode.support import EXTENSION, Editor, Window, install, missing, package, window
 from tests.clients.vscode.wheels import own_wheel, wheels_of_dependencies
 from tests.llm.providers.fake_chat import FakeChat
 from tests.llm.providers.fake_server import Said, serving_aside
 
+FILE = "calc.py"
 CODE = "def add(a, b):\n    return a - b\n"
 EDIT = ("edit_file", {"path": "calc.py", "old_string": "a - b", "new_string": "a + b"})
+KEY = "a-key-of-mine"
+TASK = "add() subtracts. Mend it."
 PATIENCE = 120_000
 """Milliseconds for what a slow machine needs."""
 
 
 class Newcomer:
-    """Somebody who clicks and types, counted; `say` is called with each thing done."""
+    """Somebody who acts and types, counted; `picture` is called with the number of each part that is done."""
 
-    def __init__(self, opened: Window, pictures: Path | None) -> None:
-        self.clicks = 0
+    def __init__(self, picture: Callable[[int], object]) -> None:
+        self.actions: list[str] = []
         self.typed: list[str] = []
         self.seconds: list[tuple[str, float]] = []
-        self._opened = opened
-        self._pictures = pictures
-        self._begun = self._last = time.monotonic()
+        self._picture = picture
+        self._last = time.monotonic()
+
+    def done(self, what: str) -> None:
+        """Note that a part is done."""
+        self.seconds.append((what, time.monotonic() - self._last))
+        self._picture(len(self.seconds))
+        self._last = time.monotonic()
+
+    def told(self) -> str:
+        """Return the table of what was done."""
+        rows = [f"| {what} | {seconds:.1f} |" for what, seconds in self.seconds]
+        together = sum(seconds for _, seconds in self.seconds)
+        rows += [f"| together: {len(self.actions)} actions, {len(self.typed)} fields | {together:.1f} |"]
+        return "\n".join(["| | seconds |", "|---|---|", *rows])
+
+
+class Clicking(Newcomer):
+    """A newcomer in VS Code."""
 
     def click(self, what: Any) -> None:
         """Press something, once it is there."""
         what.click(timeout=PATIENCE)
-        self.clicks += 1
+        self.actions.append(str(what))
 
     def type(self, field: Any, words: str) -> None:
         """Write into a field."""
         field.fill(words, timeout=PATIENCE)
         self.typed.append(words)
 
-    def done(self, what: str) -> None:
-        """Note that a part is done."""
-        now = time.monotonic()
-        self.seconds.append((what, now - self._last))
-        if self._pictures is not None:
-            self._opened.page.screenshot(path=self._pictures / f"{len(self.seconds)}.png")
-        self._last = time.monotonic()
+
+class Pressing(Newcomer):
+    """A newcomer in Neovim."""
+
+    def __init__(self, screen: Screen, picture: Callable[[int], object]) -> None:
+        super().__init__(picture)
+        self._screen = screen
+
+    def wait(self, what: str | Callable[[str], bool]) -> None:
+        """Wait until something is on the screen."""
+        self._screen.wait(what, seconds=PATIENCE / 1000)
+
+    def enter(self, words: str) -> None:
+        """Give a command, or choose."""
+        self._screen.keys(*([words] if words else []), "Enter")
+        self.actions.append(words)
+
+    def type(self, words: str) -> None:
+        """Write into a field."""
+        self._screen.keys(words, "Enter")
+        self.typed.append(words)
 
 
-def first_edit(opened: Window, url: str, pictures: Path | None) -> Newcomer:
+def edit_in_vscode(opened: Window, url: str, somebody: Clicking) -> None:
     """Do what leads from nothing to an accepted edit."""
-    somebody = Newcomer(opened, pictures)
     page = opened.page
     somebody.click(page.locator(".action-label[aria-label^='CodeAgent']").first)
     frame = opened.transcript()
@@ -74,13 +113,13 @@ def first_edit(opened: Window, url: str, pictures: Path | None) -> Newcomer:
     somebody.done("the server is installed and runs")
     somebody.click(frame.locator(".card").filter(has_text="Another server"))
     somebody.type(frame.locator("#setup-url"), f"{url}/v1")
-    somebody.type(frame.locator("#setup-key"), "a-key-of-mine")
+    somebody.type(frame.locator("#setup-key"), KEY)
     somebody.click(frame.locator("button").filter(has_text="Save and test"))
     frame.locator(".outcome.ok").wait_for(timeout=PATIENCE)
     somebody.done("the model is set up and answers")
     somebody.click(frame.locator("button").filter(has_text="Begin"))
     area = frame.locator("#composer textarea")
-    somebody.type(area, "add() subtracts. Mend it.")
+    somebody.type(area, TASK)
     area.press("Enter")
     frame.locator("button").filter(has_text="Apply").first.wait_for(timeout=PATIENCE)
     somebody.done("the task is done and waits")
@@ -89,29 +128,59 @@ def first_edit(opened: Window, url: str, pictures: Path | None) -> Newcomer:
     shown = "() => document.querySelector('.view-lines')?.innerText.replaceAll('\\u00a0', ' ').includes('a + b')"
     page.wait_for_function(shown, timeout=PATIENCE)
     somebody.done("the edit is in the editor")
-    return somebody
 
 
-@contextmanager
-def nothing_installed(folder: Path) -> Iterator[Window]:
-    """A VS Code with the extension alone: no server on the PATH, no setting, wheels of what it needs in a folder."""
-    source = folder / "source"
-    shutil.copytree(EXTENSION, source, ignore=shutil.ignore_patterns("node_modules", "dist", "dist-test", "*.vsix"))
-    (source / "node_modules").symlink_to(EXTENSION / "node_modules")
-    own_wheel(source / "server")
+def edit_in_neovim(somebody: Pressing, url: str) -> None:
+    """Do what leads from nothing to an accepted edit."""
+    somebody.wait(":CodeAgent install")
+    somebody.enter(f":CodeAgent run {TASK}")
+    somebody.wait("1: Install it now")
+    somebody.enter("1")
+    somebody.wait("Which model shall the agent use?")
+    somebody.wait("Number, or q to end")
+    somebody.done("the server is installed")
+    somebody.enter("7")
+    somebody.wait("Its address")
+    somebody.type(f"{url}/v1")
+    somebody.wait("Key (not shown)")
+    somebody.type(KEY)
+    somebody.wait("Model: [m]")
+    somebody.enter("")
+    somebody.wait("CodeAgent")
+    somebody.wait(lambda shown: "The model" not in shown)
+    somebody.done("the model is set up and answers, the server runs")
+    somebody.wait("2: Apply")
+    somebody.done("the task is done and waits")
+    somebody.enter("2")
+    somebody.wait(lambda shown: "return a + b" in shown and "return a - b" not in shown)
+    somebody.done("the edit is in the buffer")
+
+
+def without_server(folder: Path) -> dict[str, str]:
+    """Return variables with no server on the PATH, a Python there, and in a folder the wheels that a server needs."""
     programs, links = folder / "programs", folder / "links"
     for made in (programs, links):
         made.mkdir()
     wheels_of_dependencies(links)
     (programs / "python3").symlink_to(str(getattr(sys, "_base_executable", sys.executable)))
     plain = [each for each in os.environ["PATH"].split(":") if not (Path(each) / "codeagent-lsp").exists()]
-    environment = {
+    return {
         "PATH": ":".join([str(programs), *plain]),
         "PYTHONPATH": "",
         "PIP_NO_INDEX": "1",
         "PIP_FIND_LINKS": str(links),
         "CODEAGENT_MODELS_DIR": str(folder / "models"),
     }
+
+
+@contextmanager
+def bare_vscode(folder: Path) -> Iterator[Window]:
+    """A VS Code with the extension alone: no server on the PATH, no setting, wheels of what it needs in a folder."""
+    source = folder / "source"
+    shutil.copytree(EXTENSION, source, ignore=shutil.ignore_patterns("node_modules", "dist", "dist-test", "*.vsix"))
+    (source / "node_modules").symlink_to(EXTENSION / "node_modules")
+    own_wheel(source / "server")
+    environment = without_server(folder)
     unset = ("server.command", "model.provider", "model.name", "foreign.watch")
     settings: dict[str, Any] = {
         **{f"codeagent.{name}": default for name, default in zip(unset, ([], "auto", "", "auto"), strict=True)},
@@ -121,35 +190,79 @@ def nothing_installed(folder: Path) -> Iterator[Window]:
     }
     with ExitStack() as stack:
         editor = stack.enter_context(Editor(folder / "editor", install(package(folder, source), folder / "extensions")))
-        options = {"files": {"calc.py": CODE}, "script": [], "settings": settings, "environment": environment}
+        options = {"files": {FILE: CODE}, "script": [], "settings": settings, "environment": environment}
         yield stack.enter_context(window(folder, editor, **options))  # type: ignore[arg-type]
+
+
+@contextmanager
+def bare_neovim(folder: Path) -> Iterator[Screen]:
+    """A Neovim with the plugin as a repository of its own, the README's lines, and the server on an index alone."""
+    shutil.copytree(PLUGIN, folder / "codeagent-lsp" / "editors" / "neovim")
+    environment = without_server(folder)
+    own_wheel(folder / "links")
+    for made in ("home/config/nvim", "ws/.git"):
+        (folder / made).mkdir(parents=True)
+    (by_hand, *_) = re.findall(r"```lua\n(.*?)```", (PLUGIN / "README.md").read_text(), re.DOTALL)
+    # What is known of the models of a hosted provider; of a server on this machine only itself could say.
+    known = 'vim.lsp.config("codeagent", { settings = { codeagent = { model = { contextWindow = 128000 } } } })\n'
+    lines = by_hand.replace("/path/to", str(folder)) + known
+    (folder / "home" / "config" / "nvim" / "init.lua").write_text(lines)
+    (folder / "ws" / FILE).write_text(CODE)
+    variables = {**neovim_environment(folder / "home", folder / "state"), **environment, "TERM": "xterm-256color"}
+    variables.pop("VIRTUAL_ENV", None)
+    screen = Screen(folder, ["sh", "-c", f"cd {folder / 'ws'} && exec {neovim()} -n {FILE}"], variables)
+    try:
+        yield screen
+        screen.keys(":qa!", "Enter")
+        assert not left_behind(folder / "state"), "the server outlived the editor"
+    finally:
+        screen.close()
+
+
+def in_vscode(folder: Path, url: str, pictures: Path | None) -> Newcomer:
+    """Measure in VS Code. SystemExit where it is not there."""
+    if lacks := missing():
+        sys.exit(lacks)
+    support.SECONDS = max(support.SECONDS, 60)
+    with bare_vscode(folder) as opened:
+
+        def picture(number: int) -> None:
+            if pictures is not None:
+                opened.page.screenshot(path=pictures / f"{number}.png")
+
+        somebody = Clicking(picture)
+        edit_in_vscode(opened, url, somebody)
+    return somebody
+
+
+def in_neovim(folder: Path, url: str, pictures: Path | None) -> Newcomer:
+    """Measure in Neovim. SystemExit where it is not there."""
+    if find_neovim() is None or not has_tmux():
+        sys.exit("There is no Neovim 0.11, which scripts/get-neovim.sh gets, or no tmux.")
+    with bare_neovim(folder) as screen:
+
+        def picture(number: int) -> None:
+            if pictures is not None:
+                (pictures / f"{number}.txt").write_text(screen.text())
+
+        somebody = Pressing(screen, picture)
+        edit_in_neovim(somebody, url)
+    return somebody
 
 
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("editor", choices=("vscode", "neovim"))
     parser.add_argument("--pictures", type=Path)
     options = parser.parse_args()
-    if lacks := missing():
-        sys.stderr.write(f"{lacks}\n")
-        return 2
-    support.SECONDS = max(support.SECONDS, 60)
     if options.pictures is not None:
         options.pictures.mkdir(parents=True, exist_ok=True)
-    fake = FakeChat(Said(calls=(EDIT,)), Said("It adds now."), style="plain")
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        serving_aside(fake) as url,
-        nothing_installed(Path(folder)) as opened,
-    ):
-        somebody = first_edit(opened, url, options.pictures)
-        text = opened.disk("calc.py")
-    print("| | seconds |\n|---|---|")
-    for what, seconds in somebody.seconds:
-        print(f"| {what} | {seconds:.1f} |")
-    together = sum(seconds for _, seconds in somebody.seconds)
-    print(f"| together: {somebody.clicks} clicks, {len(somebody.typed)} fields | {together:.1f} |")
-    print(f"\non the disk: {text!r}")
+    measure, first = (in_vscode, []) if options.editor == "vscode" else (in_neovim, [Said("Rust")])
+    fake = FakeChat(*first, Said(calls=(EDIT,)), Said("It adds now."), style="plain")
+    with tempfile.TemporaryDirectory() as folder, serving_aside(fake) as url:
+        somebody = measure(Path(folder), url, options.pictures)
+    print(somebody.told())
     return 0
 
 

@@ -205,7 +205,7 @@ def test_one_file_of_two_is_applied_and_the_other_discarded(start: StartEditor, 
     assert not (workspace / "b.py").exists()
     assert [Path(name).name for name in editor.command("codeagent.discard", runId=run_id)["files"]] == ["b.py"]
     assert editor.command("codeagent.pending") == []
-    assert "no such staged changes" in editor.refusal("codeagent.discard", {"runId": run_id})
+    assert "do not wait any more" in editor.refusal("codeagent.discard", {"runId": run_id})
 
 
 def test_review_opens_the_diff(start: StartEditor, workspace: Path) -> None:
@@ -422,6 +422,25 @@ def test_pending_things_are_lenses_and_actions_of_their_file(start: StartEditor,
     editor.told("Applied 1")
     assert editor.client.result("textDocument/codeLens", {"textDocument": {"uri": uri}}) == []
     assert run_id
+
+
+def test_where_changes_of_two_runs_wait_each_offer_names_its_task(start: StartEditor, workspace: Path) -> None:
+    more = (edit("a.py", "line 15\n", "LINE 15\n"), say("More."))
+    editor = start(*TWO_HUNKS, *more, answers={"window/showMessageRequest": lambda params: None})
+    uri = editor.open(workspace / "a.py", LINES)
+    editor.ended(editor.command("codeagent.run", task="the ends")["runId"])
+    assert (1, "Agent: apply this change") in lens_rows(editor, uri), "one run needs no name"
+    editor.ended(editor.command("codeagent.run", task="the middle of it all, which is said at great length")["runId"])
+    short = "the middle of it all, which is said at …"
+    rows = lens_rows(editor, uri)
+    assert {title for row, title in rows if "apply this" in title} == {
+        "Agent: apply this change (“the ends”)",
+        f"Agent: apply this change (“{short}”)",
+    }
+    assert (0, f"Agent: 1 changed file, “{short}” · Review") in rows
+    do(editor, offers(editor, uri, 15), f"Agent: apply all changes to a.py (“{short}”)")
+    editor.told("Applied 1")
+    assert (1, "Agent: apply this change") in lens_rows(editor, uri)
 
 
 def test_a_decision_by_command_closes_the_question(start: StartEditor, workspace: Path) -> None:

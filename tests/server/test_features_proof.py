@@ -96,4 +96,4 @@ def test_what_cannot_be_tried_is_refused(start: StartEditor, workspace: Path) ->
     editor, run_id, _ = waiting(start, workspace)
     assert "nothing" in editor.refusal("codeagent.prove", {"runId": "nothing"})
     editor.command("codeagent.discard", runId=run_id)
-    assert "no such staged changes" in editor.run("codeagent.prove", runId=run_id)["message"]
+    assert "do not wait any more" in editor.run("codeagent.prove", runId=run_id)["message"]

@@ -7,6 +7,7 @@ import random
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from typing import Any, get_args
 
 import pytest
 from markdown_it import MarkdownIt
@@ -40,17 +41,32 @@ def test_a_whole_run() -> None:
         "## Fix\n\n> Fix the\n> bug\n",
         "I look.\n\n",
         "- `read_file a'b.py`\n",
-        "  - failed: no such file\n",
+        "  - read_file failed: no such file\n",
         "**Apply?**",
         "> Yes",
         "> (no answer)",
-        "Applied: partial, 1 file*",
-        "Undone: full, 2 files*",
-        "Discarded: 1 file*",
-        "*stopped: limit*",
+        "*Applied only in part: 1 file.*",
+        "*Undone: 2 files.*",
+        "*Discarded: 1 file.*",
+        "*Stopped. limit*",
         "**The model is gone.**",
     ):
         assert part in text
+
+
+@pytest.mark.parametrize("status", set(get_args(events.RunStatus)) - {"completed", "waiting"})
+@pytest.mark.parametrize("outcome", get_args(events.Outcome))
+@pytest.mark.parametrize("verdict", [*get_args(events.Verdict), None])
+def test_it_speaks_chinese_whatever_has_happened(status: Any, outcome: Any, verdict: Any) -> None:
+    told = render(
+        [
+            events.ChangesApplied(outcome=outcome, verdict=verdict, files_changed=("a",)),
+            events.RunCompleted(status=status),
+            events.ToolFinished(tool="t", success=False, error="1"),
+        ],
+        "zh-cn",
+    )
+    assert not re.search("[A-Za-z]{2}", told)
 
 
 def test_a_plan_in_the_transcript() -> None:
@@ -68,8 +84,8 @@ def test_a_plan_in_the_transcript() -> None:
         "**Move it**\n\n1. look first\n2. \n",
         "### 1. look first\n",
         "*Step 1 failed: no model*",
-        "*The rest of the plan was changed*",
-        "*Rolled back to before step 1*",
+        "*The rest of the plan was changed.*",
+        "*Rolled back to before step 1.*",
     ):
         assert part in text
     assert "secret" not in text

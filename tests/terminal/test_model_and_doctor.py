@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from codeagent_lsp.direct import ANSWER_FORMS
 from codeagent_lsp.doctor import Check
 from codeagent_lsp.errors import ModelNotFound
 from codeagent_lsp.llm import weights
-from codeagent_lsp.terminal.model import list_models, model_command, probe_model, pull_model
+from codeagent_lsp.terminal.model import get_engine, list_models, model_command, probe_model, pull_model
 from codeagent_lsp.terminal.reports import show_checks
 from tests.faults.model_server import delta, free_port, model_server, models, stream
 
@@ -61,6 +62,16 @@ def test_pull_into_a_pipe_says_each_new_percent_on_a_line() -> None:
     assert pull_model(out, "en", pull) == 0
     lines = shown.getvalue().splitlines()
     assert lines[:3] == ["0 %: 0 of 1000 MB", "12 %: 120 of 1000 MB", "100 %: 1000 of 1000 MB"]
+
+
+def test_a_missing_engine_is_installed_beside_the_program_or_it_is_said_how() -> None:
+    out, shown = screen(width=400)
+    here: list[list[str]] = []
+    assert get_engine(out, "en", installed=lambda: bool(here), run=here.append)
+    assert here[0][0] == sys.executable and here[0][-1].startswith("xllamacpp")
+    assert "Installing the engine" in shown.getvalue()
+    assert not get_engine(out, "en", installed=lambda: False, run=here.append)
+    assert f"{sys.executable} -m pip install xllamacpp" in shown.getvalue()
 
 
 def test_ctrl_c_keeps_what_has_arrived() -> None:

@@ -20,12 +20,13 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from codeagent_lsp.errors import UserError
-from codeagent_lsp.terminal.display import one_line, visible
+from codeagent_lsp.terminal.display import in_terminal, one_line, visible
 from codeagent_lsp.terminal.options import from_namespace
 from codeagent_lsp.terminal.questions import Keyboard, accepted, picked, without_review
 from codeagent_lsp.terminal.screen import MAX_LINES, diff_lines, is_diff
 from codeagent_lsp.terminal.stage import Blocks, PlainMarkdown
 from codeagent_lsp.terminal.summary import Summary, ending, tool_line
+from codeagent_lsp.texts import keys, text
 
 DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,3 +1,3 @@ x.py#1\n one\n-two\n+TWO\n three\n@@ -9 +9 @@\n-nine\n+NINE\n"
 
@@ -41,6 +42,21 @@ def test_what_is_visible_can_always_be_printed(text: str) -> None:
     shown.encode()
     assert not any(ord(char) < 32 and char not in "\n\t" for char in shown)
     assert visible(shown) == shown
+
+
+def test_commands_of_editors_are_named_as_those_of_the_terminal() -> None:
+    assert in_terminal("There is none. `codeagent.session.list` shows all.").endswith(
+        "`codeagent-lsp sessions list` shows all."
+    )
+    assert in_terminal("Or codeagent.trust asks again.") == "Or `codeagent-lsp trust` asks again."
+    assert in_terminal("`codeagent.unheard.of` and codeagent.json.") == "`codeagent.unheard.of` and codeagent.json."
+
+
+def test_each_command_that_a_sentence_names_has_its_name_in_the_terminal() -> None:
+    editors_only = {"mcp.reload", "respond", "prompt", "tools.enable", "lend.list", "memory.show"}
+    for key in keys():
+        left = re.findall(r"codeagent\.([A-Za-z.]*[A-Za-z])", in_terminal(text(key)))
+        assert not set(left) - editors_only, key
 
 
 def test_one_line_is_one_short_line() -> None:

@@ -58,17 +58,17 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-async def held(*lines: str, language: str = "en") -> tuple[int, str]:
+async def held(*lines: str, language: str = "en", width: int = 100) -> tuple[int, str]:
     """The exit code of a dialogue, and what it showed."""
     shown = io.StringIO()
-    out = Console(file=shown, width=100, highlight=False, markup=False)
+    out = Console(file=shown, width=width, highlight=False, markup=False)
     code = await Dialogue(out, Typed(*lines), language, ports=NOWHERE).hold()
     return code, shown.getvalue()
 
 
 async def test_a_wrong_key_is_told_and_the_right_one_is_kept_apart(state: Path) -> None:
     async with serving(FakeKeyed(Said("Rust"))) as url:
-        code, shown = await held("99", OTHER, url, "wrong-key", OTHER, url, KEY, "")
+        code, shown = await held("99", OTHER, url, "wrong-key", KEY, "")
         assert code == 0, shown
         assert "from 1 to" in shown and "Incorrect API key provided." in shown and "→  Rust" in shown
         assert KEY not in shown and "wrong-key" not in shown
@@ -78,6 +78,21 @@ async def test_a_wrong_key_is_told_and_the_right_one_is_kept_apart(state: Path) 
         assert stat.S_IMODE((state / KEYS).stat().st_mode) == 0o600
         settings = load(user=read_user_settings())[0].model
         assert (settings.base_url, settings.name, settings.api_key) == (url, "m", KEY)
+
+
+async def test_without_a_right_key_another_model_can_be_chosen() -> None:
+    async with serving(FakeKeyed(Said("Rust"))) as url:
+        code, shown = await held(OTHER, url, "wrong-key", "", OTHER, url, KEY, "")
+        assert code == 0, shown
+        assert shown.count("1  Anthropic") == 2
+
+
+async def test_lines_break_between_words() -> None:
+    async with serving(FakeChat(Said("Rust"))) as url:
+        _, shown = await held(OTHER, url, KEY, "", width=40)
+        kept = shown[shown.index("The key is apart") :].splitlines()
+        assert max(map(len, kept)) <= 40
+        assert "readable by you alone" in " ".join(" ".join(kept).split())
 
 
 async def test_what_the_environment_says_otherwise_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,7 +91,7 @@ class EmbeddedHost:
 
     def _check(self) -> None:
         if not engine_installed():
-            raise ModelNotFound("model.local_missing")
+            raise ModelNotFound("model.local_missing", python=sys.executable)
         if not self.weights.is_file():
             raise ModelNotFound("model.weights_missing", path=self.weights)
 

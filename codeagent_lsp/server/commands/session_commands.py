@@ -88,7 +88,7 @@ class SessionCommands:
 
     async def _export(self, given: Arguments) -> dict[str, Any]:
         session_id = given.get("sessionId") or self._manager.current().session_id
-        markdown = render(self._stored_events(session_id))
+        markdown = render(self._stored_events(session_id), self._backend.front.language())
         self._backend.own_documents.put(_export_name(session_id), markdown)
         answer = {"sessionId": session_id, "markdown": markdown}
         return {**answer, "context": await self._context(session_id)} if given.get("context") else answer

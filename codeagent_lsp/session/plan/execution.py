@@ -311,7 +311,10 @@ class PlanStart:
     async def _asked(self, choices: tuple[str, ...], *, beside: bool) -> tuple[str, ...] | None:
         """Ask about the plan; a command may answer as well."""
         output, plan, hide = self._parts.output, self._state.plan, self._parts.services.hide
-        title = output.text("plan.start", goal=short_title(plan.goal, hide), count=len(plan.steps))
+        goal = short_title(plan.goal, hide)
+        title = output.text("plan.start", goal=goal, count=len(plan.steps))
+        if beside:  # it is about what is written in the page by then
+            title = output.text("plan.start_page", goal=goal)
         output.emit(events.AwaitingApproval(message=title))
         self._begun, self._question = False, Question("question", title, choices, beside=beside)
         try:

@@ -133,7 +133,7 @@ class RunCmd(Tool[RunCmdParameters]):
         result = await _run(shell, command, context)
         text = told(result, context.view.roots) + await _kept(result, context)
         done = result.finished.exit_code == 0 and result.finished.ending not in _STOPPED
-        return ToolOutput(text, result, failed="" if done else _ending(result))
+        return ToolOutput(text, result, failed="" if done else _told_ending(result, context))
 
 
 class CommandOutputParameters(Parameters):
@@ -196,7 +196,7 @@ class RunBeside(Tool[RunBesideParameters]):
             raise ToolRetry(f"{arguments.id} can use the network: say allow_network, so that the user is asked.")
         text, code = await commands.beside(arguments.id, arguments.command, arguments.timeout)
         shown = text.rstrip("\n") or "(no output)"
-        return ToolOutput(f"{shown}\n[exit code {code}, beside {arguments.id}]", failed=_failed(code))
+        return ToolOutput(f"{shown}\n[exit code {code}, beside {arguments.id}]", failed=_failed(code, context))
 
 
 class StopCommandParameters(Parameters):
@@ -281,7 +281,7 @@ def _output(heard: Heard, context: ToolContext, missing: str = "") -> ToolOutput
     """Return what was heard; `missing` is what was waited for and has not been printed."""
     parts = [heard.text or "(no output)", f"[{heard.name} {_state(heard, missing)}]"]
     parts += _written(heard.result, context.view.roots) if heard.result is not None else []
-    return ToolOutput("\n".join(parts), failed=_failed(heard.code or 0))
+    return ToolOutput("\n".join(parts), failed=_failed(heard.code or 0, context))
 
 
 def _state(heard: Heard, missing: str) -> str:
@@ -293,8 +293,9 @@ def _state(heard: Heard, missing: str) -> str:
     return _LIMITS.get(ending, "was stopped")
 
 
-def _failed(code: int) -> str:
-    return f"exit code {code}" if code else ""
+def _failed(code: int, context: ToolContext) -> str:
+    """Return the exit code in the user's words; '' for success."""
+    return context.words("ran.exit", code=code) if code else ""
 
 
 def _written(result: CommandResult, roots: Roots) -> list[str]:
@@ -309,6 +310,12 @@ def _written(result: CommandResult, roots: Roots) -> list[str]:
 def _ending(result: CommandResult) -> str:
     finished = result.finished
     return _STOPPED.get(finished.ending, f"exit code {finished.exit_code}")
+
+
+def _told_ending(result: CommandResult, context: ToolContext) -> str:
+    """Return how a command ended in the user's words."""
+    stopped = result.finished.ending in _STOPPED
+    return _ending(result) if stopped else _failed(result.finished.exit_code or 0, context)
 
 
 async def _run(shell: Shell, command: Command, context: ToolContext) -> CommandResult:

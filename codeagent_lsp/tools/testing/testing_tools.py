@@ -109,7 +109,8 @@ class RunTests(Tool[RunTestsParameters]):
         scope, budget = _scope(path, arguments, context), BUDGET // len(found)
         texts = [_told(report, headline(report, scope, state, differs), budget, differs, own) for report in placed]
         counts, seconds = tally(placed, differs), sum(report.seconds for report in placed)
-        summary = told_short(counts, seconds, context.words)
+        why = next((report.problem for report in reports if report.problem), "")
+        summary = told_short(counts, seconds, context.words, why)
         return ToolOutput(
             "\n\n".join(texts) + wrote(shell.results, context),
             {"reports": [report.as_dict() for report in reports], "failures": _failures(placed, differs)},
@@ -136,13 +137,15 @@ def tally(reports: Sequence[TestReport], differs: Compared | None = None, *, who
     )
 
 
-def told_short(counts: Tally, seconds: float, words: Callable[..., str]) -> str:
-    """Return the counts of a test run in a few words for the user."""
+def told_short(counts: Tally, seconds: float, words: Callable[..., str], why: str = "") -> str:
+    """Return the counts of a test run in a few words for the user; `why` says what kept it from any result."""
     before = len(counts.as_before)
     parts = {"failed": counts.failed - before, "before": before, "passed": counts.passed}
     told = [words(f"ran.{key}", count=count) for key, count in parts.items() if count]
     unclear = words("ran.unclear" if told else "ran.none") if not counts.whole or not told else ""
-    return words("ran.all", counts=words("ran.and").join(filter(None, (*told, unclear))), seconds=f"{seconds:.1f}")
+    ran = words("ran.all", counts=words("ran.and").join(filter(None, (*told, unclear))), seconds=f"{seconds:.1f}")
+    reason = why.partition("\n")[0]
+    return ran if told or not reason or reason.endswith(":") else words("ran.why", ran=ran, why=reason)
 
 
 def _green(reports: Sequence[TestReport]) -> frozenset[str]:

@@ -6,6 +6,7 @@ return {
   root_dir = client.root_dir,
   handlers = require("codeagent.handlers").table(),
   capabilities = {
+    workspace = { codeLens = { refreshSupport = true } },
     textDocument = { inlineCompletion = { dynamicRegistration = true } },
     experimental = {
       codeagent = { event = true, input = true, diagnostics = true, lsp = true, inlineStatus = true },

@@ -61,15 +61,14 @@ put(" 10. When something is wrong .... |codeagent-trouble|")
 
 section("1. Getting started", "codeagent-start")
 put([[
-Neovim 0.11 or newer and the program `codeagent-lsp` are needed: >sh
-
-    pipx install codeagent-lsp
-<
-With the plugin on 'runtimepath', one line in your init.lua is enough: >lua
+Neovim 0.11 or newer is needed, and Python 3.11 or newer for the server. With
+the plugin on 'runtimepath', one line in your init.lua is enough: >lua
 
     vim.lsp.enable("codeagent")
 <
-Which model is used is a setting of the server: >lua
+Where the server, `codeagent-lsp`, is not on this machine yet, the first
+command that needs it offers to install it: |codeagent-:install|. Which model is
+used is asked then, or by |codeagent-:setup|, or named as a setting: >lua
 
     vim.lsp.config("codeagent", {
       settings = {

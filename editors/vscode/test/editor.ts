@@ -1,5 +1,5 @@
 /**
- * What the questions use of the editor, for tests in place of the module `vscode`. As there, one box has the screen: a
+ * What the questions and the lenses use of the editor, for tests in place of the module `vscode`. As there, one box has the screen: a
  * second one closes it. Not here: anything drawn.
  */
 type Listener<T> = (value: T) => unknown;
@@ -20,6 +20,20 @@ export class EventEmitter<T> {
 
 export class ThemeIcon {
   constructor(readonly id: string) {}
+}
+
+export class Range {
+  readonly start: { line: number };
+  constructor(line: number) {
+    this.start = { line };
+  }
+}
+
+export class CodeLens {
+  constructor(
+    readonly range: Range,
+    readonly command?: { title: string; command: string; arguments?: unknown[] },
+  ) {}
 }
 
 class Box {

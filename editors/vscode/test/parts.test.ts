@@ -6,7 +6,10 @@ import { COMMANDS } from "../src/protocol";
 import { allClosed, whileOpen } from "../src/boxes";
 import { hunkAt, hunksByFile, sidesOf } from "../src/review/hunks";
 import { pathOf } from "../src/review/paths";
-import { ownTitle, titledRun } from "../src/review/titles";
+import { InCode } from "../src/review/inCode";
+import { ownTitle, shortTitle, titledRun } from "../src/review/titles";
+import { verdictsOf } from "../src/review/verdicts";
+import { CodeLens, Range as Lines } from "./editor";
 import { discover, downloader, type Surroundings } from "../src/server/discover";
 import { type Inspected, section } from "../src/server/settings";
 import { type Range, shifted, type TextChange } from "../src/shifted";
@@ -23,6 +26,29 @@ test("a model's words make no link of a command", () => {
 });
 
 const CODE_WORDS = { copy: "Copy", insert: "Insert", apply: "Apply", terminal: "Terminal" };
+
+// --- lenses
+
+test("where changes of two runs stand in a file, each lens names its task", () => {
+  const inCode = new InCode(
+    () => false,
+    () => verdictsOf(undefined),
+    (runId) => `task ${runId}`,
+  );
+  const lens = (runId: string, line: number, verdict: string): CodeLens =>
+    new CodeLens(new Lines(line), { title: "as the server has it", command: `codeagent.${verdict}`, arguments: [{ runId, hunks: [`a.py#${line}`] }] });
+  const document = { uri: { toString: () => "file:///a.py", fsPath: "/a.py" } };
+  const titles = (...found: CodeLens[]): (string | undefined)[] => inCode.lenses(document as never, found as never).map((each) => each.command?.title);
+  assert.deepEqual(titles(lens("a", 1, "apply"), lens("a", 5, "discard")), ["$(check) Accept change", "$(close) Discard change"]);
+  assert.deepEqual(titles(lens("a", 1, "apply"), lens("b", 5, "apply"), lens("b", 9, "apply")), [
+    "$(check-all) Accept file (task b)",
+    "$(discard) Discard file (task b)",
+    "$(check) Accept change (task a)",
+    "$(check) Accept change (task b)",
+    "$(check) Accept change (task b)",
+  ]);
+  assert.equal(shortTitle({ title: "word ".repeat(20) } as never).length, 40);
+});
 
 // --- hunks
 

@@ -17,6 +17,8 @@ from tests.clients.neovim.support import MARKS, ROOT, SOURCE, edit, environment
 from tests.clients.neovim_plugin.support import PACKAGING, PLUGIN, has_tmux, neovim
 from tests.clients.scenarios import left_behind
 from tests.clients.terminal.screen import Screen
+from tests.llm.providers.fake_chat import FakeChat
+from tests.llm.providers.fake_server import Said, serving_aside
 
 pytestmark = MARKS
 
@@ -76,6 +78,58 @@ def test_from_nothing_to_a_first_accepted_edit(home: Path) -> None:
     )
     assert lines <= 6
     assert seconds < 60
+    assert not left_behind(home / "state"), "the server outlived the editor"
+
+
+INSTALLER = """#!/bin/sh
+# A Python that "installs" at once what stands in for the server.
+case "$2" in
+*venv*) mkdir -p "$3/bin" && cp {program} "$3/bin/" && echo installed from "$5" ;;
+*) exec {python} "$@" ;;
+esac
+"""
+
+
+def newcomer(home: Path) -> dict[str, str]:
+    """The variables of somebody without a server, whose Python installs one at once."""
+    hidden = (home / "bin" / "codeagent-lsp").rename(home / "codeagent-lsp")
+    python = home / "bin" / "python3"
+    python.write_text(INSTALLER.format(program=hidden, python=sys.executable))
+    python.chmod(0o755)
+    variables = variables_of(home)
+    plain = [each for each in variables["PATH"].split(":") if not (Path(each) / "codeagent-lsp").exists()]
+    (home / "home" / "config" / "nvim" / "init.lua").write_text(snippets(home)[0])
+    return {**variables, "PATH": ":".join(plain), "CODEAGENT_CONFIG_DIR": str(home / "config")}
+
+
+@pytest.mark.journey
+@pytest.mark.skipif(not has_tmux(), reason="no tmux here")
+def test_without_server_and_model_each_screen_leads_on_and_the_task_is_not_lost(home: Path) -> None:
+    variables = newcomer(home)
+    fake = FakeChat(Said("Rust"), Said("It is three."))
+    screen = Screen(home, ["sh", "-c", f"cd {home / 'ws'} && exec {neovim()} -n a.py"], variables)
+    try:
+        with serving_aside(fake) as url:
+            screen.wait(":CodeAgent install")
+            screen.keys(":CodeAgent ask what is three?", "Enter")
+            screen.wait("1: Install it now")
+            screen.keys("1", "Enter")
+            screen.wait("Number, or q to end")
+            screen.keys("q", "Enter")
+            screen.wait(":CodeAgent setup asks again")
+            screen.keys(":CodeAgent run what is three?", "Enter")
+            screen.wait(":CodeAgent setup chooses a model")
+            screen.keys(":CodeAgent setup", "Enter")
+            screen.wait("Number, or q to end")
+            for words, following in (("7", "Its address"), (f"{url}/v1", "Key (not shown)"), ("k", "Model: [m]")):
+                screen.keys(words, "Enter")
+                screen.wait(following)
+            screen.keys("Enter")
+            screen.wait(lambda shown: shown.count("## what is three?") == 2)
+            screen.wait("It is three.")
+            screen.keys(":qa!", "Enter")
+    finally:
+        screen.close()
     assert not left_behind(home / "state"), "the server outlived the editor"
 
 

@@ -71,6 +71,36 @@ def test_changes_stand_in_the_code_and_each_is_decided_where_it_stands(editor: E
     assert not found["left"]
 
 
+def test_where_changes_of_two_runs_stand_each_names_its_task(editor: Editor) -> None:
+    played = editor.play(
+        SHOWN
+        + """
+        local buffer = rig.open("a.py")
+        rig.choose = function() return nil end
+        local function hint(row)
+          vim.api.nvim_win_set_cursor(0, { row, 0 })
+          vim.api.nvim_exec_autocmds("CursorMoved", { buffer = buffer })
+          local space = vim.api.nvim_get_namespaces()["codeagent.hunks.hint"]
+          local mark = vim.api.nvim_buf_get_extmarks(buffer, space, 0, -1, { details = true })[1]
+          return mark and mark[4].virt_text[1][1] or ""
+        end
+        vim.cmd("CodeAgent run the first")
+        waiting(buffer, 1)
+        rig.ended("completed")
+        local alone = hint(2)
+        vim.cmd("CodeAgent run the second")
+        waiting(buffer, 2)
+        rig.ended("completed")
+        return { alone = alone, one = hint(2), two = hint(10) }
+        """,
+        files={"a.py": SOURCE},
+        script=[edit("return 1", "return 10"), {"text": "1."}, edit("return 3", "return 30"), {"text": "2."}],
+    )
+    assert " ".join(played.found["alone"].split()) == "1/1 :CodeAgent hunk"
+    assert " ".join(played.found["one"].split()) == "1/2 the first :CodeAgent hunk"
+    assert " ".join(played.found["two"].split()) == "2/2 the second :CodeAgent hunk"
+
+
 def test_a_file_that_is_opened_later_has_them_and_is_decided_about_whole(editor: Editor) -> None:
     played = editor.play(
         SHOWN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -74,8 +75,11 @@ def test_options_that_are_wrong_are_named_and_not_used() -> None:
     assert len(said.splitlines()) == 3
 
 
+OWN = "data/nvim/codeagent/server/bin/codeagent-lsp"  # where `:CodeAgent install` puts it
+
+
 def test_the_server_is_looked_for_in_this_order(tmp_path: Path) -> None:
-    for name in ("venv/bin/codeagent-lsp", "path/codeagent-lsp", "tools/uvx", "more/pipx"):
+    for name in ("venv/bin/codeagent-lsp", "path/codeagent-lsp", OWN, "tools/uvx", "more/pipx"):
         program = tmp_path / name
         program.parent.mkdir(parents=True)
         program.write_text("#!/bin/sh\n")
@@ -96,6 +100,9 @@ def test_the_server_is_looked_for_in_this_order(tmp_path: Path) -> None:
         vim.env.VIRTUAL_ENV = nil
         look()
         vim.env.PATH = base .. "/tools:" .. base .. "/more"
+        vim.env.XDG_DATA_HOME = base .. "/data"
+        look()
+        vim.env.XDG_DATA_HOME = base
         look()
         vim.env.PATH = base .. "/more"
         look()
@@ -104,28 +111,37 @@ def test_the_server_is_looked_for_in_this_order(tmp_path: Path) -> None:
         io.write(table.concat(found, ","))
         """
     )
-    assert said == "option,virtual environment,PATH,uvx,pipx,none"
+    assert said == "option,virtual environment,PATH,own,uvx,pipx,none"
 
 
-def test_without_a_server_it_is_said_once_and_nothing_breaks(tmp_path: Path) -> None:
+def test_without_a_server_it_is_offered_to_whoever_needs_one_and_nothing_breaks(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(SOURCE)
     said = run_lua(
         f"""
-        local told = {{}}
+        local told, asked = {{}}, {{}}
         vim.notify = function(message) table.insert(told, message) end
+        vim.ui.select = function(items, options, done)
+          table.insert(asked, options.prompt .. ": " .. options.format_item(items[1]))
+          done(items[2])
+        end
         vim.env.PATH, vim.env.VIRTUAL_ENV = "{tmp_path}", nil
+        vim.env.XDG_DATA_HOME = "{tmp_path}"
         vim.cmd("runtime plugin/codeagent.lua")
         vim.cmd("filetype on")
         vim.lsp.enable("codeagent")
         vim.cmd.edit("{tmp_path}/a.py")
         vim.cmd("doautoall nvim.lsp.enable FileType")
         vim.cmd("CodeAgent run x")
+        vim.cmd("CodeAgent")
+        vim.cmd("CodeAgent install")
+        vim.cmd("CodeAgent setup")
         vim.wait(100)
-        io.write(table.concat(require("codeagent.notify").all(), "\\n"))
+        io.write(table.concat(asked, "\\n"), "\\n", table.concat(require("codeagent.notify").all(), "\\n"))
         """
     )
-    assert said.count("No codeagent-lsp was found") == 2, "once when the file is opened, once for the command"
-    assert "pipx install codeagent-lsp" in said
+    assert said.count("not on this machine yet.: Install it now") == 2, "for the command and for the menu"
+    assert said.count(":CodeAgent install` gets it") == 4, "when the file is opened, and where it was not wanted"
+    assert "Python 3.11 or newer is needed" in said
 
 
 def test_a_selection_of_a_part_of_a_line_and_the_symbol_under_the_cursor(editor: Editor) -> None:
@@ -200,7 +216,7 @@ def test_sessions_are_listed_continued_shown_and_deleted(tmp_path: Path) -> None
         vim.cmd("CodeAgent sessions")
         rig.heard("Continued")
         rig.wait("the history", 5000, function() return rig.page("transcript"):find("Because.", 1, true) end)
-        vim.cmd("CodeAgent sessions delete " .. vim.tbl_keys(rig.state().history)[1])
+        vim.cmd("CodeAgent sessions delete " .. rig.state().session_id)
         rig.wait("the question", 5000, function() return rig.prompts[#rig.prompts].titles[2] == "Delete" end)
         return { listed = listed }
         """,
@@ -208,6 +224,36 @@ def test_sessions_are_listed_continued_shown_and_deleted(tmp_path: Path) -> None
         script=[{"text": "Because."}],
     )
     assert "why?" in played.found["listed"][0]
+
+
+def test_a_session_of_an_earlier_time_is_shown_as_it_was_and_its_changes_can_be_decided(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        rig.choose = function() return nil end
+        vim.cmd("CodeAgent run change it")
+        rig.ended("completed")
+        vim.cmd("CodeAgent transcript")
+        local before = rig.page("transcript")
+        require("codeagent.store").reset()
+        require("codeagent.store").flush()
+        rig.choose = function(_, titles) return titles[1] end
+        vim.cmd("CodeAgent sessions")
+        rig.heard("Continued")
+        local after = rig.page("transcript")
+        vim.cmd("CodeAgent review")
+        rig.wait("the review", 10000, function() return vim.api.nvim_get_current_buf() == rig.own("review") end)
+        rig.press("a")
+        rig.wait("the new text", 8000, function() return rig.text(buffer):find("return 4", 1, true) end)
+        return { before = before, after = after }
+        """,
+        files={"a.py": SOURCE},
+        script=[edit("return 3", "return 4"), {"text": "Changed **it**."}],
+    )
+    before, after = (re.sub(r"\d+\.\d s", "", played.found[name]) for name in ("before", "after"))
+    assert "✓ edit_file a.py" in after
+    assert after == before
 
 
 def test_pages_modes_and_the_menu(tmp_path: Path) -> None:

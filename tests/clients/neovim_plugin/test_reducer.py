@@ -64,6 +64,29 @@ def test_a_run_of_another_agent_stands_beside_the_users() -> None:
     assert found == {"session": "mine", "newest": "Lent", "working": "mine", "later": False}
 
 
+def test_what_another_program_changes_stands_in_the_conversation_and_leads_nobody_away() -> None:
+    found = evaluate(
+        """
+        local queries, render = require("codeagent.queries"), require("codeagent.render")
+        local state = reducer.initial()
+        local function told(event)
+          event.client_id = event.client_id or 1
+          state = reducer.reduce(state, event)
+        end
+        told({ type = "response_start", run_id = "x", session_id = "other", foreign = true, client_id = 2 })
+        told({ type = "local_request", run_id = "a", session_id = "mine", title = "mine" })
+        told({ type = "response_start", run_id = "a", session_id = "mine" })
+        told({ type = "response_start", run_id = "b", session_id = "outside", foreign = true })
+        told({ type = "changes_proposed", run_id = "b", files_changed = { "/w/a.py" }, added = 1, removed = 0 })
+        told({ type = "run_completed", run_id = "b", status = "completed", ts = 1 })
+        local run = state.runs.b
+        local shown = vim.tbl_map(function(each) return each.run_id end, queries.in_transcript(state, "mine"))
+        return { session = state.session_id, shown = shown, line = render.block(run.blocks[1], run)[1] }
+        """
+    )
+    assert found == {"session": "mine", "shown": ["a", "b"], "line": "  ± Changed outside: a.py +1 −0"}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_state_never_changes(name: str) -> None:
     assert evaluate(
@@ -305,6 +328,21 @@ def test_names_and_outputs_are_shown_as_they_are_in_a_buffer_of_markdown() -> No
         "  ✗ Run `codeagent-lsp setup` first.",
         "It is **bold**.",
         "## `rename __init__`",
+    ]
+
+
+def test_commands_that_a_sentence_of_the_server_names_are_those_of_the_plugin() -> None:
+    said = evaluate(
+        """
+        local here = require("codeagent.notify").here
+        return { here("No such session. `codeagent.session.list` shows all."), here("codeagent.trust asks again"),
+          here("`codeagent.mcp.reload` and codeagent-lsp") }
+        """
+    )
+    assert said == [
+        "No such session. `:CodeAgent sessions` shows all.",
+        "`:CodeAgent trust` asks again",
+        "`codeagent.mcp.reload` and codeagent-lsp",
     ]
 
 

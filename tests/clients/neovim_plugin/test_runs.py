@@ -270,6 +270,7 @@ def test_a_cancel_ends_the_run_within_a_second_and_keeps_what_was_staged(editor:
         local seconds = (vim.uv.hrtime() - before) / 1e9
         local line = require("codeagent").statusline()
         vim.cmd("CodeAgent discard")
+        rig.heard("Discarded: change it")
         rig.wait("nothing staged", 5000, function() return not next(rig.newest().staged) end)
         return { seconds = seconds, line = line, text = rig.text(buffer), after = require("codeagent").statusline() }
         """,
@@ -295,7 +296,7 @@ def test_a_crash_is_told_and_a_restart_brings_the_session_back(tmp_path: Path) -
         rig.heard("ended unexpectedly (signal 9)")
         vim.cmd("CodeAgent restart")
         rig.heard("has been restarted")
-        rig.heard("The session is back; 1 thing wait")
+        rig.heard("The session is back. Waiting for you: 1")
         rig.wait("the changes in the code", 8000, function() return require("codeagent.hunks").count(buffer) == 1 end)
         rig.choose = function(_, titles) return titles[1] end
         vim.cmd("CodeAgent review")
@@ -309,6 +310,55 @@ def test_a_crash_is_told_and_a_restart_brings_the_session_back(tmp_path: Path) -
     )
     assert played.found["text"] == "# mine\n" + SOURCE.replace("return 3", "return 4")
     assert played.found["clients"] == 1
+
+
+def test_who_waits_for_an_answer_hears_that_the_server_has_ended(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        rig.open("a.py")
+        local heard
+        vim.uv.kill(rig.server_process(), "sigstop")
+        require("codeagent.client").call("pending", {}, nil, function(message) heard = message end)
+        vim.uv.kill(rig.server_process(), "sigkill")
+        rig.wait("word of it", 8000, function() return heard ~= nil end)
+        return { heard = heard }
+        """,
+        files={"a.py": SOURCE},
+        script=[],
+    )
+    assert played.found["heard"] == "The server does not answer."
+
+
+def test_what_waits_from_before_the_start_stands_in_the_code_again(tmp_path: Path) -> None:
+    script = [edit("return 3", "return 4"), {"text": "Changed."}]
+    play(
+        tmp_path,
+        """
+        rig.open("a.py")
+        rig.choose = function() return nil end
+        vim.cmd("CodeAgent run change it")
+        rig.ended("completed")
+        """,
+        files={"a.py": SOURCE},
+        script=script,
+    )
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        rig.wait("the change in the code", 20000, function() return require("codeagent.hunks").count(buffer) == 1 end)
+        local before = require("codeagent").statusline()
+        vim.cmd("CodeAgent hunk next")
+        vim.cmd("CodeAgent hunk accept")
+        rig.wait("the new text", 8000, function() return rig.text(buffer):find("return 4", 1, true) end)
+        rig.wait("the decision", 8000, function() return require("codeagent").statusline() == "" end)
+        return { before = before }
+        """,
+        files={"a.py": SOURCE},
+        script=[],
+    )
+    assert played.found["before"] == "± changes to review (1)"
 
 
 def test_a_crash_in_the_middle_of_a_run_ends_it_here_too(tmp_path: Path) -> None:
@@ -394,17 +444,21 @@ def test_the_steps_of_a_plan_are_written_before_it_starts(editor: Editor) -> Non
         end)
         vim.cmd([[silent %s/First thing/The third value/]])
         vim.cmd([[silent g/Second thing/.,+1d]])
-        vim.cmd("silent write")
+        local page = vim.api.nvim_get_current_buf()
         wanted = "Start"
         rig.wait("the question beside the page", 15000, function()
           local question = rig.state().questions[1]
           return question ~= nil and not vim.tbl_contains(question.choices, "Edit the steps")
         end)
         local servers = #vim.lsp.get_clients({ name = "codeagent", _uninitialized = true })
+        local asked = rig.state().questions[1].title
         vim.cmd("CodeAgent pending")
+        rig.wait("the work in the page", 8000, function()
+          return not rig.text(page):find("Nothing has begun.", 1, true)
+        end)
         rig.ended("completed")
         local titles = vim.tbl_map(function(step) return step.title end, rig.newest().plan.steps)
-        return { text = rig.text(buffer), titles = titles, servers = servers }
+        return { text = rig.text(buffer), titles = titles, servers = servers, asked = asked }
         """,
         files={"a.py": SOURCE},
         script=[
@@ -415,6 +469,9 @@ def test_the_steps_of_a_plan_are_written_before_it_starts(editor: Editor) -> Non
     )
     assert played.found["servers"] == 1, "the page belongs to the workspace of its run"
     assert played.found["titles"] == ["The third value"]
+    assert played.found["asked"] == "Start the plan as its page has it? New values", (
+        "how many steps is yet to be written"
+    )
     assert played.found["text"] == SOURCE.replace("return 3", "return 30")
 
 

@@ -96,7 +96,7 @@ def test_each_client_has_its_session_and_its_runs() -> None:
         local state = after({
           { type = "local_request", run_id = "a", session_id = "s", title = "One", client_id = 1 },
           { type = "local_request", run_id = "b", session_id = "t", title = "Two", client_id = 2 },
-          { type = "local_history", session_id = "u", markdown = "", client_id = 1 },
+          { type = "local_history", session_id = "u", client_id = 1 },
         })
         return { session = state.session_id, one = state.sessions[1], two = state.sessions[2],
           newest = queries.latest(state).run_id, newest_of_one = queries.latest(state, 1).run_id }
@@ -171,7 +171,7 @@ def test_a_run_of_an_earlier_session_leads_nobody_back() -> None:
         local old = { type = "token", run_id = "o", session_id = "old", content = "x" }
         return after({
           { type = "response_start", run_id = "o", session_id = "old", mode = "direct" },
-          { type = "local_history", session_id = "new", markdown = "" },
+          { type = "local_history", session_id = "new" },
           old,
         }).session_id
         """

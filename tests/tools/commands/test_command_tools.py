@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from codeagent_lsp.agent.loop import result_event
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.records.masking import Masking
 from codeagent_lsp.shadow.shell import Ending, Finished
+from codeagent_lsp.texts import text
 from codeagent_lsp.tools.commands import command_tools
 from codeagent_lsp.tools.commands.command_tools import MASKED_PIECE, MAX_NAMED, RunCmd, keep_whole
 from codeagent_lsp.tools.context import Redaction, ToolContext
@@ -43,6 +45,12 @@ async def test_output_and_exit_code(tmp_path: Path) -> None:
     told = result_event(ToolCall("run_cmd", {}, "c"), result)
     assert (told.success, told.error) == (False, "exit code 2")
     assert result_event(ToolCall("run_cmd", {}, "c"), await bench.call("run_cmd", command="make")).success
+
+
+async def test_an_exit_code_is_told_in_the_users_language(tmp_path: Path) -> None:
+    bench, _ = made(tmp_path, Finished(2, ""))
+    context = replace(bench.context, words=lambda key, **values: text(key, "zh-cn", **values))
+    assert (await RunCmd().run(RunCmd.parameters.model_validate({"command": "make"}), context)).failed == "退出码 2"
 
 
 async def test_no_output_is_said(tmp_path: Path) -> None:

@@ -95,6 +95,9 @@ async def test_a_module_whose_import_fails_is_a_failed_test_whatever_it_raises(b
 def test_a_run_in_a_few_words() -> None:
     as_before = frozenset({"test_x"})
     assert told_short(Tally(7, 0), 1.24, text) == "7 passed in 1.2 s"
+    none = "no result of any test in 1.0 s"
+    assert told_short(Tally(0, 0), 1, text, "pytest is not here.\nMore.") == f"{none}: pytest is not here."
+    assert told_short(Tally(0, 0), 1, text, "The end of its output:\nx") == none
     assert told_short(Tally(7, 0), 1.24, lambda key, **values: text(key, "zh-cn", **values)) == "7 个通过，用时 1.2 秒"
     mixed = Tally(7, 3, whole=False, as_before=as_before)
     assert told_short(mixed, 2, text) == "2 failed, 1 failed as before, 7 passed, not all results are known in 2.0 s"

@@ -23,6 +23,7 @@ local leaving = {} ---@type table<integer, boolean> clients that were asked to s
 ---@field session string?
 
 local lost = {} ---@type table<string, codeagent.Ended> by the folder of the workspace
+local unanswered = {} ---@type table<integer, table<table, fun(message: string)>> what is told to those who wait, by client
 local openers = {} ---@type table<string, integer> by the path of a prompt document: the client that opened it
 
 vim.api.nvim_create_autocmd("VimLeavePre", {
@@ -51,6 +52,11 @@ local function ended(client, code, signal)
   local session = store.state().sessions[client.id] or (lost[root] and lost[root].session)
   lost[root] = { config = client.config, buffers = attached(client.id), session = session }
   store.dispatch({ type = "local_gone", client_id = client.id, exit_code = code })
+  local left = unanswered[client.id] or {}
+  unanswered[client.id] = nil
+  for _, failed in pairs(left) do
+    failed(texts.get("server.slow"))
+  end
   if leaving[client.id] or (code == 0 and signal == 0) then return end
   local reason = signal ~= 0 and "signal " .. signal or "exit code " .. code
   notify.tell(texts.get("server.crashed", { reason = reason }), vim.log.levels.ERROR)
@@ -133,9 +139,15 @@ function M.current()
   return M.of_run(newest and newest.run_id) or ready(all[#all])
 end
 
+--- Whether there is a server that could be started.
+---@return boolean
+function M.is_possible()
+  return server.find() ~= nil or type(vim.lsp.config[M.NAME].cmd) ~= "function"
+end
+
 --- Starts a server for this buffer; false if there is none to be found.
 local function start_here()
-  if not server.find() and type(vim.lsp.config[M.NAME].cmd) == "function" then return false end
+  if not M.is_possible() then return false end
   local config = vim.deepcopy(vim.lsp.config[M.NAME])
   local buffer = vim.api.nvim_get_current_buf()
   if type(config.root_dir) == "function" or not config.root_dir then config.root_dir = M.root_of(buffer) end
@@ -152,8 +164,7 @@ function M.ensure(use, failed)
   if here then return use(here) end
   local starting = #vim.lsp.get_clients({ name = M.NAME, _uninitialized = true }) > 0
   if (not starting or lost_root(vim.api.nvim_get_current_buf())) and not start_here() then
-    notify.warn(texts.get("server.none"))
-    return failed and failed()
+    return require("codeagent.setup").offer(function() M.ensure(use, failed) end, failed)
   end
   M.when_ready(use, failed)
 end
@@ -192,7 +203,8 @@ local function meant(arguments)
   return M.of_run(arguments.runId or (question and question.run_id))
 end
 
---- Sends a command; `done` gets its answer. Errors are shown to the user. What is about a run goes to its server.
+--- Sends a command; `done` gets its answer. Errors are shown to the user; `failed` is also called when the server ends
+--- before it has answered. What is about a run goes to its server.
 ---@param name string without `codeagent.`
 ---@param arguments table?
 ---@param done fun(result: any, client: vim.lsp.Client)?
@@ -206,7 +218,10 @@ function M.call(name, arguments, done, failed)
     end
     local given = { (arguments and next(arguments)) and arguments or vim.empty_dict() }
     local request = { title = name, command = "codeagent." .. name, arguments = given }
+    local waiting = unanswered[client.id] or {}
+    unanswered[client.id], waiting[request] = waiting, failed
     client:exec_cmd(request, nil, function(problem, result)
+      waiting[request] = nil
       if problem then
         if failed then failed(problem.message) end
         return notify.warn(problem.message)
@@ -280,14 +295,16 @@ function M.withdraw(item_id, run_id)
   end)
 end
 
-local function restore(client, session)
-  if not session then return end
+--- Takes up a session again, and calls `done` whether or not that is possible.
+local function restore(client, session, done)
+  if not session then return done() end
   client:exec_cmd(
     { title = "resume", command = "codeagent.session.resume", arguments = { { sessionId = session } } },
     nil,
     function(problem)
-      if problem then return end
+      if problem then return done() end
       store.dispatch({ type = "local_history", session_id = session, client_id = client.id })
+      done()
       local pending = { title = "pending", command = "codeagent.pending", arguments = {} }
       client:exec_cmd(pending, nil, function(_, result)
         if result and #result > 0 then notify.tell(texts.get("told.restored", { count = #result })) end
@@ -297,9 +314,11 @@ local function restore(client, session)
 end
 
 --- Starts the server of a workspace again; `root` is its folder.
-local function start_again(root)
+---@param root string
+---@param done fun()
+local function start_again(root, done)
   local before = lost[root]
-  if not before then return M.ensure(function() notify.tell(texts.get("told.restarted")) end) end
+  if not before then return M.ensure(done) end
   lost[root] = nil
   local config = vim.tbl_extend("force", before.config, {})
   local buffers = vim.tbl_filter(vim.api.nvim_buf_is_loaded, before.buffers)
@@ -308,8 +327,7 @@ local function start_again(root)
     id = vim.lsp.start(config, { bufnr = buffer })
   end
   M.when_ready(function(client)
-    notify.tell(texts.get("told.restarted"))
-    restore(client, before.session)
+    restore(client, before.session, done)
   end, nil, id)
 end
 
@@ -337,14 +355,17 @@ local function stop(clients, done)
 end
 
 --- Stops the server of this buffer, if it runs, and starts it again for the same buffers; the session is taken up again.
-function M.restart()
+--- `done` is called when it runs; without it, that is said.
+---@param done fun()?
+function M.restart(done)
+  done = done or function() notify.tell(texts.get("told.restarted")) end
   local here = vim.lsp.get_clients({ name = M.NAME, bufnr = 0, _uninitialized = true })[1]
   local root = lost_root(vim.api.nvim_get_current_buf())
-  if not here and root then return start_again(root) end
+  if not here and root then return start_again(root, done) end
   local all = vim.lsp.get_clients({ name = M.NAME, _uninitialized = true })
   local client = here or M.current() or all[#all]
-  if not client then return start_again(next(lost) or "") end
-  stop({ client }, function() start_again(client.root_dir or "") end)
+  if not client then return start_again(next(lost) or "", done) end
+  stop({ client }, function() start_again(client.root_dir or "", done) end)
 end
 
 return M

@@ -128,14 +128,18 @@ end
 local function decide(command)
   return function()
     client.call("pending", {}, function(list)
-      local state, run_id = store.state(), nil
+      local state, run_id, title = store.state(), nil, ""
       for _, item in ipairs(list) do
         local run = state.runs[item.runId]
         local staged = run and not run.attempt_of and run.proposal and next(run.staged)
-        if item.kind == "changes" or staged then run_id = item.runId end
+        if item.kind == "changes" or staged then
+          run_id, title = item.runId, staged and queries.title(state, run) or item.title
+        end
       end
       if not run_id then return notify.tell(texts.get("told.no_changes")) end
-      client.call(command, { runId = run_id })
+      client.call(command, { runId = run_id }, function()
+        if command == "discard" then notify.tell(texts.get("told.discarded", { title = title })) end
+      end)
     end)
   end
 end
@@ -259,6 +263,8 @@ M.SUBS = {
   { name = "plan", args = "", run = lazy("plan", "open") },
   { name = "sessions", args = "[new|delete|export] [id]", run = sessions,
     complete = names_of({ "new", "delete", "export" }) },
+  { name = "setup", args = "", run = lazy("setup", "model") },
+  { name = "install", args = "", run = function() require("codeagent.setup").install() end },
   { name = "model", args = "[name]", run = choice("pickers", "model") },
   { name = "mode", args = "[mode]", run = choice("pickers", "mode"),
     complete = function() return require("codeagent.pickers").MODES end },
@@ -291,8 +297,9 @@ local function menu_line(item)
   return line
 end
 
---- The subcommands that can be of use now, as a list to choose from.
+--- The subcommands that can be of use now, as a list to choose from; without a server there is only one thing to do.
 function M.menu()
+  if not client.is_possible() then return require("codeagent.setup").offer(M.menu) end
   local state = store.state()
   local items = vim.tbl_filter(
     function(item) return item.name ~= "menu" and (not item.when or item.when(state)) end,

@@ -16,7 +16,8 @@ M.OPTIONS = {
     key = "cmd",
     type = "table",
     help = "The command that starts the server, as a list. Without it: `codeagent-lsp` in the active virtual "
-      .. "environment, then on PATH, then through `uvx`, then through `pipx run`.",
+      .. "environment, then on PATH, then where `:CodeAgent install` puts it, then through `uvx`, then through "
+      .. "`pipx run`.",
   },
   {
     key = "transcript.open",

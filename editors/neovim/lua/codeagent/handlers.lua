@@ -70,7 +70,16 @@ local function show_document(problem, params, context)
   local path = vim.uri_to_fname(params.uri)
   if folder == "prompt" and require("codeagent.input").takes(path, context.client_id) then return { success = true } end
   if folder then require("codeagent.client").opens(path, context.client_id) end
-  return vim.lsp.handlers["window/showDocument"](problem, params, context)
+  local answer = vim.lsp.handlers["window/showDocument"](problem, params, context)
+  local window = folder and vim.fn.bufwinid(path) or -1
+  if window > 0 then vim.wo[window].linebreak = true end -- words in a narrow window
+  return answer
+end
+
+--- What is offered in the code has changed: at the start of a server, because changes wait from before.
+local function lenses_changed(_, _, context)
+  require("codeagent.reactions").left(context.client_id)
+  return vim.NIL
 end
 
 --- One line; left out when the transcript that says the same is in front of the user.
@@ -88,6 +97,7 @@ function M.table()
     [protocol.methods.diagnostics] = diagnostics,
     [protocol.methods.lsp] = function(...) return require("codeagent.servers").answer(...) end,
     [protocol.methods.inlineStatus] = function(...) return require("codeagent.inline").told(...) end,
+    ["workspace/codeLens/refresh"] = lenses_changed,
     ["window/showDocument"] = show_document,
     ["window/showMessageRequest"] = choose,
     ["window/showMessage"] = show_message,

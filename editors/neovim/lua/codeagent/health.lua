@@ -40,9 +40,8 @@ local function program()
   local found = require("codeagent.server").find()
   if not found then
     return health.error("There is no codeagent-lsp", {
-      "pipx install codeagent-lsp",
-      "uv tool install codeagent-lsp",
-      "or name it: vim.g.codeagent = { cmd = { \"/path/to/codeagent-lsp\" } }",
+      ":CodeAgent install",
+      "or name one: vim.g.codeagent = { cmd = { \"/path/to/codeagent-lsp\" } }",
     })
   end
   health.ok(("%s (from: %s), %s"):format(table.concat(found.cmd, " "), found.how, version(found)))

@@ -184,6 +184,11 @@ local function key(name)
   end
 end
 
+--- Whether changes of several runs stand in a buffer, so that each has to say whose it is.
+local function several(buffer)
+  return vim.iter(placed[buffer]):any(function(item) return item.run_id ~= placed[buffer][1].run_id end)
+end
+
 local function hint()
   local buffer = vim.api.nvim_get_current_buf()
   vim.api.nvim_buf_clear_namespace(buffer, HINT, 0, -1)
@@ -194,8 +199,9 @@ local function hint()
   local how = accept and discard
       and ("%s %s · %s %s"):format(accept, words[1], discard, words[2])
     or ":CodeAgent hunk"
+  local of = several(buffer) and queries.short_title(store.state(), store.state().runs[item.run_id]) .. "  " or ""
   vim.api.nvim_buf_set_extmark(buffer, HINT, (lines_of(buffer, item)), 0, {
-    virt_text = { { (" %d/%d  %s "):format(number, #placed[buffer], how), "CodeAgentReviewHint" } },
+    virt_text = { { (" %d/%d  %s%s "):format(number, #placed[buffer], of, how), "CodeAgentReviewHint" } },
     virt_text_pos = "right_align",
   })
 end

@@ -6,6 +6,7 @@ local prompts = require("codeagent.prompts")
 local queries = require("codeagent.queries")
 local store = require("codeagent.store")
 local texts = require("codeagent.texts")
+local with = require("codeagent.values").with
 
 local M = {}
 
@@ -29,11 +30,15 @@ end
 ---@param session_id string
 function M.resume(session_id)
   client.call("session.resume", { sessionId = session_id }, function(result, here)
-    client.call("session.export", { sessionId = session_id }, function(exported)
-      local resumed = { type = "local_history", session_id = session_id, client_id = here.id }
-      store.dispatch(vim.tbl_extend("force", resumed, { markdown = exported.markdown }))
-      require("codeagent.transcript").open({ focus = false, session = session_id })
-      notify.tell(texts.get("told.resumed", { title = result.title }))
+    client.call("pending", {}, function(list)
+      local changes = vim.tbl_filter(function(item) return item.kind == "changes" end, list)
+      local waiting = vim.tbl_map(function(item) return item.runId end, changes)
+      client.call("session.events", { sessionId = session_id }, function(shown)
+        local resumed = { type = "local_history", session_id = session_id, client_id = here.id }
+        store.dispatch(with(resumed, { events = shown.events, waiting = waiting }))
+        require("codeagent.transcript").open({ focus = false, session = session_id })
+        notify.tell(texts.get("told.resumed", { title = result.title }))
+      end)
     end)
   end)
 end

@@ -94,4 +94,15 @@ function M.created(run_id)
   if vim.fn.bufexists("codeagent://plan") == 1 and windows.showing(buffer()) then shown = run_id end
 end
 
+--- A plan has begun: what the user has written in its page was taken over, and the page shows the work from now on.
+---@param run_id string
+function M.taken(run_id)
+  for _, page in ipairs(vim.api.nvim_list_bufs()) do
+    local named = vim.api.nvim_buf_get_name(page):find("/documents/plan/" .. run_id .. ".md", 1, true)
+    if named and vim.api.nvim_buf_is_loaded(page) then
+      vim.api.nvim_buf_call(page, function() vim.cmd("silent! edit!") end)
+    end
+  end
+end
+
 return M

@@ -48,6 +48,22 @@ function M.own_runs(state)
   return vim.list_extend(found, titled)
 end
 
+--- The runs that stand in the transcript of a session, in order: its own, and what other programs have changed meanwhile
+--- in the workspace of their server, which has a session of its own.
+---@param state codeagent.State
+---@param session_id string?
+---@return codeagent.Run[]
+function M.in_transcript(state, session_id)
+  local found, here = {}, nil
+  for _, run_id in ipairs(state.order) do
+    local run = state.runs[run_id]
+    local its = run.session_id == session_id
+    here = its and run.client_id or here
+    if its or (run.foreign and run.client_id == here) then found[#found + 1] = run end
+  end
+  return found
+end
+
 --- Whether a session is that of an attempt.
 ---@param state codeagent.State
 ---@param session_id string
@@ -68,14 +84,27 @@ function M.attempts(state)
   return found
 end
 
---- The title of a run; an attempt has that of its run, and which one it is.
+--- The title of a run; an attempt has that of its run, and which one it is. What other programs changed was not asked
+--- for: it has what is said of its changes.
 ---@param state codeagent.State
 ---@param run codeagent.Run
 ---@return string
 function M.title(state, run)
   local whole = run.attempt_of and state.runs[run.attempt_of]
+  if run.title == "" and run.foreign and run.proposal then return run.proposal.summary or "" end
   if not (whole and run.attempt) then return run.title end
   return texts.get("run.attempt", { title = whole.title, number = run.attempt })
+end
+
+local SHORT = 40 -- letters
+
+--- The title of a run in a few words.
+---@param state codeagent.State
+---@param run codeagent.Run
+---@return string
+function M.short_title(state, run)
+  local title = M.title(state, run):gsub("%s+", " ")
+  return vim.fn.strchars(title) <= SHORT and title or vim.fn.strcharpart(title, 0, SHORT - 1) .. "…"
 end
 
 --- Runs that have ended and whose changes still wait, the newest first.

@@ -117,6 +117,31 @@ function M.write()
   notify.tell(texts.get(key, { files = table.concat(written, ", ") }))
 end
 
+local asked = {} ---@type table<integer, boolean> clients that were asked what waits from before
+
+--- Shows the changes that wait from before the start of a server, once.
+---@param client_id integer
+function M.left(client_id)
+  local client = vim.lsp.get_client_by_id(client_id)
+  if asked[client_id] or not client then return end
+  asked[client_id] = true
+  local request = { title = "pending", command = "codeagent.pending", arguments = {} }
+  client:exec_cmd(request, nil, function(_, list)
+    for _, item in ipairs(list or {}) do
+      if item.kind == "changes" then
+        store.dispatch({
+          type = "local_restored",
+          run_id = item.runId,
+          session_id = item.sessionId or "",
+          client_id = client_id,
+          title = item.title,
+          files = item.files or {},
+        })
+      end
+    end
+  end)
+end
+
 --- Looks at one event of the server.
 ---@param event table
 ---@param client_id integer
@@ -129,6 +154,9 @@ function M.observe(event, client_id)
   end
   local run = store.state().runs[event.run_id]
   if run and run.status == "running" then begin_to_tick() end
+  if event.type == "plan_approved" then
+    vim.defer_fn(function() require("codeagent.plan").taken(event.run_id) end, SETTLED)
+  end
   if event.type == "plan_created" and not (run and run.attempt_of) then
     require("codeagent.plan").created(event.run_id)
   end

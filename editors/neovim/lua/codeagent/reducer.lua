@@ -4,8 +4,8 @@
 ---
 --- Events of the server pass unchanged. More come from this editor: `local_request` (what the user asked for, perhaps
 --- queued), `local_said` (words to a run, which wait), `local_withdrawn` (either, taken back), `local_title` (the title
---- under which the server shows a run), `local_history` (a resumed session, as Markdown where it is to be shown) and
---- `local_gone` (the server has ended).
+--- under which the server shows a run), `local_history` (a resumed session, with its stored events where it is to be
+--- shown), `local_restored` (a run of before with changes that wait) and `local_gone` (the server has ended).
 
 local on = require("codeagent.run_events")
 local values = require("codeagent.values")
@@ -54,13 +54,12 @@ local M = {}
 ---@field runs table<string, codeagent.Run>
 ---@field order string[] run ids, oldest first
 ---@field questions codeagent.Question[] the open ones, oldest first
----@field history table<string, string> Markdown of resumed sessions
 ---@field session_id string? the session of what the user asked for last
 ---@field sessions table<integer, string> the same by client: each project has its own
 
 ---@return codeagent.State
 function M.initial()
-  return { runs = {}, order = {}, questions = {}, history = {}, sessions = {} }
+  return { runs = {}, order = {}, questions = {}, sessions = {} }
 end
 
 ---@return codeagent.Run
@@ -142,6 +141,43 @@ local function taken_over(state, event)
   return runs
 end
 
+--- A run of an earlier time: nothing of it is at work or asks any more. Its changes wait only where the server says so.
+local function past(run, waits)
+  if run.status == "running" or run.status == "queued" then run = on.lost(run) end
+  local blocks = vim.tbl_map(function(block)
+    return block.kind == "question" and block.open and with(block, { open = false }) or block
+  end, run.blocks)
+  return with(run, { blocks = blocks, staged = waits and run.staged or {} })
+end
+
+--- Whether more is known of a run than that its changes wait from before.
+---@param state codeagent.State
+---@param run_id string?
+---@return boolean
+function M.shown(state, run_id)
+  local run = state.runs[run_id or ""]
+  return run ~= nil and (#run.blocks > 0 or run.status ~= "stopped")
+end
+
+--- With the runs of a session that is shown again, as its events left them, before those that are known already.
+local function replayed(state, event)
+  local told, runs, order = M.initial(), copy(state.runs), {}
+  for _, each in ipairs(event.events or {}) do
+    if not M.shown(state, each.run_id) then
+      if each.type == "run_started" then each = with(each, { type = "local_request" }) end
+      told = M.reduce(told, with(each, { client_id = event.client_id }))
+    end
+  end
+  for _, run_id in ipairs(told.order) do
+    runs[run_id] = past(told.runs[run_id], vim.list_contains(event.waiting or {}, run_id))
+    order[#order + 1] = run_id
+  end
+  for _, run_id in ipairs(state.order) do
+    if not told.runs[run_id] then order[#order + 1] = run_id end
+  end
+  return with(state, { runs = runs, order = order })
+end
+
 --- The user goes on in a session of a client.
 local function entered(state, session_id, client_id)
   local sessions = client_id and with(state.sessions, { [client_id] = session_id }) or state.sessions
@@ -158,9 +194,9 @@ local BEGINS = { local_request = true, response_start = true }
 function M.reduce(state, event)
   if event.type == "local_gone" then return gone(state, event) end
   if event.type == "local_history" then
-    local history = with(state.history, { [event.session_id] = event.markdown })
-    local runs = event.client_id and taken_over(state, event) or state.runs
-    return entered(with(state, { history = history, runs = runs }), event.session_id, event.client_id)
+    local shown = replayed(state, event)
+    local runs = event.client_id and taken_over(shown, event) or shown.runs
+    return entered(with(shown, { runs = runs }), event.session_id, event.client_id)
   end
   if event.type == "session_rewound" or event.type == "session_restored" then return rewound(state, event) end
   local change = on[event.type]
@@ -174,7 +210,7 @@ function M.reduce(state, event)
     order = known and state.order or appended(state.order, event.run_id),
     questions = questions(state, event),
   })
-  local begins = BEGINS[event.type] and not run.attempt_of and not run.beside and run.session_id ~= ""
+  local begins = BEGINS[event.type] and run.session_id ~= "" and not (run.attempt_of or run.beside or run.foreign)
   return begins and entered(after, run.session_id, run.client_id) or after
 end
 

@@ -1,5 +1,6 @@
 --- A transcript as lines of Markdown with the highlights on them. Pure: blocks in, lines out; not here: the window.
 
+local notify = require("codeagent.notify")
 local queries = require("codeagent.queries")
 local texts = require("codeagent.texts")
 
@@ -134,9 +135,9 @@ function draw.question(block)
   return lines, marks
 end
 
-function draw.changes(block)
+function draw.changes(block, run)
   local counts = (" +%d −%d"):format(block.added or 0, block.removed or 0)
-  local title = texts.get("transcript.changes", { files = names(block.files) }) .. counts
+  local title = texts.get(run.foreign and "transcript.outside" or "transcript.changes", { files = names(block.files) }) .. counts
   local lines, marks = signed("±", title, "CodeAgentQuestion")
   for _, words in ipairs(block.proof or {}) do
     lines[#lines + 1] = "    " .. one_line(words)
@@ -193,7 +194,7 @@ function draw.exit(block)
 end
 
 function draw.error(block)
-  return signed("✗", one_line(block.text), "CodeAgentFailed", true)
+  return signed("✗", one_line(notify.here(block.text)), "CodeAgentFailed", true)
 end
 
 function draw.note(block)
@@ -215,7 +216,11 @@ function draw.plan(_, run)
 end
 
 local function how_it_ended(block)
-  if block.error then return signed("✗", one_line(block.error), "CodeAgentFailed", true) end
+  if block.error then
+    local lines, marks = signed("✗", one_line(notify.here(block.error)), "CodeAgentFailed", true)
+    if block.lacks_model then vim.list_extend(lines, (signed("→", texts.get("setup.help"), "CodeAgentMuted"))) end
+    return lines, marks
+  end
   if block.status ~= "completed" then
     local key = "ended." .. tostring(block.status)
     local words = texts.get(texts.CATALOGUE[key] and key or "ended.stopped")
@@ -229,7 +234,7 @@ end
 --- How it ended, and in a last line how long it took and what it used.
 function draw.ended(block, run)
   local lines, marks = how_it_ended(block)
-  local used = M.used(run, run.till)
+  local used = run.foreign and "" or M.used(run, run.till)
   if used ~= "" then
     lines[#lines + 1] = "  ∙ " .. used
     marks[#marks + 1] = { line = #lines - 1, from = 0, to = -1, group = "CodeAgentMuted" }

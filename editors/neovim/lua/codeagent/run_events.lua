@@ -151,7 +151,11 @@ function on.local_title(run, event)
   return with(run, { title = run.title ~= "" and run.title or event.title })
 end
 
+--- Codes of failures that another model, or another key, would mend.
+local LACKS_MODEL = { NOT_FOUND = true, PERMISSION_DENIED = true, NETWORK_ERROR = true }
+
 function on.run_completed(run, event)
+  local lacks_model = event.status == "failed" and LACKS_MODEL[run.error_code] or nil
   local said, blocks = false, {}
   for _, block in ipairs(run.blocks) do
     if block.kind ~= "error" or block.text ~= event.error then -- its end says it
@@ -164,6 +168,7 @@ function on.run_completed(run, event)
     status = event.status,
     outcome = event.outcome,
     error = event.error,
+    lacks_model = lacks_model,
     activity = "",
     till = event.ts,
   })
@@ -172,6 +177,7 @@ function on.run_completed(run, event)
     status = event.status,
     summary = said and "" or trimmed(event.summary),
     error = event.error,
+    lacks_model = lacks_model,
   })
 end
 
@@ -192,7 +198,7 @@ function on.status(run, event)
 end
 
 function on.error(run, event)
-  return say(run, { kind = "error", text = event.error or "" })
+  return say(with(run, { error_code = event.code }), { kind = "error", text = event.error or "" })
 end
 
 function on.usage(run, event)
@@ -352,6 +358,17 @@ function on.changes_discarded(run, event)
 end
 
 --- Its server has ended while it was at work, or waited.
+--- A run of before this server of which changes still wait; one that is known stays as it is.
+function on.local_restored(run, event)
+  if #run.blocks > 0 then return run end
+  local staged = {}
+  for _, path in ipairs(event.files) do
+    staged[path] = true
+  end
+  local proposal = { summary = event.title, files = event.files, added = 0, removed = 0 }
+  return with(run, { title = event.title, status = "stopped", staged = staged, proposal = proposal, revision = run.revision + 1 })
+end
+
 function on.lost(run)
   return say(with(run, { status = "lost", activity = "" }), { kind = "ended", status = "lost" })
 end

@@ -5,9 +5,9 @@ local M = {}
 ---@type table<string, { [1]: string, [2]: string }>
 M.CATALOGUE = {
   ["ask.task"] = { "What shall be done? ", "需要做什么？" },
-  ["ask.question"] = { "Your question: ", "你的问题：" },
+  ["ask.question"] = { "Your question: ", "您的问题：" },
   ["ask.instruction"] = { "How shall it be changed? ", "要怎样修改？" },
-  ["ask.answer"] = { "Your answer: ", "你的回答：" },
+  ["ask.answer"] = { "Your answer: ", "您的回答：" },
   ["ask.steer"] = { "Say to the agent: ", "对智能体说：" },
   ["ask.search"] = { "Search for: ", "搜索：" },
   ["age.now"] = { "just now", "刚刚" },
@@ -15,7 +15,7 @@ M.CATALOGUE = {
   ["age.hours"] = { "{count} h ago", "{count} 小时前" },
   ["pick.runs"] = { "Runs", "运行列表" },
   ["pick.which"] = { "Which run?", "哪次运行？" },
-  ["pick.before"] = { "Back to before “{title}” ({count} runs)", "回到“{title}”之前（{count} 次运行）" },
+  ["pick.before"] = { "Back to before “{title}” ({count} run(s))", "回到“{title}”之前（{count} 次运行）" },
   ["pick.both"] = { "Changes and talk: {files}", "更改和对话：{files}" },
   ["pick.changes"] = { "Changes only: {files}", "仅更改：{files}" },
   ["pick.talk"] = { "Talk only", "仅对话" },
@@ -100,6 +100,15 @@ M.CATALOGUE = {
   ["sub.graph"] = { "Shows who calls a function and what it calls; without a name which file imports which, around this one.", "显示函数的调用者和被调用者；不给名称时显示此文件周围的导入关系。" },
   ["sub.trust"] = { "Asks whether you trust what this workspace brings: skills, commands, agents, hooks, tools, or the one that you name.", "询问是否信任此工作区带来的内容：技能、命令、智能体、钩子、工具，或您指定名称的那一项。" },
   ["sub.approvals"] = { "Lists what you have allowed or refused for good, other agents among it; what you choose is asked again.", "列出您长期许可或拒绝的项目，包括其他智能体；选中的项目以后会再次询问。" },
+  ["sub.install"] = {
+    "Installs the server in an environment of its own, and asks for a model.",
+    "将服务器安装到单独的环境中，并询问使用哪个模型。",
+  },
+  ["sub.setup"] = {
+    "Asks in a terminal window which model is used, tests it and keeps it for every editor. A task that failed without a "
+      .. "model goes on.",
+    "在终端窗口中询问使用哪个模型，测试并为所有编辑器保存。因没有模型而失败的任务会继续。",
+  },
   ["sub.doctor"] = { "What works here, and what to do about what does not.", "说明这里哪些功能可用，以及不可用的如何处理。" },
   ["sub.messages"] = { "Everything that was told, in full.", "完整显示所有消息。" },
   ["sub.restart"] = { "Stops the server and starts it again. The session goes on, and what waited for you still waits.", "停止服务器并重新启动。会话继续，等待您处理的事项仍在。" },
@@ -110,7 +119,7 @@ M.CATALOGUE = {
   ["pick.model"] = { "Use which model?", "使用哪个模型？" },
   ["pick.approval"] = { "Allowed or refused for good; ask again about", "长期许可或拒绝的项目；再次询问" },
   ["pick.mode"] = { "What may be done without asking?", "哪些操作无需询问？" },
-  ["pick.pending"] = { "What waits for you", "等待你处理的事项" },
+  ["pick.pending"] = { "What waits for you", "等待您处理的事项" },
   ["pick.run"] = { "Changes of which run?", "哪次运行的更改？" },
   ["pick.delete"] = { "Delete this session for good?", "永久删除此会话？" },
   ["pick.yes"] = { "Delete", "删除" },
@@ -126,8 +135,9 @@ M.CATALOGUE = {
   ["told.session"] = { "A new session begins with the next task.", "下一个任务将开始新会话。" },
   ["told.resumed"] = { "Continued: {title}", "已继续：{title}" },
   ["told.deleted"] = { "The session is deleted.", "会话已删除。" },
-  ["told.nothing"] = { "Nothing waits for you.", "没有等待你处理的事项。" },
+  ["told.nothing"] = { "Nothing waits for you.", "没有等待您处理的事项。" },
   ["told.no_changes"] = { "No changes wait for a decision.", "没有等待决定的更改。" },
+  ["told.discarded"] = { "Discarded: {title}", "已放弃：{title}" },
   ["told.decided"] = { "Every change is decided.", "所有更改均已决定。" },
   ["told.unseen"] = {
     "Unsaved and in no window, :CodeAgent write or :wa saves: {files}",
@@ -151,7 +161,7 @@ M.CATALOGUE = {
   ["told.usage"] = { "Unknown: :CodeAgent {name}. Press <Tab> after :CodeAgent to see all.", "未知命令：:CodeAgent {name}。在 :CodeAgent 后按 <Tab> 查看全部。" },
   ["told.no_messages"] = { "No messages yet.", "暂无消息。" },
   ["told.restarted"] = { "The server has been restarted.", "服务器已重新启动。" },
-  ["told.restored"] = { "The session is back; {count} thing(s) wait for you: :CodeAgent pending", "会话已恢复；有 {count} 项等待处理：:CodeAgent pending" },
+  ["told.restored"] = { "The session is back. Waiting for you: {count}, :CodeAgent pending", "会话已恢复；有 {count} 项等待处理：:CodeAgent pending" },
   ["inline.on"] = { "Completion is switched on.", "补全已开启。" },
   ["inline.off"] = { "Completion is off.", "补全已关闭。" },
   ["inline.starting"] = { "Completion starts.", "补全正在启动。" },
@@ -159,11 +169,28 @@ M.CATALOGUE = {
   ["inline.asking"] = { "Completion is on.", "补全已开启。" },
   ["inline.unavailable"] = { "There is no completion.", "无法补全。" },
   ["server.none"] = {
-    "No codeagent-lsp was found. Install it with `pipx install codeagent-lsp` or `uv tool install codeagent-lsp`, "
-      .. "or set vim.g.codeagent = { cmd = { \"…\" } }. See :checkhealth codeagent.",
-    "未找到 codeagent-lsp。请用 `pipx install codeagent-lsp` 或 `uv tool install codeagent-lsp` 安装，"
-      .. "或设置 vim.g.codeagent = { cmd = { \"…\" } }。参见 :checkhealth codeagent。",
+    "There is no codeagent-lsp here yet: `:CodeAgent install` gets it.",
+    "这里还没有 codeagent-lsp：用 `:CodeAgent install` 安装。",
   },
+  ["setup.offer"] = {
+    "The server, codeagent-lsp, is not on this machine yet.",
+    "此机器上还没有服务器 codeagent-lsp。",
+  },
+  ["setup.install"] = { "Install it now, in an environment of its own", "现在安装到单独的环境中" },
+  ["setup.later"] = { "Not now", "暂不" },
+  ["setup.installing"] = { "Installing codeagent-lsp, which takes a minute or two", "正在安装 codeagent-lsp，需要一两分钟" },
+  ["setup.choosing"] = { "The model", "模型" },
+  ["setup.not_installed"] = {
+    "codeagent-lsp could not be installed: the window below says why. :CodeAgent install tries again.",
+    "无法安装 codeagent-lsp：原因见下方窗口。:CodeAgent install 可重试。",
+  },
+  ["setup.no_python"] = {
+    "Python 3.11 or newer is needed and was not found. Install it, then :CodeAgent install.",
+    "需要 Python 3.11 或更新版本，但未找到。安装后请再用 :CodeAgent install。",
+  },
+  ["setup.no_model"] = { "No model was chosen. :CodeAgent setup asks again.", "未选择模型。用 :CodeAgent setup 重新选择。" },
+  ["setup.ready"] = { "Ready: :CodeAgent run {task}", "已就绪：:CodeAgent run {task}" },
+  ["setup.help"] = { ":CodeAgent setup chooses a model, and goes on with this task", ":CodeAgent setup 选择模型并继续此任务" },
   ["server.crashed"] = {
     "The server ended unexpectedly ({reason}). Your buffers are as they were. :CodeAgent restart starts it again; "
       .. ":CodeAgent log shows why.",
@@ -173,7 +200,7 @@ M.CATALOGUE = {
   ["server.through"] = { "Starting codeagent-lsp through {how}; the first time may take a while.", "正在通过 {how} 启动 codeagent-lsp；首次可能需要一些时间。" },
   ["status.cached"] = { "{share} % cached", "缓存命中 {share}%" },
   ["status.working"] = { "working", "工作中" },
-  ["status.waiting"] = { "codeagent waits for you ({count})", "codeagent 等待你（{count}）" },
+  ["status.waiting"] = { "codeagent waits for you ({count})", "codeagent 等待您（{count}）" },
   ["status.changes"] = { "changes to review ({count})", "待查看的更改（{count}）" },
   ["status.error"] = { "codeagent failed", "codeagent 失败" },
   ["ended.failed"] = { "Failed.", "失败。" },
@@ -184,8 +211,9 @@ M.CATALOGUE = {
   ["ended.lost"] = { "The server ended while this was at work.", "运行期间服务器退出。" },
   ["transcript.title"] = { "CodeAgent", "CodeAgent" },
   ["transcript.empty"] = { "Nothing yet. Start with  :CodeAgent run {task}", "暂无内容。用 :CodeAgent run {task} 开始" },
-  ["transcript.open"] = { "waits for you (:CodeAgent pending)", "等待你处理（:CodeAgent pending）" },
+  ["transcript.open"] = { "waits for you (:CodeAgent pending)", "等待您处理（:CodeAgent pending）" },
   ["transcript.unanswered"] = { "(no answer)", "（未回答）" },
+  ["transcript.outside"] = { "Changed outside: {files}", "外部更改：{files}" },
   ["transcript.changes"] = { "Changes to {files}", "对 {files} 的更改" },
   ["transcript.waits"] = { "heard with its next step", "将在下一步读到" },
   ["transcript.queued"] = { "queued: begins when the session is free", "排队中：会话空闲后开始" },

@@ -27,7 +27,6 @@ local drawn = {} ---@type codeagent.Piece[]
 local drawn_in ---@type integer? the buffer they stand in; a new one is made when the user wipes it out
 local session ---@type string?
 local followed ---@type string? the newest run of the user when it was drawn last, and the session
-local shown_history ---@type string?
 local opened = {} ---@type table<string, boolean> the outputs that the user has opened, by the id of the call
 
 local function buffer()
@@ -95,19 +94,12 @@ end
 ---@return codeagent.Wanted[]
 local function wanted(state)
   local list = {} ---@type codeagent.Wanted[]
-  local history = session and state.history[session]
-  if history then
-    list[1] = { value = history, look = "", draw = function() return render.lines(history), {} end }
-  end
   local before
-  for _, run_id in ipairs(state.order) do
-    local run = state.runs[run_id]
-    if run.session_id == session then
-      if run.title ~= "" or (run.task or "") ~= "" then list[#list + 1] = head_of(run, before) end
-      before = run
-      for position = 1, #run.blocks do
-        list[#list + 1] = block_of(run, position)
-      end
+  for _, run in ipairs(queries.in_transcript(state, session)) do
+    if run.title ~= "" or (run.task or "") ~= "" then list[#list + 1] = head_of(run, before) end
+    before = run
+    for position = 1, #run.blocks do
+      list[#list + 1] = block_of(run, position)
     end
   end
   return list
@@ -207,16 +199,12 @@ local function follow(state)
   followed = now
   if state.session_id == session then return end
   session, drawn = state.session_id, {}
-  shown_history = session and state.history[session]
 end
 
 local function refresh(state)
   if not exists() then return end
   local target = buffer()
   follow(state)
-  if session and state.history[session] ~= shown_history then
-    shown_history, drawn = state.history[session], {}
-  end
   following(target, function() update(state) end)
   watch_size(target)
   head()

@@ -22,10 +22,14 @@ export interface Chosen {
 export class InCode {
   private readonly placed = new Map<string, readonly Placed[]>();
 
-  /** `isAsked` says whether the question about a run's changes is open: then its own lenses say what the run's would. `verdicts` are the words for it. */
+  /**
+   * `isAsked` says whether the question about a run's changes is open: then its own lenses say what the run's would. `verdicts` are the words for it,
+   * `taskOf` names it where changes of others stand beside them.
+   */
   constructor(
     private readonly isAsked: (runId: string) => boolean,
     private readonly verdicts: (runId: string) => Verdicts,
+    private readonly taskOf: (runId: string) => string,
   ) {}
 
   /** The lenses that the server offers for a file, and those for the whole file beside the first of several changes. */
@@ -33,18 +37,10 @@ export class InCode {
     const placed = found.flatMap((lens) => placeOf(lens) ?? []);
     this.placed.set(document.uri.toString(), placed.toSorted((one, other) => one.line - other.line));
     const shown = found.filter((lens) => !this.isAsked(wholeRun(lens)));
-    const worded = shown.map((lens) => (placeOf(lens) || named(lens, "discard") ? this.inWords(lens) : lens));
-    const first = placed[0];
-    if (!first || placed.length < 2) return worded;
-    const range = new vscode.Range(first.line, 0, first.line, 0);
-    const place = { runId: first.runId, path: document.uri.fsPath };
-    const words = this.verdicts(first.runId);
-    const whole = (title: string, command: string): vscode.CodeLens => new vscode.CodeLens(range, { title, command, arguments: [place] });
-    return [
-      whole(words.acceptFile, "codeagent.review.acceptFile"),
-      whole(words.discardFile, "codeagent.review.discardFile"),
-      ...worded,
-    ];
+    const runs = [...new Set(placed.map(({ runId }) => runId))];
+    const several = runs.length > 1;
+    const worded = shown.map((lens) => (placeOf(lens) || named(lens, "discard") ? this.inWords(lens, several) : lens));
+    return [...runs.flatMap((runId) => this.wholeFile(document, placed.filter((each) => each.runId === runId), several)), ...worded];
   }
 
   /** The change at the cursor of the active editor, or all of its file; undefined where none waits. */
@@ -63,11 +59,29 @@ export class InCode {
     return (await this.of(document)).map(({ line }) => line);
   }
 
+  /** The lenses for the whole file at the first of a run's changes there, where there are several. */
+  private wholeFile(document: vscode.TextDocument, placed: readonly Placed[], several: boolean): vscode.CodeLens[] {
+    const first = placed[0];
+    if (!first || placed.length < 2) return [];
+    const range = new vscode.Range(first.line, 0, first.line, 0);
+    const place = { runId: first.runId, path: document.uri.fsPath };
+    const words = this.verdicts(first.runId);
+    const lens = (title: string, command: string): vscode.CodeLens =>
+      new vscode.CodeLens(range, { title: this.told(title, first.runId, several), command, arguments: [place] });
+    return [lens(words.acceptFile, "codeagent.review.acceptFile"), lens(words.discardFile, "codeagent.review.discardFile")];
+  }
+
+  private told(title: string, runId: string, several: boolean): string {
+    return several ? `${title} (${this.taskOf(runId)})` : title;
+  }
+
   /** The same lens as in the review. */
-  private inWords(lens: vscode.CodeLens): vscode.CodeLens {
+  private inWords(lens: vscode.CodeLens, several: boolean): vscode.CodeLens {
     const [accepts, discards] = [named(lens, "apply"), named(lens, "discard")];
-    const words = this.verdicts((accepts ?? discards)?.runId ?? "");
-    return lens.command ? new vscode.CodeLens(lens.range, { ...lens.command, title: accepts ? words.accept : words.discard }) : lens;
+    const runId = (accepts ?? discards)?.runId ?? "";
+    const words = this.verdicts(runId);
+    const title = this.told(accepts ? words.accept : words.discard, runId, several);
+    return lens.command ? new vscode.CodeLens(lens.range, { ...lens.command, title }) : lens;
   }
 
   /** Asks for the lenses, which come through `lenses`. */

@@ -10,7 +10,7 @@ import type { Store } from "../store";
 import { type Hunk, hunkAt, hunksByFile } from "./hunks";
 import { InCode } from "./inCode";
 import { pathOf } from "./paths";
-import { ownTitle, titledRun } from "./titles";
+import { ownTitle, shortTitle, titledRun } from "./titles";
 import { verdictsOf } from "./verdicts";
 
 export const BASE = "codeagent-base";
@@ -57,6 +57,7 @@ export class Review implements vscode.Disposable {
     this.inCode = new InCode(
       (runId) => store.state.questions.some((open) => open.runId === runId && open.aboutChanges),
       (runId) => verdictsOf(store.state.runs[runId]),
+      (runId) => shortTitle(store.state.runs[runId]),
     );
     const provider = (side: "base" | "text"): vscode.TextDocumentContentProvider => ({
       onDidChange: this.content.event,

@@ -1,4 +1,13 @@
 /** The titles of reviews, by which their tabs are told apart: an editor does not say what a tab with many files shows. */
+import type { Run } from "../model";
+
+const SHORT = 40;
+
+/** What a run is about, in a few words beside others. */
+export function shortTitle(run: Run | undefined): string {
+  const words = (run?.title || run?.task || "").replaceAll(/\s+/g, " ").trim();
+  return words.length <= SHORT ? words : `${words.slice(0, SHORT - 1)}…`;
+}
 
 /** The title for a run's review: another one if a different run has it already. */
 export function ownTitle(title: string, runId: string, titles: ReadonlyMap<string, string>): string {
