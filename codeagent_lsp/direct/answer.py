@@ -24,7 +24,7 @@ from codeagent_lsp.index.literals import refuse_altered
 from codeagent_lsp.index.placeholders import left_out
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.workspace.edits import merge
-from codeagent_lsp.workspace.edits.match import replace
+from codeagent_lsp.workspace.edits.match import replace, replace_lines
 from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of, without_signs
 from codeagent_lsp.workspace.text.position import (
     content_of,
@@ -292,7 +292,7 @@ def _from_blocks(reply: str, files: Files) -> dict[str, str]:
         # Without their last line end they also match a last line that has none; what is deleted goes with its own.
         if new or now.endswith(old.removesuffix("\n")):
             old, new = old.removesuffix("\n"), new.removesuffix("\n")
-        done = replace(now, old, new, lines=True)
+        done = replace_lines(now, old, new)
         # A looser match may have moved the lines: strings must be what the file or the answer has.
         if done.tier != "exact":
             refuse_altered(path, now, done.text, [new])

@@ -51,13 +51,20 @@ class Edit:
     tier: str
 
 
-def replace(text: str, old: str, new: str, *, replace_all: bool = False, lines: bool = False) -> Replacement:
-    """Return `text` with its only match of `old` replaced by `new`; with `replace_all`, every exact occurrence. With
-    `lines`, both are whole lines, and so is the match, if any is.
+def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Replacement:
+    """Return `text` with its only match of `old` replaced by `new`; with `replace_all`, every exact occurrence.
 
     Raises `EditRefused` with reason `not_found`, `ambiguous`, `already_applied` or `empty`.
     """
-    edits = plan_all(text, old, new) if replace_all else [plan(text, old, new, lines=lines)]
+    return _replaced(text, new, plan_all(text, old, new) if replace_all else [plan(text, old, new)])
+
+
+def replace_lines(text: str, old: str, new: str) -> Replacement:
+    """Return `text` as `replace` does, where both are whole lines, and so is the match, if any is."""
+    return _replaced(text, new, [plan(text, old, new, lines=True)])
+
+
+def _replaced(text: str, new: str, edits: list[Edit]) -> Replacement:
     changed = apply_edits(text, edits)
     if changed == text:
         raise _already(text, new, "the edit would change nothing")

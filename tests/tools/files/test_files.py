@@ -345,12 +345,12 @@ async def test_brackets_in_a_pattern_that_are_a_name(bench: Bench, unsaved: bool
         ("/w/src/**/*.py", False, ("src/**/*.py", "/w")),
         ("src/*.py", False, ("src/*.py", None)),
         ("/way/x.py", False, ("/way/x.py", None)),
-        (r"C:\Work\src\**\*.py", True, ("src/**/*.py", r"C:\work")),
-        ("c:/work/src/*.py", True, ("src/*.py", r"C:\work")),
+        (r"C:\Code\src\**\*.py", True, ("src/**/*.py", r"C:\code")),
+        ("c:/code/src/*.py", True, ("src/*.py", r"C:\code")),
         (r"src\**\*.py", True, ("src/**/*.py", None)),
-        (r"C:\workshop\a.py", True, ("C:/workshop/a.py", None)),
+        (r"C:\coders\a.py", True, ("C:/coders/a.py", None)),
     ],
 )
 def test_a_pattern_may_begin_with_a_folder(pattern: str, windows: bool, wanted: tuple[str, str | None]) -> None:
-    folders = (r"C:\work",) if windows else ("/w",)
+    folders = (r"C:\code",) if windows else ("/w",)
     assert relative(pattern, None, folders, windows=windows) == wanted
