@@ -84,11 +84,8 @@ def plan(text: str, old: str, new: str, *, lines: bool = False) -> Edit:
     offset, text, old, new = _without_bom(text, old, new)
     _check_not_empty(old, new)
     found = exact_places(text, old)
-    # `x = 1` within `max = 10`: who writes lines does not mean a part of a word.
-    if lines or _NEWLINE.search(old):
-        found = [at for at in found if not _cuts_word(text, old, at)]
-    if lines:
-        found = [at for at in found if _is_lines(text, old, at)] or found
+    if lines or old.endswith(("\n", "\r")):
+        found = _of_lines(text, old, found, lines=lines)
     if len(found) > 1:
         raise EditRefused("ambiguous", several(text, old, found))
     # Elsewhere the characters alone would join two lines or lose an indentation; whole lines have no such edges.
@@ -219,6 +216,16 @@ def _cuts_word(text: str, old: str, at: int) -> bool:
     """Return whether the occurrence begins or ends in the middle of a word or a number."""
     stop = at + len(old)
     return any(_INSIDE_WORD.fullmatch(text[max(edge - 1, 0) : edge + 1]) is not None for edge in (at, stop))
+
+
+def _of_lines(text: str, old: str, found: list[int], *, lines: bool) -> list[int]:
+    """Return the occurrences that who writes lines can mean: whole ones, and no part of a word, as `x = 1` within
+    `max = 10`.
+    """
+    if not lines and len(found) != 1:
+        return found
+    whole = [at for at in found if _is_lines(text, old, at)] if lines else ()
+    return [*whole] or [at for at in found if not _cuts_word(text, old, at)]
 
 
 def _is_lines(text: str, old: str, at: int) -> bool:

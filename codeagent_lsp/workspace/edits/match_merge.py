@@ -86,14 +86,12 @@ class _Merge:
         trail = _three_way(theirs.trail, ours.trail, fresh.trail)
         return theirs.indent + theirs.body + trail + self._ending(i)
 
-    def _added(self, j: int, near: int, stood: int | None) -> str:
+    def _added(self, j: int, near: int) -> str:
         fresh = self.fresh[j]
         indent = self.place.shift.apply(fold(fresh.indent) if self.place.folded else fresh.indent)
         if indent is None:
             raise Unsafe("a new line cannot be indented as the file is with certainty")
         body = self.pairing.name(fresh)[1]
-        if stood is not None:
-            body = _in_characters_of(self.theirs[stood].body, self.ours[stood].body, body)
         # A model that adds trailing blanks to the lines it copies adds them to new ones too.
         trail = "" if self.noisy else fresh.trail
         return indent + body + trail + self._ending(near)
@@ -127,12 +125,8 @@ class _Merge:
             near = min(region.i + 1 + j - region.j - 1, region.i2 - 1) if region.i2 > region.i + 1 else region.i
             out += self._gap(region, j, number, near)
             if j < region.j2:
-                out.append(self._added(j, near, self._stood(region, j)))
+                out.append(self._added(j, near))
         return out
-
-    def _stood(self, region: Region, j: int) -> int | None:
-        """Return the old line in whose place the new one comes, where there are as many of both."""
-        return region.i + j - region.j if region.i2 - region.i == region.j2 - region.j else None
 
     def _untouched_gap(self, i: int, j: int) -> list[str]:
         file, old, new = self._file_gap(i), self.old.gap(i), self.new.gap(j)
@@ -194,15 +188,6 @@ class _Merge:
         # None: the indentation is not certain, but a blank line without any is right everywhere.
         shifted = ((blanks := content_of(line)) and self.place.shift.apply(blanks) for line in lines)
         return [("" if self.noisy or blanks is None else blanks) + self._ending(near) for blanks in shifted]
-
-
-def _in_characters_of(file: str, old: str, new: str) -> str:
-    """Return a changed line with the quotes, dashes and blanks that the file has where the edit changes nothing."""
-    # Characters that fold to several, such as `…`, stand for each other at no certain places.
-    if file == old or len(file) != len(old) or fold(file) != fold(old):
-        return new
-    parts = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    return "".join(file[i:i2] if tag == "equal" else new[j:j2] for tag, i, i2, j, j2 in parts)
 
 
 def _joined(out: list[str], start: int, stop: int, file: Block, old: Block, new: Block) -> str:
