@@ -18,6 +18,7 @@ from codeagent_lsp.tools.code.splices import Splice, applied, has_body, problem,
 from codeagent_lsp.tools.code.uses import of_one_kind
 
 _TYPES = frozenset(("class", "struct"))
+_CALLED = frozenset(("function", "method"))
 _SINGLE = frozenset(("variable", "constant"))
 _LISTS = frozenset(("variable_declaration", "var_spec_list"))
 _DECLARED = frozenset(("variable_declarator", "property_element"))
@@ -45,8 +46,9 @@ def replaced(source: SourceFile, definition: Definition, code: str) -> Splice:
         message = f"The code for {definition.qualified} cannot take its place: {wrong}. Nothing was changed."
         raise EditRefused("not_found", message)
     new_definition, new_extent = brought
-    # Alone it reads as a function that has the name of the class.
-    if source.language == "cpp" and definition.symbol.kind in _TYPES and new_definition.symbol.kind == "function":
+    # Alone, a constructor or a destructor reads as a function that has the name of the class.
+    own = new_definition.symbol.kind in _CALLED and new_definition.symbol.name.lstrip("~") == definition.symbol.name
+    if source.language == "cpp" and definition.symbol.kind in _TYPES and own:
         name = f"{definition.qualified}.{definition.symbol.name}"
         message = f"The code is a constructor, and {definition.qualified} is the whole type. Name {name} as the target."
         raise EditRefused("ambiguous", message)

@@ -156,8 +156,9 @@ class TestReplaceBody:
 
     def test_a_constructor_takes_no_classs_place(self) -> None:
         text = "struct Box {\n  Box(int w) { f(1); }\n  int g() { return 1; }\n};\n"
-        with pytest.raises(EditRefused, match=r"Name Box\.Box"):
-            one("a.cpp", text, "Box", "replace", "Box(int w) { f(2); }")
+        for code in ("Box(int w) { f(2); }", "Box::Box(int w) { f(2); }", "Box::~Box() {}"):
+            with pytest.raises(EditRefused, match=r"Name Box\.Box"):
+                one("a.cpp", text, "Box", "replace", code)
         assert one("a.cpp", text, "Box.Box", "replace", "Box(int w) { f(2); }") == text.replace("f(1)", "f(2)")
 
 
