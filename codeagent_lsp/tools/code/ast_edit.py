@@ -47,8 +47,8 @@ def replaced(source: SourceFile, definition: Definition, code: str) -> Splice:
         raise EditRefused("not_found", message)
     new_definition, new_extent = brought
     # Alone, a constructor or a destructor reads as a function that has the name of the class.
-    own = new_definition.symbol.kind in _CALLED and new_definition.symbol.name.lstrip("~") == definition.symbol.name
-    if source.language == "cpp" and definition.symbol.kind in _TYPES and own:
+    by_name = new_definition.symbol.kind in _CALLED and new_definition.symbol.name.lstrip("~") == definition.symbol.name
+    if source.language == "cpp" and definition.symbol.kind in _TYPES and by_name:
         name = f"{definition.qualified}.{definition.symbol.name}"
         message = f"The code is a constructor, and {definition.qualified} is the whole type. Name {name} as the target."
         raise EditRefused("ambiguous", message)

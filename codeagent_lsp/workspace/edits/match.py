@@ -371,7 +371,8 @@ def nearest(file: Block, block: Block) -> str:
     rows = _differences(file, block, first, last)
     place = f"lines {file.at[first] + 1}-{file.at[last] + 1}"
     if not rows:
-        return f"old_str is not in the file as it stands. Closest: {place}; only blanks, quotes or dashes differ. {advice}"
+        differs = "only blanks, quotes or dashes differ"
+        return f"old_str is not in the file as it stands. Closest: {place}; {differs}. {advice}"
     return "\n".join([f"old_str is not in the file. Closest: {place} (- old_str, + file):", *rows, advice])
 
 
