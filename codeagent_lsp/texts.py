@@ -40,7 +40,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "{key} is fixed by the policy {path} and stays as it is. Only who looks after this machine can change it.",
         "{key} 由策略文件 {path} 固定，保持不变。只有本机的管理员可以更改。",
     ),
-    # --- setting up
+    # --- the transcript
     "record.failed": ("{tool} failed: {error}", "{tool} 失败：{error}"),
     "record.no_answer": ("(no answer)", "（未回答）"),
     "record.applied": ("Applied: {count} file(s).", "已应用：{count} 个文件。"),
@@ -60,6 +60,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "record.step_failed": ("Step {step} failed: {error}", "步骤 {step} 失败：{error}"),
     "record.rolled_back": ("Rolled back to before step {step}.", "已回滚到步骤 {step} 之前。"),
     "record.replanned": ("The rest of the plan was changed.", "计划的其余部分已更改。"),
+    # --- setting up
     "setup.begin": ("Which model shall the agent use?", "智能体使用哪个模型？"),
     "setup.looking": ("Looking for model servers on this machine …", "正在查找本机上的模型服务器……"),
     "setup.here": ("{name} on this machine ({url})", "本机上的 {name}（{url}）"),
@@ -602,7 +603,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "changes.none": (
         "These changes do not wait any more: they were decided about, or are others by now. "
         "The review shows what waits.",
-        "这些更改已不再等待处理：它们已被决定，或已变为其他更改。可在查看更改中看到仍在等待的内容。",
+        "这些更改已不再等待处理：它们已被决定，或已变为其他更改。打开“查看更改”可看到仍在等待的内容。",
     ),
     "changes.late": (
         "The editor has made these changes after all: {files}. Undo takes them back.",
