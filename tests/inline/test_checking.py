@@ -178,6 +178,12 @@ def test_never_a_new_error_and_nothing_fine_is_dropped(
     text = "".join(f"y = {name}\n" for name in before) + "x = \n"
 
     async def play() -> str:
+        # What is known too late is shown as it is: another matter.
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("codeagent_lsp.inline.checking.LATE_SECONDS", SECONDS)
+            return await asked()
+
+    async def asked() -> str:
         async with session(folder / "state", server("pull")) as servers:
             project = Workspace(folder / "ws")
             checked = await Checked(project, servers, [f"{answer}\n" for answer in answers], text).warmed()
