@@ -69,7 +69,7 @@ def merge(base: str, ours: str, theirs: str, *, beside: bool = False, formatted:
     if ours in (base, theirs):
         return Merged(theirs, ())
     # An editor or a formatter has changed the ends of all lines: what the lines say is what both sides have changed.
-    if _kinds_of_ends(base) != _kinds_of_ends(theirs):
+    if len(ends := _ends(base)) == len(others := _ends(theirs)) == 1 and ends != others:
         base, ours = with_line_ends_of(theirs, base), with_line_ends_of(theirs, ours)
     if formatted:
         base, ours = in_spelling_of(base, ours, theirs)
@@ -89,8 +89,9 @@ def merge(base: str, ours: str, theirs: str, *, beside: bool = False, formatted:
     return Merged("".join(merged), tuple(conflicts))
 
 
-def _kinds_of_ends(text: str) -> frozenset[str]:
-    return frozenset(_END.findall(text)) if "\r" in text else frozenset(("\n",))
+def _ends(text: str) -> frozenset[str]:
+    """Return the kinds of line ends that a text has."""
+    return frozenset(_END.findall(text)) if "\r" in text else frozenset(("\n",) if "\n" in text else ())
 
 
 def runs(old: str, new: str) -> tuple[Run, ...]:
