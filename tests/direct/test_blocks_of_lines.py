@@ -54,5 +54,5 @@ def test_a_line_is_not_found_inside_a_word(text: str, old: str, wanted: str | No
 def test_an_edit_of_lines_does_not_begin_inside_a_word() -> None:
     with pytest.raises(EditRefused):
         replace("xy = 2\ny = 20\n", "y = 2\n", "y = 3\n")
-    with pytest.raises(EditRefused, match="2 times|several|more than once|lines"):
+    with pytest.raises(EditRefused, match=r"2 times|several|more than once|lines"):
         replace("xy = 2\ny = 2\n", "y = 2\n", "y = 3\n")
