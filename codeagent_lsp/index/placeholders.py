@@ -13,7 +13,7 @@ from collections import Counter
 
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.index.grammars import is_prose
-from codeagent_lsp.workspace.edits import merge
+from codeagent_lsp.workspace.edits.line_matching import runs_of
 from codeagent_lsp.workspace.text.position import split_lines, with_newlines
 
 # The sign of a comment in any language, and what it says: `# …`, `// …`, `/* … */`, `<!-- … -->`, `{/* … */}`, `" …`.
@@ -86,16 +86,23 @@ def refuse_left_out(path: str, before: str, after: str) -> None:
     are code: who changes single lines may mean them.
     """
     document, name = is_prose(path), path.rpartition(".")[2].lower()
-    old, new = Counter(_lines(before)), Counter(_lines(after))
-    lost, spare = old - new, new - old
-    for run in merge.runs(before, after) if lost and spare else ():
-        gone = _lines("".join(split_lines(before)[run.old_start : run.old_end]))
+    old, new = _lines(before), _lines(after)
+    lost, spare = Counter(old) - Counter(new), Counter(new) - Counter(old)
+    # Most changes have none, and need no comparison.
+    standing = {
+        line
+        for line in (spare if lost else ())
+        if _stands_for_code(line, document=document, whole=False) or _dots_alone(line, name)
+    }
+    rows, fresh = (split_lines(before), split_lines(after)) if standing else ([], [])
+    for run in runs_of(rows, fresh):
+        gone = _lines("".join(rows[run.old_start : run.old_end]))
         if not any(lost[line] and _says(line) and (document or not COMMENT.match(line)) for line in gone):
             continue
-        for line in _lines("".join(split_lines(after)[run.new_start : run.new_end])):
-            if spare[line] and (_stands_for_code(line, document=document, whole=False) or _dots_alone(line, name)):
+        for line in _lines("".join(fresh[run.new_start : run.new_end])):
+            if line in standing:
                 raise EditRefused("not_found", _STANDS.format(line=line))
-    if name in ("py", "pyi") and _stubs(_lines(after))[2] > _stubs(_lines(before))[2]:
+    if name in ("py", "pyi") and "..." in after and _stubs(new)[2] > _stubs(old)[2]:
         raise EditRefused("not_found", _STANDS.format(line="..."))
 
 

@@ -167,15 +167,16 @@ def mask_command_lines(text: str, mark: Mark) -> str:
     lower = lowered(text)
     if any(word in lower for word in _SECRET_WORDS):
         text = _mask_said(text, mark)
-    identified = places(lowered(text), "identified")
-    text = replaced(identified, text, _IDENTIFIED, lambda match: _masked(match, mark), _BEHIND)
+    if "identified" in lower:
+        identified = places(lowered(text), "identified")
+        text = replaced(identified, text, _IDENTIFIED, lambda match: _masked(match, mark), _BEHIND)
     passwords = places(text, "PASSWORD", "password")
     text = replaced(passwords, text, _SQL_PASSWORD, lambda match: _of_sql(match, mark), _BEHIND)
     # The second time for a secret behind the mark that the first one made of its identifier.
     for _ in range(2):
         keys = places(text, "aws", "<secret:")
         text = replaced(keys, text, _AFTER_AWS, lambda match: _mixed(match, mark), _BEHIND)
-    for pattern in (_AFTER_TWILIO, _TWILIO_ID):
+    for pattern in (_AFTER_TWILIO, _TWILIO_ID) if "twilio" in lower else ():
         named = places(lowered(text), "twilio")
         text = replaced(named, text, pattern, lambda match: _mixed(match, mark), _BEHIND)
     return text

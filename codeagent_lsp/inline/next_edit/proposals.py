@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol
 
 from codeagent_lsp.index import parse
@@ -168,7 +169,7 @@ async def search(history: History, source: Source, seconds: float = SECONDS) -> 
             # Looked for as plain text before anything is parsed, which is far slower.
             if text is not None and all(word in text for word in change.words):
                 texts[path] = text
-        if _needs_gone(change) and await asyncio.to_thread(_defined, change, texts, end):
+        if isinstance(change, Renaming) and change.needs_gone and await asyncio.to_thread(_defined, change, texts, end):
             continue
         for path, text in texts.items():
             if time.monotonic() > end or sum(map(len, found.values())) > MOST_PROPOSALS:
@@ -194,7 +195,7 @@ async def _paths(learned: Learned, source: Source, here: str) -> list[str]:
         return found
     # What was done in two files of one folder need not be meant in another one.
     folder = os.path.commonpath([os.path.dirname(path) for path, _ in (learned.newest, learned.other)])  # noqa: PTH120
-    return [path for path in found if not folder or path.startswith(f"{folder}/")]
+    return [path for path in found if PurePath(path).is_relative_to(folder)]
 
 
 def _due(path: str, text: str, learned: Learned) -> list[Proposed] | None:
@@ -202,13 +203,8 @@ def _due(path: str, text: str, learned: Learned) -> list[Proposed] | None:
     return [] if parsed is None else proposals(parsed, learned)
 
 
-def _needs_gone(change: Change) -> bool:
-    return isinstance(change, Renaming) and change.needs_gone
-
-
-def _defined(change: Change, texts: dict[str, str], end: float) -> bool:
+def _defined(change: Renaming, texts: dict[str, str], end: float) -> bool:
     """Return whether the old name is still defined somewhere, so that its uses may be of another; also out of time."""
-    assert isinstance(change, Renaming)
     for path, text in texts.items():
         if time.monotonic() > end:
             return True
