@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from codeagent_lsp.direct.imports import with_imports
-from codeagent_lsp.direct.pairing import CALLED, TYPES, Given, address, is_method, placed
+from codeagent_lsp.direct.pairing import TYPES, Given, address, is_method, placed
 from codeagent_lsp.errors import EditRefused, ToolFailed
+from codeagent_lsp.index.symbols import CALLABLE
 from codeagent_lsp.tools.code.ast_edit import AstEdit, edited
 from codeagent_lsp.tools.code.extent import extent_of, indentation, statement_of
 from codeagent_lsp.tools.code.shift import dedented, unmoved
@@ -48,7 +49,7 @@ def with_definitions(path: str, text: str, code: str, preferred: Sequence[str] =
     indent = code[: len(code) - len(code.lstrip())].rpartition("\n")[2]
     given = given or _given(reply, source, indented=bool(indent))
     # `f = () => {};` is also a statement outside of a class.
-    given = given or [each for each in _methods_alone(path, reply, source) if each.definition.symbol.kind in CALLED]
+    given = given or [each for each in _methods_alone(path, reply, source) if each.definition.symbol.kind in CALLABLE]
     if not given:
         raise EditRefused("not_found", f"The code for {path} has no whole function, method or class in it.")
     done = _replaced(path, source, given, preferred)
@@ -111,7 +112,7 @@ def _methods_alone(path: str, reply: SourceFile, source: SourceFile) -> list[Giv
 def _names(path: str, text: str) -> Counter[str]:
     source = source_of(path, text)
     found = source.definitions if source is not None else ()
-    kept = [each for each in found if each.symbol.kind in TYPES | CALLED]
+    kept = [each for each in found if each.symbol.kind in TYPES | CALLABLE]
     whole = [each for each in kept if has_body(each)]  # a prototype beside its function is none that can be lost
     return _counted(whole) | Counter({each.qualified for each in kept})
 
@@ -168,7 +169,7 @@ def _members(source: SourceFile, name: str) -> list[Definition]:
 
 def _counted(definitions: Sequence[Definition]) -> Counter[str]:
     """Return how often each name is defined. Overloads count each, a variable that is set again does not."""
-    found = Counter(each.qualified for each in definitions if each.symbol.kind in CALLED)
+    found = Counter(each.qualified for each in definitions if each.symbol.kind in CALLABLE)
     return found | Counter({each.qualified for each in definitions})
 
 

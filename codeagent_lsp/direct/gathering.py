@@ -27,6 +27,7 @@ from codeagent_lsp.direct.material import (
 )
 from codeagent_lsp.direct.workspace_files import WorkspaceFiles
 from codeagent_lsp.index.grammars import is_made, is_source, is_test
+from codeagent_lsp.index.symbols import CALLABLE
 from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.tools.code.source import Definition, SourceFile
 
@@ -39,7 +40,6 @@ WHOLE_TOKENS, FOCUS_TOKENS = 1500, 500
 attention. The second number is for files in which the task names the function."""
 LEAST, MOST = 30, 200
 """Tokens of an example: a shorter one shows nothing, a longer one takes the attention from the task."""
-_CALLABLE = frozenset(("function", "method"))
 _SHORT = 5
 """Words that are added to those of each function, so that the shortest do not win by one common word."""
 MOST_SUSPECTS = 12
@@ -203,7 +203,7 @@ def example_of_style(
 def _pieces(sources: Iterable[SourceFile], shown: Collection[tuple[str, str]]) -> Iterator[Piece]:
     for source in sources:
         for each in functions_of(source):
-            if each.symbol.kind in _CALLABLE and (source.path, each.qualified) not in shown:
+            if each.symbol.kind in CALLABLE and (source.path, each.qualified) not in shown:
                 text = text_of(source, each)
                 if LEAST <= estimate_tokens(text) <= MOST:
                     yield Piece(each.qualified, each.symbol.line_start, text, source.path)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.errors import EditRefused
+from codeagent_lsp.index.symbols import CALLABLE
 from codeagent_lsp.tools.code.extent import extent_of, statement_of
 from codeagent_lsp.tools.code.source import Definition, SourceFile
 from codeagent_lsp.tools.code.splices import has_body
@@ -26,7 +27,6 @@ _PYTHON_METHOD = re.compile(
 # `fn f(&self`, `fn f<'a>(&'a mut self`, `fn f(mut self`.
 _RUST_METHOD = re.compile(r"fn \w+(?:<[^(]*>)?\(\s*(?:&\s*)?(?:'\w+ )?(?:mut )?self\b")
 TYPES = frozenset(("class", "struct", "interface", "enum", "module"))
-CALLED = frozenset(("function", "method"))
 _VALUES = frozenset(("variable", "constant"))
 _ONLY_METHODS = ("java", "csharp")  # a function at their top level was taken out of its class
 _ONE_BODY = ("typescript", "tsx")  # among overloads only the last one has a body
@@ -112,7 +112,7 @@ def _of_its_kind(source: SourceFile, given: Given) -> list[Definition]:
     type, and takes no type's place: EditRefused where that has none.
     """
     found = [each for each in source.definitions if each.qualified == given.name]
-    if given.definition.symbol.kind not in CALLED or not found or any(each.symbol.kind in CALLED for each in found):
+    if given.definition.symbol.kind not in CALLABLE or not found or any(each.symbol.kind in CALLABLE for each in found):
         return found
     inside = f"{given.name}.{given.definition.symbol.name}"
     constructors = [each for each in source.definitions if each.qualified == inside]
@@ -149,7 +149,7 @@ def _of_bare_name(source: SourceFile, given: Given, preferred: Sequence[str], *,
                 found.append(each)
             continue
         around, chosen = kinds.get(each.symbol.parent, ""), each.qualified in preferred
-        is_called = each.symbol.kind in ("function", "method")
+        is_called = each.symbol.kind in CALLABLE
         same = alone and is_called and _header(source, each).parameters == parameters
         local = around in ("function", "method")  # it says nothing about a function of the same name outside
         if same and local:

@@ -14,14 +14,13 @@ from math import log1p
 from typing import NamedTuple
 from zlib import crc32
 
-from codeagent_lsp.index.symbols import SymbolInfo
+from codeagent_lsp.index.symbols import CALLABLE, SymbolInfo
 from codeagent_lsp.index.words import QueryTerms, as_word, lines_of_tokens, terms_of
 
 MOST_FILES = 20  # whose parts are looked at; more found no more functions
 FLOOR = 0.3  # of a file's score, for a part of it without any word of the query
 
 TYPES = frozenset(("class", "interface", "struct", "enum", "module", "type"))
-CALLABLE = frozenset(("function", "method"))
 
 _CENTRAL_FILES, _CENTRAL_DEFINITIONS = 24, 8
 

@@ -17,6 +17,7 @@ SymbolKind = Literal[
     "class", "function", "method", "interface", "struct", "enum", "type", "module", "constant", "variable", "macro"
 ]
 
+CALLABLE: frozenset[SymbolKind] = frozenset(("function", "method"))
 _KINDS: tuple[SymbolKind, ...] = get_args(SymbolKind)
 _NUMBER = {kind: number for number, kind in enumerate(_KINDS)}
 

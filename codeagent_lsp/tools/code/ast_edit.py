@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from codeagent_lsp.errors import EditRefused
+from codeagent_lsp.index.symbols import CALLABLE
 from codeagent_lsp.tools.code import shift
 from codeagent_lsp.tools.code.extent import Extent, extent_of, first_alone, indentation, last_alone, statement_of
 from codeagent_lsp.tools.code.rename import rename
@@ -18,7 +19,6 @@ from codeagent_lsp.tools.code.splices import Splice, applied, has_body, problem,
 from codeagent_lsp.tools.code.uses import of_one_kind
 
 _TYPES = frozenset(("class", "struct"))
-_CALLED = frozenset(("function", "method"))
 _SINGLE = frozenset(("variable", "constant"))
 _LISTS = frozenset(("variable_declaration", "var_spec_list"))
 _DECLARED = frozenset(("variable_declarator", "property_element"))
@@ -47,7 +47,8 @@ def replaced(source: SourceFile, definition: Definition, code: str) -> Splice:
         raise EditRefused("not_found", message)
     new_definition, new_extent = brought
     # Alone, a constructor or a destructor reads as a function that has the name of the class.
-    by_name = new_definition.symbol.kind in _CALLED and new_definition.symbol.name.lstrip("~") == definition.symbol.name
+    given = new_definition.symbol
+    by_name = given.kind in CALLABLE and given.name.lstrip("~") == definition.symbol.name
     if source.language == "cpp" and definition.symbol.kind in _TYPES and by_name:
         name = f"{definition.qualified}.{definition.symbol.name}"
         message = f"The code is a constructor, and {definition.qualified} is the whole type. Name {name} as the target."
