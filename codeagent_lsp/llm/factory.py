@@ -304,7 +304,7 @@ class Untried:
         await asyncio.to_thread(learned_facts.remember, self._state_dir / FILE, _key(self._model.info), "native")
 
     async def asked(self) -> ToolCalling:
-        """Return the mode that a probe finds."""
+        """Return the mode in which the model calls tools: the remembered one, else what asking it shows."""
         return await best_mode(self._model, self._state_dir)
 
 

@@ -78,7 +78,7 @@ class Disk:
             return None
 
     def make_folder(self, path: Path) -> None:
-        """Create a folder, whose parent exists."""
+        """Create a folder, whose parent exists. OSError if it is there already or cannot be made."""
         with self._folder(path) as folder:
             folder.make_folder(path.name)
 
@@ -264,8 +264,8 @@ class FileWrite:
 
 
 def plan(edit: Mapping[str, Any], read: ReadBytes, encoding: PositionEncoding = "utf-32") -> tuple[FileWrite, ...]:
-    """Return the changes of a WorkspaceEdit. `read` returns a file's bytes, None if it does not
-    exist. EditImpossible.
+    """Return what the files of a WorkspaceEdit become, without writing any. `read` returns a file's bytes, None if it
+    does not exist. EditImpossible if one of its operations cannot be carried out: nothing of it is to be written then.
     """
     draft = _Draft(read, encoding)
     for operation in _operations(edit):
