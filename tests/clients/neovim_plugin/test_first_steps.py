@@ -90,12 +90,17 @@ esac
 """
 
 
+PYTHONS = re.findall(r'"(python[\d.]*)"', (PLUGIN / "lua" / "codeagent" / "setup.lua").read_text())
+
+
 def newcomer(home: Path) -> dict[str, str]:
     """The variables of somebody without a server, whose Python installs one at once."""
     hidden = (home / "bin" / "codeagent-lsp").rename(home / "codeagent-lsp")
-    python = home / "bin" / "python3"
-    python.write_text(INSTALLER.format(program=hidden, python=sys.executable))
-    python.chmod(0o755)
+    # By every name that is looked for: on a busy machine the first may be passed over.
+    for name in PYTHONS:
+        python = home / "bin" / name
+        python.write_text(INSTALLER.format(program=hidden, python=sys.executable))
+        python.chmod(0o755)
     variables = variables_of(home)
     plain = [each for each in variables["PATH"].split(":") if not (Path(each) / "codeagent-lsp").exists()]
     (home / "home" / "config" / "nvim" / "init.lua").write_text(snippets(home)[0])

@@ -15,6 +15,7 @@ local M = {}
 local HEIGHT = 16
 local TRIES, PAUSE = 50, 20 -- milliseconds
 local PYTHONS = { "python3", "python", "python3.14", "python3.13", "python3.12", "python3.11" }
+local START = 20000 -- milliseconds a Python may take to start, on a machine that is busy
 local IS_NEW_ENOUGH = "import sys; sys.exit(sys.version_info < (3, 11))"
 local STEPS = table.concat({
   "import subprocess, sys",
@@ -27,7 +28,7 @@ local STEPS = table.concat({
 local function python()
   return vim.iter(PYTHONS):find(function(name)
     if vim.fn.executable(name) == 0 then return false end
-    return vim.system({ name, "-c", IS_NEW_ENOUGH }):wait(5000).code == 0
+    return vim.system({ name, "-c", IS_NEW_ENOUGH }):wait(START).code == 0
   end)
 end
 
