@@ -136,7 +136,7 @@ def _inside(text: str, start: int, end: int, code: str, path: str) -> list[Liter
     pasted = _pasted(text, start, end, code)
     first = with_newlines(text[:start], "\n").count("\n")
     last = first + code.count("\n")
-    found = literals(pasted, language_of(path, text))
+    found = literals(pasted, language_of(path, text), (first, last))
     return [
         Literal(-1 if each.first <= first else each.first - first, min(each.last, last) - first, each.moves)
         for each in found
@@ -149,7 +149,7 @@ def _ends_inside(text: str, start: int, end: int, code: str, path: str) -> bool:
     end of its last line are content.
     """
     last = with_newlines(text[:start], "\n").count("\n") + code.count("\n")
-    found = literals(_pasted(text, start, end, code), language_of(path, text))
+    found = literals(_pasted(text, start, end, code), language_of(path, text), (last, last))
     return any(not each.moves and each.first - 1 <= last < each.last for each in found)
 
 

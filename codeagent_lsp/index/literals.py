@@ -16,6 +16,7 @@ from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.index import grammars
 from codeagent_lsp.index.grammars import Grammar
 from codeagent_lsp.index.literal_signs import Signs, Span, is_unclear, signs_of, spans
+from codeagent_lsp.index.parse import tree_of
 from codeagent_lsp.workspace.text.position import content_of, split_lines
 
 if TYPE_CHECKING:
@@ -124,15 +125,19 @@ Language = Grammar | Signs
 """What is known of a language: its grammar, or the signs that open and close its literals."""
 
 
-def literals(text: str, language: Language) -> tuple[Literal, ...]:
-    """Return the literals and comments over several lines of a text, in order, none inside another."""
+def literals(text: str, language: Language, rows: tuple[int, int] | None = None) -> tuple[Literal, ...]:
+    """Return the literals and comments over several lines of a text, in order, none inside another. With `rows`, a
+    first and a last line (0-based), those that have no line of these may be left out, which saves most of the time.
+    """
     if "\n" not in text and "\r" not in text:
         return ()
     if isinstance(language, Signs):
         return tuple(_by_signs(text, spans(text, language)))
     data = text.encode("utf-8", "replace")
-    root = grammars.parser(language).parse(data).root_node
-    found = tuple(_in_tree(root, language.name))
+    tree = tree_of(language, data)
+    assert tree is not None, "nothing stops it"
+    root = tree.root_node
+    found = tuple(_in_tree(root, language.name, rows or (0, root.end_point.row)))
     if language.name not in _GAPS or not root.has_error:
         return found
     return _joined((*found, *literals(text, signs_of(_GAPS[language.name]))))
@@ -266,13 +271,14 @@ def _same(lines: Iterable[str], known: Counter[str]) -> int:
     return sum(1 for line in lines if line.strip() and line in known)
 
 
-def _in_tree(root: Node, name: str) -> Iterator[Literal]:
+def _in_tree(root: Node, name: str, rows: tuple[int, int]) -> Iterator[Literal]:
     strings = STRINGS[name]
     pending = [root]
     while pending:
         node = pending.pop()
+        begin, end = node.start_point.row, node.end_point.row
         # The line that ends a heredoc has to stay where it is as well.
-        if node.end_point.row == node.start_point.row and node.type != "heredoc_end":
+        if (begin == end and node.type != "heredoc_end") or end < rows[0] or begin > rows[1]:
             continue
         # Ruby's `=begin` counts in column 0 only.
         is_block = node.type == "comment" and (node.text or b"").startswith(b"=begin")

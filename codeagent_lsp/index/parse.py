@@ -28,6 +28,9 @@ SECONDS = 5.0
 MAX_DEPTH = 400  # of the syntax tree: names nested deeper are ignored
 MAX_ERROR = 8_000  # child nodes of one syntax error
 
+KEPT = 4
+_KEPT_BYTES = 1 << 18  # of a text; its tree takes ten times as much
+
 _WATCHED = 32_768  # bytes; checking the time costs a fifth, and shorter texts are parsed quickly
 _PIECE = 65_536
 _LONGEST_NAME = 120
@@ -61,18 +64,20 @@ def find(path: str, data: bytes | str, *, seconds: float = SECONDS) -> RawTags:
 @dataclass(frozen=True)
 class Parsed:
     """A parsed text: its UTF-8 bytes and syntax tree. What the query of its language finds is looked for when asked
-    for: it takes longer than parsing, and who judges the syntax alone does not need it.
+    for: it takes longer than parsing, and who judges the syntax alone does not need it. `within` limits it to what
+    overlaps a range of bytes.
     """
 
     path: str
     grammar: grammars.Grammar
     source: bytes
     tree: Tree
+    within: tuple[int, int] | None = None
 
     @cached_property
     def captures(self) -> Mapping[str, Sequence[Node]]:
         """The nodes that the query captures, by the names that it gives them."""
-        return _captures(self.grammar, self.tree)
+        return _captures(self.grammar, self.tree, self.within)
 
     @cached_property
     def outline(self) -> Outline:
@@ -83,10 +88,31 @@ class Parsed:
         return outline
 
 
-def parsed(path: str, data: bytes | str, *, seconds: float = SECONDS) -> Parsed | None:
+def parsed(
+    path: str, data: bytes | str, *, seconds: float = SECONDS, within: tuple[int, int] | None = None
+) -> Parsed | None:
     """Return the parsed text with its tree; None where `parse` gives no tags."""
     known = _known(path, data)
-    return _parsed(path, *known, seconds) if known is not None else None
+    return _parsed(path, *known, seconds, within) if known is not None else None
+
+
+_kept: tuple[tuple[str, bytes, Tree], ...] = ()
+
+
+def tree_of(grammar: grammars.Grammar, source: bytes, stop: Callable[..., bool] | None = None) -> Tree | None:
+    """Return the syntax tree of a text; None if `stop`, which is called now and then, has returned True.
+
+    The last trees are kept, as a change is looked at from several sides, each of which asks for the tree before it and
+    after it. Nobody changes a tree, so that threads can share it.
+    """
+    global _kept
+    for name, known, tree in _kept:
+        if name == grammar.name and known == source:
+            return tree
+    made = _tree(grammars.parser(grammar), source, stop)
+    if made is not None and len(source) <= _KEPT_BYTES:
+        _kept = (*_kept[1 - KEPT :], (grammar.name, source, made))
+    return made
 
 
 def imports_of(parsed: Parsed) -> list[Import]:
@@ -104,12 +130,14 @@ def _known(path: str, data: bytes | str) -> tuple[grammars.Grammar, bytes] | Non
     return None if source is None or grammar is None or len(source) > MAX_BYTES else (grammar, source)
 
 
-def _parsed(path: str, grammar: grammars.Grammar, source: bytes, seconds: float) -> Parsed | None:
+def _parsed(
+    path: str, grammar: grammars.Grammar, source: bytes, seconds: float, within: tuple[int, int] | None = None
+) -> Parsed | None:
     stop = _Clock(seconds).over if len(source) > _WATCHED else None
-    tree = _tree(grammars.parser(grammar), source, stop)
+    tree = tree_of(grammar, source, stop)
     if tree is None or _is_hopeless(tree):
         return None
-    return Parsed(path, grammar, source, tree)
+    return Parsed(path, grammar, source, tree, within)
 
 
 class _Clock:
@@ -147,10 +175,12 @@ def _tree(parser: Parser, source: bytes, stop: Callable[..., bool] | None) -> Tr
         return None
 
 
-def _captures(grammar: grammars.Grammar, tree: Tree) -> Mapping[str, Sequence[Node]]:
+def _captures(grammar: grammars.Grammar, tree: Tree, within: tuple[int, int] | None) -> Mapping[str, Sequence[Node]]:
     # No time limit, as the binding crashes with one. Slow cases are excluded before: depth, and long errors.
     cursor = grammars.cursor(grammars.query(grammar))
     cursor.set_max_start_depth(MAX_DEPTH)
+    if within is not None:
+        cursor.set_byte_range(*within)
     return cursor.captures(tree.root_node)
 
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from codeagent_lsp.index.grammars import grammar_of
-from codeagent_lsp.index.parse import MAX_BYTES, parse
+from codeagent_lsp.index.parse import KEPT, MAX_BYTES, parse, parsed, tree_of
 from codeagent_lsp.index.symbols import (
     FileTags,
     Import,
@@ -37,6 +37,20 @@ class TestEveryLanguage:
             tags = parse(sample.path, sample.text[:end])
             assert all(1 <= s.line_start <= s.line_end for s in tags.symbols)
 
+    def test_what_overlaps_a_range_is_found_as_in_the_whole(self, sample: Sample) -> None:
+        data = sample.text.encode()
+        whole = parsed(sample.path, data)
+        assert whole is not None
+        for start in range(0, len(data), 97):
+            part = parsed(sample.path, data, within=(start, start + 40))
+            assert part is not None
+            found = {
+                (each.node.start_byte, each.symbol.qualified, each.symbol.signature) for each in part.outline.places
+            }
+            for node, symbol in ((each.node, each.symbol) for each in whole.outline.places):
+                if node.start_byte < start + 40 and node.end_byte > start:
+                    assert (node.start_byte, symbol.qualified, symbol.signature) in found
+
     def test_with_windows_line_ends_the_same_is_found(self, sample: Sample) -> None:
         plain, windows = parse(sample.path, sample.text), parse(sample.path, sample.text.replace("\n", "\r\n"))
         assert [(s.qualified, s.kind, s.line_start) for s in windows.symbols] == [
@@ -50,6 +64,16 @@ class TestEveryLanguage:
         assert unpack_symbols(sample.path, packed.outline) == tags.symbols
         assert set(unpack_defined(sample.path, packed.defined)) == {s.name for s in tags.symbols}
         assert sum(unpack_used(sample.path, packed.used).values()) == len(tags.references)
+
+
+def test_the_tree_of_a_text_is_kept_until_others_have_been_asked_for() -> None:
+    grammars = [grammar for name in ("a.py", "a.js") if (grammar := grammar_of(name)) is not None]
+    kept = [tree_of(grammar, b"f(x)") for grammar in grammars]
+    assert [tree_of(grammar, b"f(x)") for grammar in grammars] == kept
+    assert kept[0] is not kept[1]
+    for number in range(KEPT):
+        tree_of(grammars[0], b"f(%d)" % number)
+    assert tree_of(grammars[0], b"f(x)") is not kept[0]
 
 
 class TestBadTexts:

@@ -145,9 +145,11 @@ class SourceFile:
         return len(self.data) if end < 0 else end + 1
 
 
-def source_of(path: str, text: str) -> SourceFile | None:
-    """Return the text parsed; None for an unknown language, or a text that is too long or cannot be parsed."""
-    parsed = parse.parsed(path, text)
+def source_of(path: str, text: str, within: tuple[int, int] | None = None) -> SourceFile | None:
+    """Return the text parsed; None for an unknown language, or a text that is too long or cannot be parsed. Its
+    definitions and imports are only those that overlap the range `within` of bytes, where one is given.
+    """
+    parsed = parse.parsed(path, text, within=within)
     return SourceFile(path, text, parsed) if parsed is not None else None
 
 

@@ -124,7 +124,9 @@ def difference(
     One that says the same on the same line is the same. What is left over in changed lines is matched by what it says,
     as a line that was rewritten may keep its problem.
     """
-    lines = {path: _Lines(old, new) for path, (old, new) in texts.items()}
+    before, after = _counted(base), _counted(staged)
+    told_of = {item.path for item in (*before, *after)}
+    lines = {path: _Lines(old, new) for path, (old, new) in texts.items() if path in told_of}
 
     def now(item: Diagnostic) -> int:
         return lines[item.path].after.get(item.line, 0) if item.path in lines else item.line
@@ -132,7 +134,6 @@ def difference(
     def is_written(item: Diagnostic) -> bool:
         return item.path in lines and item.line in lines[item.path].written
 
-    before, after = _counted(base), _counted(staged)
     # One for one: a second problem of the same words on a line is a new one.
     old, new = _unmatched(before, after, lambda item: (_key(item), now(item)), lambda item: (_key(item), item.line))
     gone, written = [item for item in old if not now(item)], [item for item in new if is_written(item)]

@@ -16,15 +16,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.tools.code.codebase import Codebase
-from codeagent_lsp.tools.code.source import SourceFile, source_of
+from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.diagnostics.difference import Diagnostic, Difference, difference, from_lsp, since, told
 from codeagent_lsp.tools.diagnostics.syntax import broken_syntax, moved_entries, syntax_errors
 from codeagent_lsp.tools.tool import ToolOutput
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
+from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.document import text_digest
 from codeagent_lsp.workspace.text.excerpts import listed
+from codeagent_lsp.workspace.text.position import split_lines
 
 if TYPE_CHECKING:
     from codeagent_lsp.language_servers.session_servers import FoundDiagnostics
@@ -284,13 +286,21 @@ def _changed_names(changeset: Changeset) -> list[str]:
     """Return the names whose definitions are gone or have another first line, the longest first."""
     names: set[str] = set()
     for change in changeset:
-        before, after = _signatures(change, change.base), _signatures(change, change.text)
+        runs = merge.runs(change.base or "", change.text or "")
+        before = _signatures(change.path, change.base, [(run.old_start, run.old_end) for run in runs])
+        after = _signatures(change.path, change.text, [(run.new_start, run.new_end) for run in runs])
         names |= {name for name, lines in before.items() if after.get(name) != lines}
     return sorted((name for name in names if len(name) >= _SHORTEST), key=lambda name: (-len(name), name))
 
 
-def _signatures(change: FileChange, text: str | None) -> dict[str, frozenset[str]]:
-    source: SourceFile | None = source_of(change.path, text) if text is not None else None
+def _signatures(path: str, text: str | None, changed: Sequence[tuple[int, int]]) -> dict[str, frozenset[str]]:
+    """Return the signatures by name of what the changed lines (0-based) are a part of: all others are the same."""
+    if text is None or not changed:
+        return {}
+    lines = split_lines(text)
+    start, end = max(0, changed[0][0] - 1), changed[-1][1] + 1  # a line more: what was taken out has none of its own
+    first = len("".join(lines[:start]).encode("utf-8", "replace"))
+    source = source_of(path, text, (first, first + len("".join(lines[start:end]).encode("utf-8", "replace"))))
     found: dict[str, set[str]] = {}
     for definition in source.definitions if source is not None else ():
         found.setdefault(definition.symbol.name, set()).add(definition.symbol.signature)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -112,13 +113,27 @@ def _of_file(place: SourcePlace, path: Path) -> ToolSource:
 
 
 def _of_packages() -> Iterator[ToolSource]:
-    from importlib.metadata import entry_points  # late: with what it needs, more than a megabyte of an idle server
-
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+    for entry in _entries(tuple((place, _written(place)) for place in sys.path)):
         name = package_of(entry)
         told = f"{entry.name} = {entry.value}"
         digest = hashlib.sha256(told.encode()).hexdigest()
         yield ToolSource("package", f"{name}: {entry.name}", digest, told, (entry.name, entry.value))
+
+
+def _written(folder: str) -> int:
+    """Return when something was put into a folder or taken out of it last, in nanoseconds; 0 where there is none."""
+    try:
+        return Path(folder or ".").stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=1)  # it reads a file of each installed package, and each run asks
+def _entries(folders: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
+    """Return the entry points of the packages in these folders, as long as nothing is installed or removed."""
+    from importlib.metadata import entry_points  # late: with what it needs, more than a megabyte of an idle server
+
+    return tuple(sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)))
 
 
 def package_of(entry: EntryPoint) -> str:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
@@ -94,6 +95,7 @@ def _ends(text: str) -> frozenset[str]:
     return frozenset(_END.findall(text)) if "\r" in text else frozenset(("\n",) if "\n" in text else ())
 
 
+@lru_cache(maxsize=8)  # one change is asked for them by its title, its diff, its hunks and its proof
 def runs(old: str, new: str) -> tuple[Run, ...]:
     """Return the runs of lines in which the texts differ, in order, separated by equal lines."""
     return () if old == new else runs_of(split_lines(old), split_lines(new))
