@@ -1,6 +1,8 @@
 /**
  * Shows the agent's questions, one at a time, and sends the answers. Escape puts a question off: it stays in the
  * status bar, the tree and the transcript until it is answered or over.
+ * Where the chat is in sight the question stands there, and no box comes over what the user does, but for what the chat
+ * cannot ask: secrets, and several choices at once.
  * While the user types, a question does not take the keyboard: a notification offers it instead. It comes after an input
  * box of ours, which would be closed by it. One that stands beside what the user does waits where it is listed.
  */
@@ -22,6 +24,8 @@ interface Shown {
 export interface Answering {
   respond(requestId: string, answer: string | readonly string[]): Promise<void>;
   review(runId: string): Promise<void>;
+  /** Whether the user sees the chat. */
+  inSight(): boolean;
   /** Whether several choices may be taken. */
   isMultiple(requestId: string): Promise<boolean>;
 }
@@ -58,8 +62,13 @@ export class Prompts implements vscode.Disposable {
 
   /** Resolves when a question is over; `secret` ones are typed unseen. */
   async input(requestId: string, secret: boolean): Promise<void> {
-    if (secret) this.secret.add(requestId);
-    if (this.store.state.questions.some((item) => item.requestId === requestId)) await this.ending(requestId);
+    const question = this.store.state.questions.find((item) => item.requestId === requestId);
+    if (secret) {
+      this.secret.add(requestId);
+      if (question && this.shown?.requestId !== requestId && !this.queue.includes(question)) this.queue.push(question);
+      void this.next();
+    }
+    if (question) await this.ending(requestId);
   }
 
   /** Shows a question now: the one named, the only one, or one the user picks. */
@@ -122,10 +131,19 @@ export class Prompts implements vscode.Disposable {
     while (!this.shown) {
       const question = this.queue.shift();
       if (!question) return;
-      if (!this.isOpen(question)) continue;
+      if (!this.isOpen(question) || (await this.isInSight(question))) continue;
+      if (this.shown) {
+        this.queue.unshift(question); // another was asked for meanwhile
+        return;
+      }
       if (Date.now() - this.lastTyped >= TYPING_MS) return this.present(question);
       void this.offer(question);
     }
+  }
+
+  private async isInSight(question: Question): Promise<boolean> {
+    if (!this.answering.inSight() || this.secret.has(question.requestId)) return false;
+    return question.choices.length === 0 || question.approval || !(await this.isMultiple(question));
   }
 
   private isOpen(question: Question): boolean {

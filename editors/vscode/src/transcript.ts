@@ -58,7 +58,7 @@ export type Patch =
   | { readonly type: "aside"; readonly questions: readonly Asked[] }
   | { readonly type: "busy"; readonly run: string };
 
-/** A question that belongs to no run. */
+/** A question that waits above the input. */
 export type Asked = Extract<Block, { kind: "question" }>;
 
 /** What leads from what is shown (`before`) to `after`; `before` undefined: everything. */
@@ -81,16 +81,21 @@ export function patches(before: State | undefined, after: State): Patch[] {
   if (before ? before.queued !== after.queued : Object.keys(after.queued).length > 0) {
     found.push({ type: "queue", items: Object.entries(after.queued).map(([run, title]) => ({ run, title })) });
   }
-  const [asked, was] = [beside(after), before ? beside(before) : []];
-  if (asked.length !== was.length || asked.some(({ requestId }, index) => requestId !== was[index]?.requestId)) found.push({ type: "aside", questions: asked });
+  const [open, was] = [asked(after), before ? asked(before) : []];
+  if (open.length !== was.length || open.some(({ requestId }, index) => requestId !== was[index]?.requestId)) found.push({ type: "aside", questions: open });
   const busy = working(after)?.runId ?? "";
   if (!before || busy !== (working(before)?.runId ?? "")) found.push({ type: "busy", run: busy });
   return found;
 }
 
-function beside({ questions }: State): readonly Asked[] {
-  const open = questions.filter(({ runId }) => runId === "");
-  return open.map((asked) => ({ kind: "question", ...asked, byAgent: false, open: true }));
+/** The open questions, but for the one that the bar of the changes asks with its buttons. */
+function asked(state: State): readonly Asked[] {
+  const bar = withChanges(state)?.runId;
+  const open = state.questions.filter(({ runId, aboutChanges, choices }) => !(aboutChanges && choices.length === 3 && runId === bar));
+  return open.map((question) => {
+    const known = state.runs[question.runId]?.blocks.find((block) => block.kind === "question" && block.requestId === question.requestId);
+    return (known as Asked | undefined) ?? { kind: "question", ...question, byAgent: false, open: true };
+  });
 }
 
 /** The runs of the transcript: of attempts only the one that the user chose. */

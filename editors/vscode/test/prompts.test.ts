@@ -14,7 +14,10 @@ const question = (name: string): AnyEvent =>
 const answered = (name: string): AnyEvent =>
   ({ ...base, run_id: name, type: "question_answered", request_id: name, answer: "" }) as AnyEvent;
 
-async function asked(...names: string[]): Promise<{ store: Store; answers: [string, unknown][] }> {
+const sight = { chat: false };
+const several = { asked: false };
+
+async function asked(...names: string[]): Promise<{ store: Store; answers: [string, unknown][]; prompts: Prompts }> {
   screen.box?.hide();
   screen.seen.length = 0;
   const store = new Store();
@@ -25,18 +28,19 @@ async function asked(...names: string[]): Promise<{ store: Store; answers: [stri
       store.dispatch(answered(requestId));
     },
     review: async () => undefined,
+    inSight: () => sight.chat,
     isMultiple: async () => {
       await pause(5);
-      return false;
+      return several.asked;
     },
   };
-  new Prompts(store, answering);
+  const prompts = new Prompts(store, answering);
   for (const name of names) {
     store.dispatch(question(name));
     await pause(1); // the first is being asked about
   }
   await pause(40);
-  return { store, answers };
+  return { store, answers, prompts };
 }
 
 test("two questions in one moment come one after the other", async () => {
@@ -66,6 +70,34 @@ test("one that is put off makes room for the next", async () => {
   await pause(40);
   assert.deepEqual(screen.seen, ["Which number?", "Which colour?"]);
   assert.deepEqual(answers, []);
+});
+
+test("where the chat is in sight no box comes, and one that is asked for does", async () => {
+  sight.chat = true;
+  const { answers } = await asked("number");
+  assert.deepEqual(screen.seen, []);
+  screen.box?.hide();
+  sight.chat = false;
+  const later = await asked("colour");
+  assert.deepEqual(screen.seen, ["Which colour?"]);
+  screen.box?.accept();
+  await pause(20);
+  assert.deepEqual([...answers, ...later.answers], [["colour", "1"]]);
+});
+
+test("the chat does not ask for a secret, nor for several choices at once", async () => {
+  sight.chat = true;
+  several.asked = true;
+  await asked("number");
+  assert.deepEqual(screen.seen, ["Which number?"]);
+  several.asked = false;
+  const { prompts, store } = await asked("key");
+  assert.deepEqual(screen.seen, []);
+  void prompts.input("key", true);
+  await pause(20);
+  assert.deepEqual(screen.seen, ["Which key?"]);
+  store.dispatch(answered("key"));
+  sight.chat = false;
 });
 
 test("what a menu offers runs after its list was renewed, with what it was offered for", async () => {

@@ -75,6 +75,17 @@ test("a question that belongs to no run waits, and is shown without a run", () =
   assert.deepEqual(patches(asked, over), [{ type: "aside", questions: [] }]);
 });
 
+test("open questions stand above the input, the one about the changes as the buttons of their bar", () => {
+  const above = (state: State): readonly string[] =>
+    patches(undefined, state).flatMap((patch) => (patch.type === "aside" ? patch.questions.map(({ title, byAgent }) => `${title} ${byAgent}`) : []));
+  const asked: AnyEvent = { ...base, type: "question_asked", request_id: "p", title: "Which?", detail: "", choices: [], by_agent: true };
+  const staged = file({ path: "/ws/a.py", base: "1\n", text: "2\n", version: null, moved_from: null });
+  assert.deepEqual(above(after(start, asked)), ["Which? true"]);
+  assert.deepEqual(above(after(start, asked, { ...base, type: "question_answered", request_id: "p", answer: "this" } as AnyEvent)), []);
+  assert.deepEqual(above(after(start, staged, proposed, approval("Apply a.py?"))), []);
+  assert.deepEqual(above(after(start, proposed, approval("Apply a.py?"))), ["Apply a.py? false"], "there is no bar");
+});
+
 test("what another program changed is kept or reverted, in those words, and is not run again", () => {
   const applied = (verdict: string): AnyEvent => ({
     ...base, type: "changes_applied", outcome: "full", files_changed: ["/ws/a.py"], conflicts: [], undo: false, applied: [], steps: [], verdict,

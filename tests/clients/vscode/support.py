@@ -137,6 +137,10 @@ class Window:
         """Choose a row of the list that is open."""
         self.page.locator(ROWS).filter(has_text=label).first.click(timeout=seconds * 1000)  # once it is visible
 
+    def decide(self, label: str) -> None:
+        """Press a button of what is asked above the input of the chat."""
+        self.transcript().locator("#shelf button.choice").filter(has_text=label).first.click()
+
     def choose(self, title: str, label: str) -> None:
         """Choose a row of the list that a command opens. A document that gets ready beside may take the keyboard, which
         closes the list: then once more, with more patience.

@@ -54,6 +54,11 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
     view.webview.html = this.page(view.webview);
   }
 
+  /** Whether the user sees it. */
+  get inSight(): boolean {
+    return this.view?.visible === true;
+  }
+
   /** Shows the chat, without taking the keyboard unless that is asked for. */
   async reveal(focus = false): Promise<void> {
     if (this.view) this.view.show(!focus);

@@ -1,5 +1,5 @@
 /**
- * Above the input: questions that belong to no run, the plan and the todo list of the run at work, its changes that wait,
+ * Above the input: the questions that are open, the plan and the todo list of the run at work, its changes that wait,
  * what is queued.
  */
 import type { Plan, Todo } from "../state";
@@ -125,7 +125,9 @@ export class Shelf {
 
   private drawAside(questions: readonly Asked[]): void {
     this.aside.hidden = questions.length === 0;
-    this.aside.replaceChildren(...questions.map((asked) => makeQuestion(asked, { word: this.word })));
+    // Those that stay are not drawn again: there may be words in their fields.
+    const known = new Map([...this.aside.children].map((box) => [(box as HTMLElement).dataset["asked"], box]));
+    this.aside.replaceChildren(...questions.map((asked) => known.get(asked.requestId) ?? makeQuestion(asked, { word: this.word })));
   }
 
   private drawQueue(items: readonly { readonly run: string; readonly title: string }[]): void {

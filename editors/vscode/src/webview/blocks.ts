@@ -69,7 +69,7 @@ function still(block: Exclude<Block, { kind: "text" | "output" | "thought" | "pl
     case "exit":
       return element("p", "note", word("exit", block.exitCode, block.duration.toFixed(1)));
     case "question":
-      return makeQuestion(block, context);
+      return block.open ? element("div", "") : makeQuestion(block, context); // an open one stands above the input
     case "changes":
       return changes(block, context);
     case "applied":
@@ -97,10 +97,10 @@ function problem(text: string, code: string | undefined, { word, runId }: Contex
   return box;
 }
 
-function changes(block: Extract<Block, { kind: "changes" }>, { word, runId }: Context): HTMLElement {
+function changes(block: Extract<Block, { kind: "changes" }>, { word }: Context): HTMLElement {
   const what = block.foreign ? "foreign" : "proposed";
   const words = word(block.files.length === 1 ? `${what}One` : what, block.files.length, block.added, block.removed);
-  const head = filled("div", "row", element("span", "summary", words), button(word("review"), "choice", { say: "review", run: runId }));
+  const head = element("div", "summary", words);
   const list = element("ul", "files");
   for (const file of block.files.slice(0, LISTED)) list.append(filled("li", "", fileButton(file, baseName(file))));
   if (block.files.length > LISTED) list.append(element("li", "note", word("moreFiles", block.files.length - LISTED)));
@@ -114,10 +114,13 @@ function applied(block: Extract<Block, { kind: "applied" }>, { word, runId }: Co
   row.append(element("span", "summary", word(key, block.reason ?? short(about, word))));
   if (key === "notApplied" || key === "undone" || block.verdict === "kept") return row;
   const undo = block.verdict === "reverted" ? "bringBack" : "undo";
-  row.append(
-    button(word("save"), "choice save", { say: "save", files: JSON.stringify(block.files) }),
-    button(word(`${undo}Run`), "choice undo", { say: "undo", run: runId }),
-  );
+  row.append(button(word(block.files.length === 1 ? "saveOne" : "save"), "choice save", { say: "save", files: JSON.stringify(block.files) }));
+  const [only] = block.files;
+  if (only !== undefined && block.files.length === 1) {
+    row.append(button(word(`${undo}One`), "choice undoFile", { undo: only, run: runId }));
+    return row;
+  }
+  row.append(button(word(`${undo}Run`), "choice undo", { say: "undo", run: runId }));
   const files = element("ul", "accepted");
   for (const file of block.files.slice(0, LISTED)) {
     files.append(filled("li", "row", fileButton(file, baseName(file)), button(word(`${undo}File`, baseName(file)), "choice small undoFile", { undo: file, run: runId })));

@@ -1,4 +1,4 @@
-/** Questions and approvals where they are asked: choices, another answer in one's own words, what is asked about as code. */
+/** Questions and approvals: choices, another answer in one's own words, what is asked about as code. */
 import type { Block } from "../state";
 import type { Context } from "./blocks";
 import { button, codicon, element, filled } from "./dom";
@@ -8,6 +8,7 @@ type Question = Extract<Block, { kind: "question" }>;
 
 export function makeQuestion(block: Question, { word }: Pick<Context, "word">): HTMLElement {
   const box = element("section", `question ${block.open ? "open" : "over"}`);
+  box.dataset["asked"] = block.requestId;
   box.setAttribute("aria-label", word(block.approval ? "approval" : "asks"));
   const icon = codicon(block.approval ? "shield" : "question");
   const asked = block.open && block.approval ? command(block) : undefined;
