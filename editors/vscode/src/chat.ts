@@ -78,7 +78,7 @@ export type Told =
   | { readonly type: "focus" };
 
 export type Said =
-  | { readonly type: "ready" | "stop" | "stopDownload" }
+  | { readonly type: "ready" | "stop" | "stopDownload" | "entered" | "left" }
   | { readonly type: "send"; readonly text: string; readonly how: "run" | "steer" | "queue"; readonly place?: Place | undefined; readonly again: string }
   | { readonly type: "mention"; readonly uris: readonly string[] }
   | { readonly type: "open"; readonly file: string; readonly line: number }

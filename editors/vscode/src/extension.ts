@@ -44,7 +44,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const prompts: Prompts = new Prompts(store, {
     respond,
     review: (runId) => review.open(runId),
-    inSight: () => chat.inSight,
+    inChat: () => chat.inUse,
     isMultiple: async (requestId) => {
       const open = await agent.call<{ requestId?: string; multiple?: boolean }[]>("codeagent.pending");
       return open?.some((item) => item.requestId === requestId && item.multiple === true) ?? false;

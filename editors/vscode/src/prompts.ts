@@ -1,8 +1,8 @@
 /**
  * Shows the agent's questions, one at a time, and sends the answers. Escape puts a question off: it stays in the
  * status bar, the tree and the transcript until it is answered or over.
- * Where the chat is in sight the question stands there, and no box comes over what the user does, but for what the chat
- * cannot ask: secrets, and several choices at once.
+ * Where the user is in the chat the question stands there, and no box comes over it, but for what the chat cannot ask:
+ * secrets, and several choices at once.
  * While the user types, a question does not take the keyboard: a notification offers it instead. It comes after an input
  * box of ours, which would be closed by it. One that stands beside what the user does waits where it is listed.
  */
@@ -24,8 +24,8 @@ interface Shown {
 export interface Answering {
   respond(requestId: string, answer: string | readonly string[]): Promise<void>;
   review(runId: string): Promise<void>;
-  /** Whether the user sees the chat. */
-  inSight(): boolean;
+  /** Whether the user is at work in the chat. */
+  inChat(): boolean;
   /** Whether several choices may be taken. */
   isMultiple(requestId: string): Promise<boolean>;
 }
@@ -131,7 +131,7 @@ export class Prompts implements vscode.Disposable {
     while (!this.shown) {
       const question = this.queue.shift();
       if (!question) return;
-      if (!this.isOpen(question) || (await this.isInSight(question))) continue;
+      if (!this.isOpen(question) || (await this.isAskedInChat(question))) continue;
       if (this.shown) {
         this.queue.unshift(question); // another was asked for meanwhile
         return;
@@ -141,8 +141,8 @@ export class Prompts implements vscode.Disposable {
     }
   }
 
-  private async isInSight(question: Question): Promise<boolean> {
-    if (!this.answering.inSight() || this.secret.has(question.requestId)) return false;
+  private async isAskedInChat(question: Question): Promise<boolean> {
+    if (!this.answering.inChat() || this.secret.has(question.requestId)) return false;
     return question.choices.length === 0 || question.approval || !(await this.isMultiple(question));
   }
 

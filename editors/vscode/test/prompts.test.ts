@@ -14,7 +14,7 @@ const question = (name: string): AnyEvent =>
 const answered = (name: string): AnyEvent =>
   ({ ...base, run_id: name, type: "question_answered", request_id: name, answer: "" }) as AnyEvent;
 
-const sight = { chat: false };
+const user = { inChat: false };
 const several = { asked: false };
 
 async function asked(...names: string[]): Promise<{ store: Store; answers: [string, unknown][]; prompts: Prompts }> {
@@ -28,7 +28,7 @@ async function asked(...names: string[]): Promise<{ store: Store; answers: [stri
       store.dispatch(answered(requestId));
     },
     review: async () => undefined,
-    inSight: () => sight.chat,
+    inChat: () => user.inChat,
     isMultiple: async () => {
       await pause(5);
       return several.asked;
@@ -72,12 +72,12 @@ test("one that is put off makes room for the next", async () => {
   assert.deepEqual(answers, []);
 });
 
-test("where the chat is in sight no box comes, and one that is asked for does", async () => {
-  sight.chat = true;
+test("while the user is in the chat no box comes", async () => {
+  user.inChat = true;
   const { answers } = await asked("number");
   assert.deepEqual(screen.seen, []);
   screen.box?.hide();
-  sight.chat = false;
+  user.inChat = false;
   const later = await asked("colour");
   assert.deepEqual(screen.seen, ["Which colour?"]);
   screen.box?.accept();
@@ -86,7 +86,7 @@ test("where the chat is in sight no box comes, and one that is asked for does", 
 });
 
 test("the chat does not ask for a secret, nor for several choices at once", async () => {
-  sight.chat = true;
+  user.inChat = true;
   several.asked = true;
   await asked("number");
   assert.deepEqual(screen.seen, ["Which number?"]);
@@ -97,7 +97,7 @@ test("the chat does not ask for a secret, nor for several choices at once", asyn
   await pause(20);
   assert.deepEqual(screen.seen, ["Which key?"]);
   store.dispatch(answered("key"));
-  sight.chat = false;
+  user.inChat = false;
 });
 
 test("what a menu offers runs after its list was renewed, with what it was offered for", async () => {

@@ -128,7 +128,7 @@ def _review(opened: Window, folder: Path) -> None:
     opened.open("prices.py")
     opened.task("Empty orders must ship for nothing, and amounts must be exact")
     opened.wait_status("waiting for you")
-    opened.transcript().locator(".question").wait_for()
+    opened.in_bar("Apply").wait_for()
     page.locator(support.ROWS).filter(has_text="Review").wait_for()
     page.screenshot(path=folder / "question.png")
     opened.pick("Review")

@@ -137,10 +137,6 @@ class Window:
         """Choose a row of the list that is open."""
         self.page.locator(ROWS).filter(has_text=label).first.click(timeout=seconds * 1000)  # once it is visible
 
-    def decide(self, label: str) -> None:
-        """Press a button of what is asked above the input of the chat."""
-        self.transcript().locator("#shelf button.choice").filter(has_text=label).first.click()
-
     def choose(self, title: str, label: str) -> None:
         """Choose a row of the list that a command opens. A document that gets ready beside may take the keyboard, which
         closes the list: then once more, with more patience.
@@ -173,6 +169,10 @@ class Window:
     def transcript(self) -> Any:
         """The inner frame of the chat."""
         return self.page.frame_locator("iframe.webview.ready").frame_locator("iframe#active-frame")
+
+    def in_bar(self, label: str) -> Any:
+        """A button of the chat's bar of changes that wait."""
+        return self.transcript().locator(".barActs button").filter(has_text=label)
 
     def disk(self, name: str) -> str | None:
         """The text of a file on disk, None when there is none."""

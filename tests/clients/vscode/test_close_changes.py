@@ -42,7 +42,7 @@ def test_one_unchanged_line_between_two_changes_is_a_boundary(tmp_path: Path, ed
     with window(tmp_path, editor, files={"a.py": SOURCE}, script=script) as opened:
         opened.open("a.py")
         proposed(opened)
-        opened.transcript().locator(".barActs button").filter(has_text="Review").click()
+        opened.in_bar("Review").click()
         opened.reviewed()
         lenses(opened, "Accept change").nth(1).wait_for()
         opened.page.screenshot(path=tmp_path / "two.png")

@@ -30,11 +30,6 @@ def decision(opened: Window, words: str) -> Any:
     return opened.transcript().locator(".decision").filter(has_text=words)
 
 
-def in_bar(opened: Window, label: str) -> Any:
-    """A button of the bar of changes that wait."""
-    return opened.transcript().locator(".barActs button").filter(has_text=label)
-
-
 @pytest.mark.volume
 def test_what_another_program_changed_is_kept_and_reverted_in_those_words(tmp_path: Path, editor: Editor) -> None:
     settings = {"codeagent.foreign.watch": "auto"}
@@ -46,25 +41,22 @@ def test_what_another_program_changed_is_kept_and_reverted_in_those_words(tmp_pa
         opened.command("CodeAgent: Open the Chat")
         opened.transcript().locator(".changes .summary").filter(has_text="Changed outside").wait_for()
         for label in ("Keep", "Revert"):
-            in_bar(opened, label).wait_for()
+            opened.in_bar(label).wait_for()
         assert opened.transcript().locator(".barActs button").all_inner_texts() == ["Review", "Keep", "Revert"]
         assert not opened.transcript().locator(".prompt .acts").count(), "nobody asked for this, so nobody asks again"
         changed(opened, "a.py").wait_for()
-        in_bar(opened, "Review").click()
+        opened.in_bar("Review").click()
         opened.page.locator(".tab.active").filter(has_text="Changed outside").wait_for()
         lens(opened, "Keep file").first.wait_for()
         assert not opened.page.locator(".quick-input-widget").is_visible(), "it asked over the code"
         lens(opened, "Revert change").first.click()
         decision(opened, "Reverted: a.py").wait_for()
-        assert decision(opened, "Reverted").locator("button").all_inner_texts()[:2] == [
-            "Save the files",
-            "Bring all of it back",
-        ]
-        in_bar(opened, "Keep").click()
+        assert decision(opened, "Reverted").locator("button").all_inner_texts()[:2] == ["Save", "Bring it back"]
+        opened.in_bar("Keep").click()
         decision(opened, "Kept: a.py").wait_for()
         assert not decision(opened, "Kept").locator("button").count()
         assert buffer(opened) == SOURCE.replace(LAST, "return 990")
-        in_bar(opened, "Keep").wait_for(state="detached")
+        opened.in_bar("Keep").wait_for(state="detached")
 
 
 def test_another_agent_is_allowed_once_and_its_changes_are_reviewed(tmp_path: Path, editor: Editor) -> None:
@@ -84,7 +76,7 @@ def test_another_agent_is_allowed_once_and_its_changes_are_reviewed(tmp_path: Pa
         other = threading.Thread(target=lambda: asyncio.run(works()))
         other.start()
         opened.transcript().locator(".question button").filter(has_text="Allow").click()
-        in_bar(opened, "Apply").click()
+        opened.in_bar("Apply").click()
         other.join(60)
         assert not other.is_alive()
         assert "# typed" in found[0]

@@ -19,11 +19,15 @@ export interface ChatHost {
   begin(): readonly Told[];
 }
 
+/** So much later it is known whether the whole window was left: then the chat is still where the user comes back to. */
+const LEFT_MS = 200;
+
 export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
   static readonly ID = "codeagent.chat";
   private view: vscode.WebviewView | undefined;
   private told: State | undefined;
   private wantsFocus = false;
+  private isUsed = false;
   private readonly early: Told[] = [];
   private readonly parts: vscode.Disposable[];
 
@@ -35,6 +39,10 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
     this.parts = [
       vscode.window.registerWebviewViewProvider(Chat.ID, this),
       store.onChange((state) => this.draw(state)),
+      // Not the change by an edit of the agent.
+      vscode.window.onDidChangeTextEditorSelection(({ kind }) => {
+        if (kind === vscode.TextEditorSelectionChangeKind.Keyboard || kind === vscode.TextEditorSelectionChangeKind.Mouse) this.isUsed = false;
+      }),
       store.onGlance(({ questions: { length } }) => {
         if (!this.view) return;
         this.view.badge = length ? { value: length, tooltip: vscode.l10n.t("{0} waiting for you", length) } : undefined;
@@ -54,9 +62,9 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
     view.webview.html = this.page(view.webview);
   }
 
-  /** Whether the user sees it. */
-  get inSight(): boolean {
-    return this.view?.visible === true;
+  /** Whether the user is at work in it: they see it, and the keyboard was there last. */
+  get inUse(): boolean {
+    return this.isUsed && this.view?.visible === true;
   }
 
   /** Shows the chat, without taking the keyboard unless that is asked for. */
@@ -89,11 +97,16 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 
   private async heard(said: Said): Promise<void> {
-    if (said.type !== "ready") {
+    if (said.type === "entered") this.isUsed = true;
+    else if (said.type === "left") setTimeout(() => (this.isUsed = this.isUsed && !vscode.window.state.focused), LEFT_MS);
+    else if (said.type !== "ready") {
       return this.host.heard(said).catch((error: unknown) => {
         void vscode.window.showErrorMessage(unlinked(error instanceof Error ? error.message : String(error)));
       });
-    }
+    } else this.started();
+  }
+
+  private started(): void {
     this.told = this.store.state;
     this.tell({ type: "patches", patches: patches(undefined, this.store.state) });
     for (const message of [...this.host.begin(), ...this.early.splice(0)]) this.tell(message);

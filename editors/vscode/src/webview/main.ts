@@ -66,6 +66,10 @@ function settle(): void {
   composer.ring.show(head?.last, controls?.window ?? 0);
 }
 
+window.addEventListener("focus", () => say({ type: "entered" }));
+if (document.hasFocus()) say({ type: "entered" });
+window.addEventListener("blur", () => say({ type: "left" }));
+
 /** What a click on an element with data says to the host. */
 document.body.addEventListener("click", (event) => {
   const target = (event.target as HTMLElement).closest<HTMLElement>(
