@@ -353,8 +353,8 @@ class ApprovalResolved(Event, name="approval_resolved"):
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionAsked(Event, name="question_asked"):
-    """Something is asked, with `by_agent` by the model itself; empty `choices` mean free text. `beside` is as
-    for `approval_requested`.
+    """Something is asked, with `by_agent` by the model itself; empty `choices` mean free text, with `multiple` several
+    may be taken. `beside` is as for `approval_requested`.
     """
 
     request_id: str = ""
@@ -362,6 +362,7 @@ class QuestionAsked(Event, name="question_asked"):
     detail: str = ""
     choices: tuple[str, ...] = ()
     by_agent: bool = False
+    multiple: bool | None = None
     beside: bool | None = None
 
 

@@ -135,7 +135,7 @@ def asked(item: OpenQuestion) -> events.Event:
     )
     if isinstance(event, events.ApprovalRequested):
         return replace(event, call_id=question.call_id)
-    return replace(event, by_agent=question.by_agent)
+    return replace(event, by_agent=question.by_agent, multiple=question.multiple or None)
 
 
 def answered(item: OpenQuestion, answer: Answer) -> events.Event:

@@ -84,7 +84,7 @@ export type Said =
   | { readonly type: "open"; readonly file: string; readonly line: number }
   | { readonly type: "copy" | "insert" | "applyCode" | "terminal"; readonly text: string; readonly language?: string }
   | { readonly type: "link"; readonly url: string }
-  | { readonly type: "answer"; readonly requestId: string; readonly answer: string }
+  | { readonly type: "answer"; readonly requestId: string; readonly answer: string | readonly string[] }
   | { readonly type: "question"; readonly requestId: string }
   | { readonly type: "review" | "undo" | "applyAll" | "discardAll" | "prove" | "rewind" | "fork" | "withdraw" | "retry" | "show"; readonly runId: string }
   | { readonly type: "undoFile"; readonly runId: string; readonly path: string }

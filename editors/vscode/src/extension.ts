@@ -45,10 +45,6 @@ export function activate(context: vscode.ExtensionContext): void {
     respond,
     review: (runId) => review.open(runId),
     inChat: () => chat.inUse,
-    isMultiple: async (requestId) => {
-      const open = await agent.call<{ requestId?: string; multiple?: boolean }[]>("codeagent.pending");
-      return open?.some((item) => item.requestId === requestId && item.multiple === true) ?? false;
-    },
   });
   const reports = new Reports();
   const tell = (message: Told): void => chat.tell(message);

@@ -51,6 +51,7 @@ export type Block =
       readonly aboutChanges: boolean;
       /** The model asks: the answer may be written where the question stands. Others may ask for secrets. */
       readonly byAgent: boolean;
+      readonly multiple: boolean;
       readonly open: boolean;
       readonly answer?: string | undefined;
     }
@@ -168,6 +169,8 @@ export interface Question {
   readonly approval: boolean;
   /** It asks about the changes of its run. */
   readonly aboutChanges: boolean;
+  /** Several choices may be taken. */
+  readonly multiple: boolean;
 }
 
 export interface State {

@@ -1,8 +1,7 @@
 /**
  * Shows the agent's questions, one at a time, and sends the answers. Escape puts a question off: it stays in the
  * status bar, the tree and the transcript until it is answered or over.
- * Where the user is in the chat the question stands there, and no box comes over it, but for what the chat cannot ask:
- * secrets, and several choices at once.
+ * Where the user is in the chat the question stands there, and no box comes over it, but for secrets.
  * While the user types, a question does not take the keyboard: a notification offers it instead. It comes after an input
  * box of ours, which would be closed by it. One that stands beside what the user does waits where it is listed.
  */
@@ -26,8 +25,6 @@ export interface Answering {
   review(runId: string): Promise<void>;
   /** Whether the user is at work in the chat. */
   inChat(): boolean;
-  /** Whether several choices may be taken. */
-  isMultiple(requestId: string): Promise<boolean>;
 }
 
 export class Prompts implements vscode.Disposable {
@@ -131,19 +128,14 @@ export class Prompts implements vscode.Disposable {
     while (!this.shown) {
       const question = this.queue.shift();
       if (!question) return;
-      if (!this.isOpen(question) || (await this.isAskedInChat(question))) continue;
-      if (this.shown) {
-        this.queue.unshift(question); // another was asked for meanwhile
-        return;
-      }
+      if (!this.isOpen(question) || this.isAskedInChat(question)) continue;
       if (Date.now() - this.lastTyped >= TYPING_MS) return this.present(question);
       void this.offer(question);
     }
   }
 
-  private async isAskedInChat(question: Question): Promise<boolean> {
-    if (!this.answering.inChat() || this.secret.has(question.requestId)) return false;
-    return question.choices.length === 0 || question.approval || !(await this.isMultiple(question));
+  private isAskedInChat({ requestId }: Question): boolean {
+    return this.answering.inChat() && !this.secret.has(requestId);
   }
 
   private isOpen(question: Question): boolean {
@@ -158,11 +150,7 @@ export class Prompts implements vscode.Disposable {
 
   private async present(question: Question): Promise<void> {
     this.shown?.hide();
-    const place: Shown = { requestId: question.requestId, hide: () => this.leave(place) }; // no other comes before its box
-    this.shown = place;
-    const multiple = question.choices.length > 0 && !question.approval && (await this.isMultiple(question));
-    if (this.shown !== place) return; // it is over, or another was asked for
-    const answer = await (question.choices.length === 0 ? this.type(question) : this.choose(question, multiple));
+    const answer = await (question.choices.length === 0 ? this.type(question) : this.choose(question));
     if (answer !== undefined) await this.answer(question.requestId, answer);
   }
 
@@ -172,24 +160,16 @@ export class Prompts implements vscode.Disposable {
     void this.next();
   }
 
-  private async isMultiple(question: Question): Promise<boolean> {
-    try {
-      return await this.answering.isMultiple(question.requestId);
-    } catch {
-      return false; // the server has gone
-    }
-  }
-
-  private choose(question: Question, multiple: boolean): Promise<readonly string[] | undefined> {
+  private choose(question: Question): Promise<readonly string[] | undefined> {
     const box = vscode.window.createQuickPick();
     box.title = oneLine(question.title);
     box.placeholder = summary(question) || vscode.l10n.t("Escape answers later; the status bar keeps the question.");
-    box.canSelectMany = multiple;
+    box.canSelectMany = question.multiple;
     box.ignoreFocusOut = true;
     box.items = question.choices.map((label) => ({ label }));
     if (question.detail) box.buttons = [{ iconPath: new vscode.ThemeIcon("open-preview"), tooltip: vscode.l10n.t("Show Details") }];
     box.onDidTriggerButton(() => void this.details.show(question));
-    return this.ask(box, question, () => (multiple ? box.selectedItems : box.activeItems).map((item) => item.label));
+    return this.ask(box, question, () => (question.multiple ? box.selectedItems : box.activeItems).map((item) => item.label));
   }
 
   private type(question: Question): Promise<readonly string[] | undefined> {

@@ -554,7 +554,7 @@ export interface ApprovalResolved extends EventBase {
   readonly answer?: string;
 }
 
-/** Something is asked, with `by_agent` by the model itself; empty `choices` mean free text. `beside` is as for `approval_requested`. */
+/** Something is asked, with `by_agent` by the model itself; empty `choices` mean free text, with `multiple` several may be taken. `beside` is as for `approval_requested`. */
 export interface QuestionAsked extends EventBase {
   readonly type: "question_asked";
   readonly request_id: string;
@@ -562,6 +562,7 @@ export interface QuestionAsked extends EventBase {
   readonly detail: string;
   readonly choices: readonly string[];
   readonly by_agent: boolean;
+  readonly multiple?: boolean;
   readonly beside?: boolean;
 }
 

@@ -154,6 +154,7 @@ function ofDecisions(run: Run, event: ServerEvent): Run | undefined {
           approval: event.type === "approval_requested",
           aboutChanges: isAboutChanges(event, run),
           byAgent: event.type === "question_asked" && event.by_agent,
+          multiple: event.type === "question_asked" && event.multiple === true,
           open: true,
         },
       );

@@ -160,7 +160,8 @@ function questions(open: readonly Question[], event: ServerEvent, run: Run): rea
       const approval = event.type === "approval_requested";
       const { request_id: requestId, run_id: runId, title, detail, choices } = event;
       const aboutChanges = isAboutChanges(event, run);
-      return [...open, { requestId, runId, title, detail, choices, approval, aboutChanges }];
+      const multiple = event.type === "question_asked" && event.multiple === true;
+      return [...open, { requestId, runId, title, detail, choices, approval, aboutChanges, multiple }];
     }
     case "approval_resolved":
     case "question_answered":

@@ -66,7 +66,7 @@ function shown(state: State): unknown {
 /** What this client alone knows of a block: how a call of a tool is drawn, what a question is about. */
 const OWN: Partial<Record<Block["kind"], readonly string[]>> = {
   tool: ["card", "output", "diff", "added", "removed", "summary", "ms"],
-  question: ["detail", "aboutChanges", "byAgent"],
+  question: ["detail", "aboutChanges", "byAgent", "multiple"],
   said: ["itemId", "pending"],
   error: ["code"],
   ended: ["code"],

@@ -15,7 +15,6 @@ const answered = (name: string): AnyEvent =>
   ({ ...base, run_id: name, type: "question_answered", request_id: name, answer: "" }) as AnyEvent;
 
 const user = { inChat: false };
-const several = { asked: false };
 
 async function asked(...names: string[]): Promise<{ store: Store; answers: [string, unknown][]; prompts: Prompts }> {
   screen.box?.hide();
@@ -29,10 +28,6 @@ async function asked(...names: string[]): Promise<{ store: Store; answers: [stri
     },
     review: async () => undefined,
     inChat: () => user.inChat,
-    isMultiple: async () => {
-      await pause(5);
-      return several.asked;
-    },
   };
   const prompts = new Prompts(store, answering);
   for (const name of names) {
@@ -58,7 +53,6 @@ test("a question that is answered elsewhere before its box is there does not com
   const { store } = await asked();
   store.dispatch(question("number"));
   store.dispatch(question("colour"));
-  await pause(1);
   store.dispatch(answered("number"));
   await pause(60);
   assert.deepEqual(screen.seen, ["Which colour?"]);
@@ -85,12 +79,8 @@ test("while the user is in the chat no box comes", async () => {
   assert.deepEqual([...answers, ...later.answers], [["colour", "1"]]);
 });
 
-test("the chat does not ask for a secret, nor for several choices at once", async () => {
+test("the chat does not ask for a secret", async () => {
   user.inChat = true;
-  several.asked = true;
-  await asked("number");
-  assert.deepEqual(screen.seen, ["Which number?"]);
-  several.asked = false;
   const { prompts, store } = await asked("key");
   assert.deepEqual(screen.seen, []);
   void prompts.input("key", true);

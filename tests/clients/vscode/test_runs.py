@@ -177,6 +177,30 @@ def test_questions_with_choices_and_with_free_text(tmp_path: Path, editor: Edito
 
 
 @pytest.mark.volume
+def test_several_choices_are_ticked_in_the_chat(tmp_path: Path, editor: Editor) -> None:
+    question = {"text": "Which colours?", "options": ["Red", "Green", "Blue"]}
+    script: list[dict[str, Any]] = [
+        {"tool_calls": [call("AskUser", questions=[question], format="multi")]},
+        {"text": "It is done."},
+    ]
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=script) as opened:
+        opened.command("CodeAgent: Open the Chat")
+        frame = opened.transcript()
+        frame.locator("#composer textarea").fill("Ask me")
+        frame.locator("#composer textarea").press("Enter")
+        asked = frame.locator("#shelf .question.open")
+        for colour in ("Red", "Blue"):
+            asked.get_by_label(colour).check()
+        if folder := os.environ.get("CODEAGENT_PICTURES"):
+            opened.page.screenshot(path=Path(folder) / "several.png")
+        asked.locator("textarea").fill("and grey")
+        assert not opened.page.locator(".quick-input-widget").is_visible(), "it asked over the chat"
+        asked.locator("textarea").press("Enter")
+        frame.locator(".markdown").filter(has_text="It is done.").wait_for()
+        assert frame.locator(".answer").all_inner_texts() == ["Answered: Red, Blue, and grey"]
+
+
+@pytest.mark.volume
 def test_the_transcript_streams_and_its_buttons_work(tmp_path: Path, editor: Editor) -> None:
     text = "See `a.py:5`.\n\n```python\nx = 1\n```\n\n" + WORDS
     with window(

@@ -69,7 +69,7 @@ export class ChatActions {
       case "applyCode":
         return void (await this.applyCode(String(said.text), String(said.language ?? "")));
       case "answer":
-        return prompts.answer(String(said.requestId), [String(said.answer)]);
+        return prompts.answer(String(said.requestId), [said.answer].flat().map(String));
       case "question":
         return void (await vscode.commands.executeCommand("codeagent.pending", String(said.requestId)));
       case "rewind":

@@ -94,10 +94,12 @@ document.body.addEventListener("click", (event) => {
   } else if (what !== undefined) say({ type: what, runId: run, requestId: request });
 });
 
-/** An answer in one's own words. */
+/** An answer in one's own words, with what is ticked. */
 function own(target: HTMLElement, requestId: string): void {
-  const text = target.parentElement?.querySelector("textarea")?.value.trim();
-  if (text) say({ type: "answer", requestId, answer: text });
+  const box = target.closest(".question");
+  const ticked = [...(box?.querySelectorAll<HTMLInputElement>("input:checked") ?? [])].map(({ value }) => value);
+  const answer = [...ticked, box?.querySelector("textarea")?.value.trim() ?? ""].filter(Boolean);
+  if (answer.length > 0) say({ type: "answer", requestId, answer });
 }
 
 function useCode(target: HTMLElement, how: string): void {

@@ -21,8 +21,12 @@ export function makeQuestion(block: Question, { word }: Pick<Context, "word">): 
   }
   if (asked) box.append(code(asked.command, "bash"), ...(asked.reason ? [element("p", "note", asked.reason)] : []));
   else if (block.detail && !block.aboutChanges && !block.title.includes(block.detail.trim())) box.append(detail(block));
-  const row = element("div", "row");
   const own = field(block, word);
+  if (block.multiple) {
+    box.append(ticks(block), own);
+    return box;
+  }
+  const row = element("div", "row");
   block.choices.forEach((choice, index) => {
     const first = block.approval && index === 0; // the safe one, which comes first
     row.append(button(choice, first ? "choice primary" : "choice", { answer: choice, request: block.requestId }));
@@ -42,6 +46,17 @@ export function makeQuestion(block: Question, { word }: Pick<Context, "word">): 
     box.append(own);
   }
   return box;
+}
+
+function ticks({ choices }: Question): HTMLElement {
+  const list = element("ul", "ticks");
+  for (const choice of choices) {
+    const tick = document.createElement("input");
+    tick.type = "checkbox";
+    tick.value = choice;
+    list.append(filled("li", "", filled("label", "", tick, element("span", "", choice))));
+  }
+  return list;
 }
 
 /** The command that is asked about, and why; undefined where it is no command. */
