@@ -7,6 +7,8 @@ const MOST_OUTPUT = 20_000;
 const SUBJECTS = ["path", "file", "query", "pattern", "question", "command", "symbol", "url", "name"];
 const KINDS: readonly (readonly [CardKind, RegExp])[] = [
   ["todo", /^todo/],
+  ["ask", /^ask/i],
+  ["plan", /^(create_plan|plan_)/],
   ["tests", /^(run_tests?|run_test_code|test_)|tests?$/],
   ["edit", /^(edit|write|multi_edit|insert|apply_patch|replace|rename|move|delete|create_file|undo_edit)/],
   ["command", /^run_|command|^cmd$|^bash$|^shell$/],

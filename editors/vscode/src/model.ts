@@ -72,7 +72,7 @@ export type Block =
   | { readonly kind: "ended"; readonly status: RunStatus; readonly summary: string; readonly error?: string | undefined; readonly code?: string | undefined };
 
 /** What a call of a tool is shown as. */
-export type CardKind = "edit" | "command" | "search" | "read" | "tests" | "todo" | "other";
+export type CardKind = "edit" | "command" | "search" | "read" | "tests" | "todo" | "plan" | "ask" | "other";
 
 /** A call of a tool, from when it is asked for to its result. */
 export interface ToolCard {

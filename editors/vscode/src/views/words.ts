@@ -76,6 +76,8 @@ function cards(): Words {
     "card.read": l10n.t("Read"),
     "card.tests": l10n.t("Tests"),
     "card.todo": l10n.t("To do list"),
+    "card.plan": l10n.t("Plan"),
+    "card.ask": l10n.t("Question"),
     hits: l10n.t("{0} hits"),
     seconds: l10n.t("{0} s"),
     line: l10n.t("line {0}"),

@@ -10,6 +10,8 @@ const ICONS: Readonly<Record<ToolCard["card"], string>> = {
   read: "file",
   tests: "beaker",
   todo: "checklist",
+  plan: "list-ordered",
+  ask: "question",
   other: "tools",
 };
 const MARKS: Readonly<Record<ToolCard["state"], string>> = { running: "loading", done: "check", failed: "error" };
@@ -75,7 +77,8 @@ function result(card: ToolCard, word: Words["word"]): HTMLElement {
 
 function bodyOf(card: ToolCard, word: Words["word"]): HTMLElement[] {
   const parts: HTMLElement[] = [];
-  if (card.card === "todo") return parts; // it is pinned above the input
+  // They stand above the input, and what was answered below.
+  if (card.card === "todo" || (card.card === "ask" && card.state !== "failed")) return parts;
   if (card.card === "command" && card.subject) {
     const line = element("pre", "commandline");
     line.innerHTML = highlighted(card.subject, "bash") ?? "";
