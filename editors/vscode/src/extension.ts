@@ -11,7 +11,7 @@ import { own } from "./server/configuration";
 import { ApiKey } from "./server/key";
 import { Offered } from "./server/offered";
 import { Setup } from "./server/setup";
-import { type AnyEvent, condition, type State, undoable, withChanges, working } from "./state";
+import { type AnyEvent, condition, newest, type State, undoable, withChanges, working } from "./state";
 import { Store } from "./store";
 import { Together } from "./together";
 import { Chat } from "./views/chat";
@@ -32,6 +32,8 @@ export function activate(context: vscode.ExtensionContext): void {
     event: (event) => store.dispatch(event),
     prompt: (title) => prompts.waitFor(title),
     input: (requestId, secret) => prompts.input(requestId, secret),
+    // In the chat stands how the newest run has ended.
+    isTold: (message) => chat.inUse && newest(store.state)?.error === message,
     shows: (uri) => shows(uri, chat),
     inline: (state) => inlineStatus.show(state),
     lenses: (document, found) => review.inCode.lenses(document, found),

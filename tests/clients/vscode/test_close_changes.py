@@ -93,7 +93,7 @@ def test_one_file_of_a_run_is_undone_and_the_other_stays(tmp_path: Path, editor:
         undo_a, undo_b = (
             frame.locator("button.undoFile").filter(has_text=f"Undo only {name}") for name in ("a.py", "b.py")
         )
-        whole = frame.locator("button.undo").filter(has_text="Undo the whole run")
+        whole = frame.locator("button.undo").filter(has_text="Undo all")
         undo_b.wait_for()
         opened.page.screenshot(path=tmp_path / "undo.png")
         undo_a.click()

@@ -47,6 +47,8 @@ export interface Host {
   prompt(title: string): Promise<void> | undefined;
   /** A free text; resolves when the question is over. */
   input(requestId: string, secret: boolean): Promise<void>;
+  /** Whether the user has a message of the server before them in another way. */
+  isTold(message: string): boolean;
   /** Whether a document of the server is shown in another way here. */
   shows(uri: string): boolean;
   /** What a file shows of the lenses that the server offers for it. */
@@ -103,6 +105,7 @@ export function makeClient(
     return null; // answered by `codeagent.respond`
   });
   client.onNotification(ShowMessageNotification.type, ({ type, message }) => {
+    if (host.isTold(message)) return;
     if (type === MessageType.Error) void vscode.window.showErrorMessage(unlinked(message));
     else if (type === MessageType.Warning) void vscode.window.showWarningMessage(unlinked(message));
     else vscode.window.setStatusBarMessage(`$(sparkle) ${plain(message)}`, NOTE_MS);

@@ -1,7 +1,7 @@
 /** One element for each kind of block. Not here: calls of tools (`cards.ts`), questions (`questions.ts`). */
 import type { Block, Plan } from "../state";
 import { makeCard } from "./cards";
-import { baseName, button, element, fileButton, filled } from "./dom";
+import { baseName, button, element, fileButton, filled, iconButton } from "./dom";
 import { makeQuestion } from "./questions";
 import { drawSteps } from "./steps";
 import { Stream } from "./stream";
@@ -100,21 +100,19 @@ function problem(text: string, code: string | undefined, { word, runId }: Contex
 function changes(block: Extract<Block, { kind: "changes" }>, { word }: Context): HTMLElement {
   const what = block.foreign ? "foreign" : "proposed";
   const words = word(block.files.length === 1 ? `${what}One` : what, block.files.length, block.added, block.removed);
-  const head = element("div", "summary", words);
-  const list = element("ul", "files");
-  for (const file of block.files.slice(0, LISTED)) list.append(filled("li", "", fileButton(file, baseName(file))));
-  if (block.files.length > LISTED) list.append(element("li", "note", word("moreFiles", block.files.length - LISTED)));
-  return filled("div", "changes", head, ...(block.proof ?? []).map((line) => element("div", "proof", line)), list);
+  return filled("div", "changes", element("div", "summary", words), ...(block.proof ?? []).map((line) => element("div", "proof", line)));
 }
 
 function applied(block: Extract<Block, { kind: "applied" }>, { word, runId }: Context): HTMLElement {
   const row = element("div", `decision row ${block.outcome}`);
   const key = block.outcome === "none" || block.outcome === "unknown" ? "notApplied" : block.undo ? "undone" : block.outcome === "partial" ? "partly" : (block.verdict ?? "applied");
+  const isFinal = key === "notApplied" || key === "undone" || block.verdict === "kept";
   const about = block.conflicts.length > 0 ? block.conflicts : block.files.map(baseName);
-  row.append(element("span", "summary", word(key, block.reason ?? short(about, word))));
-  if (key === "notApplied" || key === "undone" || block.verdict === "kept") return row;
+  const listed = !isFinal && block.conflicts.length === 0 && about.length > 1; // by their names below
+  row.append(element("span", "summary", word(key, block.reason ?? (listed ? word("files", about.length) : short(about, word)))));
+  if (isFinal) return row;
   const undo = block.verdict === "reverted" ? "bringBack" : "undo";
-  row.append(button(word(block.files.length === 1 ? "saveOne" : "save"), "choice save", { say: "save", files: JSON.stringify(block.files) }));
+  row.append(button(word("save"), "choice save", { say: "save", files: JSON.stringify(block.files) }));
   const [only] = block.files;
   if (only !== undefined && block.files.length === 1) {
     row.append(button(word(`${undo}One`), "choice undoFile", { undo: only, run: runId }));
@@ -123,7 +121,9 @@ function applied(block: Extract<Block, { kind: "applied" }>, { word, runId }: Co
   row.append(button(word(`${undo}Run`), "choice undo", { say: "undo", run: runId }));
   const files = element("ul", "accepted");
   for (const file of block.files.slice(0, LISTED)) {
-    files.append(filled("li", "row", fileButton(file, baseName(file)), button(word(`${undo}File`, baseName(file)), "choice small undoFile", { undo: file, run: runId })));
+    const back = iconButton("discard", word(`${undo}File`, baseName(file)), { undo: file, run: runId });
+    back.classList.add("undoFile");
+    files.append(filled("li", "", fileButton(file, baseName(file)), back));
   }
   return filled("div", "", row, files);
 }

@@ -11,9 +11,10 @@ export function makeQuestion(block: Question, { word }: Pick<Context, "word">): 
   box.dataset["asked"] = block.requestId;
   box.setAttribute("aria-label", word(block.approval ? "approval" : "asks"));
   const icon = codicon(block.approval ? "shield" : "question");
-  const asked = block.open && block.approval ? command(block) : undefined;
+  const asked = block.approval ? command(block) : undefined;
   if (block.aboutChanges && !block.open) box.hidden = true; // what was decided is told beside the changes
-  const title = block.aboutChanges ? (/^[^?？]*[?？]/.exec(block.title)?.[0] ?? block.title) : asked ? `${block.title.split(/[:：]/)[0] ?? ""}?` : block.title;
+  const first = /^[^?？]*[?？]/.exec(block.title)?.[0]; // what follows is told beside the changes
+  const title = asked ? (block.open ? word("runCommand") : asked.command) : ((block.aboutChanges && first) || block.title);
   box.append(filled("p", "asks", icon, element("span", "", title)));
   if (!block.open) {
     box.append(element("p", "answer", block.answer === undefined ? word("unanswered") : word("answered", block.answer)));
