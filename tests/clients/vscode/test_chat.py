@@ -60,7 +60,7 @@ def test_a_conversation_and_what_stands_around_it(tmp_path: Path, editor: Editor
             "words => words.clientHeight === words.scrollHeight && words.innerText.includes('rule 29')"
         )
         wrong["changes"] = serious(opened)
-        opened.page.keyboard.press("Escape")
+        opened.wait_status("waiting for you")
         opened.in_bar("Discard").click()
         opened.idle()
         area.fill("Look at @a.p")
@@ -72,7 +72,6 @@ def test_a_conversation_and_what_stands_around_it(tmp_path: Path, editor: Editor
         area.press("Enter")
         question = frame.locator(".question.open")
         question.filter(has_text="Which colour?").wait_for()
-        opened.page.keyboard.press("Escape")
         question.locator("button").filter(has_text="Other…").click()
         question.locator("textarea").fill("Green")
         wrong["question"] = serious(opened)
