@@ -1,6 +1,6 @@
 """Finds what belongs to a reply or a call and not to the text of a file: a fence around the text, marks of search and
-replace blocks and of conflicts, tags that end a call, tokens that end a reply, and the escapes of HTML or JSON in the
-place of the signs themselves.
+replace blocks and of conflicts, tags that end a call, tokens that end a reply, numbers of lines, and the escapes of
+HTML or JSON in the place of the signs themselves.
 
 Only lines that a change adds count, outside of the file's literals and comments, where all of it may be meant. Pure
 functions. Not here: lines that stand for code (`placeholders.py`), what of a reply is code (`direct/fences.py`).
@@ -42,6 +42,9 @@ _CALL_END = re.compile(
     r"|new_str(?:ing)?|write_to_file|write_file|replace_in_file|create_file|edit_file))>[ \t]*"
 )
 _REPLY_END = re.compile(r"(?:<\|(?:im_end|endoftext|eot_id|eom_id|end|return|call)\|>|<｜end▁of▁sentence｜>)[ \t]*\Z")
+# `    12\t…` (cat, Claude Code), `12→…`, `12 | …`.
+_NUMBER = re.compile(r"[ ]{0,6}(\d{1,6})(?:\t|\u2192| ?[|\u2502])")
+_FEWEST_NUMBERS = 3
 _ESCAPED = re.compile(r"&(?:lt|gt|amp|quot|apos|#39|#x27|#34);")
 # No address of a variable `lt`, as `p = &lt;` in C.
 _ESCAPED_SIGN = re.compile(r"[-=]&gt;|&(?:lt|gt|amp|quot);(?=[ \t]*[^\s)])")
@@ -65,6 +68,7 @@ _FENCE_LEFT = "a code fence around it"
 _MARK_LEFT = "a mark of a search and replace block or of a conflict"
 _CALL_LEFT = "the end of a tool call"
 _ENDING_LEFT = "the end of a reply"
+_NUMBER_LEFT = "a line with its number in front"
 _HTML_LEFT = "escaped as in HTML, such as `&lt;` for `<`"
 _JSON_LEFT = "escaped twice, so that `\\n` stands for the end of a line"
 
@@ -105,7 +109,13 @@ def _is_mark(line: str) -> bool:
 def _may_be_left(line: str) -> bool:
     """Return whether a line may be a wrapping, or hold escapes."""
     ends = "\\n" in line and ('\\"' in line or _ENDED.search(_bare(line)) is not None)
-    return ends or _is_mark(line) or _REPLY_END.search(line) is not None or _ESCAPED.search(line) is not None
+    return (
+        ends
+        or _is_mark(line)
+        or _NUMBER.match(line) is not None
+        or _REPLY_END.search(line) is not None
+        or _ESCAPED.search(line) is not None
+    )
 
 
 def _wrapping(
@@ -126,11 +136,29 @@ def _wrapping(
         token = _REPLY_END.search(line)
         if token is not None and (not line[: token.start()].strip() or line in edges):
             return line, _ENDING_LEFT
+    if code and (number := _numbered(rows, [number for number in fresh if number not in inside])):
+        return number, _NUMBER_LEFT
     # A document may show such marks, between fences or indented.
     shown = inside | _between_fences(rows) if document else inside
     outside = "\n".join("" if number in shown else line for number, line in enumerate(rows))
     mark = block_mark(outside)
     return (mark, _MARK_LEFT) if mark and not block_mark(before) else None
+
+
+def _numbered(rows: Sequence[str], fresh: Iterable[int]) -> str:
+    """Return the first of several lines, one below the other, that begin with their numbers; '' if there are none."""
+    found: list[tuple[int, int]] = []
+    for number in fresh:
+        match = _NUMBER.match(rows[number])
+        if match is None:
+            found = found if not rows[number].strip() else []
+        elif found and (number, int(match[1])) != (found[-1][0] + 1, found[-1][1] + 1):
+            found = [(number, int(match[1]))]
+        else:
+            found.append((number, int(match[1])))
+        if len(found) == _FEWEST_NUMBERS:
+            return rows[found[0][0]]
+    return ""
 
 
 def _edges(rows: Sequence[str], fresh: Collection[int]) -> set[str]:

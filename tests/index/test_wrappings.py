@@ -82,6 +82,10 @@ def wrapped(path: str, text: str) -> Iterator[str]:
         yield f"\n{fence}\n{text}"
         yield f"{text}{closing}\n"
     yield from (f"{text}{end}\n" for end in ENDS)
+    if path in CODE and text.count("\n") > 3:
+        lines = list(enumerate(text.splitlines(), 1))
+        for form in ("{:6d}\t{}\n", "{:6d}\u2192{}\n", "{} | {}\n", "{:4d}\u2502{}\n"):
+            yield "".join(form.format(number, line) for number, line in lines)
     yield from (f"{first}\n{text}{middle}\n{text}{last}\n" for first, middle, last in MARKS)
     if path in CODE and path not in ("a.lua", "a.sh"):
         yield html.escape(text, quote=False)
@@ -163,6 +167,8 @@ MEANT = {
     "an element": ("a.xml", "<a>\n<content>\nx\n</content>\n</a>\n"),
     "a token": ("a.py", 'END = "<|im_end|>"\nOTHER = 1\n'),
     "an underline": ("a.txt", "Title\n~~~~~~~~~~~~\n\nx\n"),
+    "a table": ("a.tsv", "1\ta\n2\tb\n3\tc\n"),
+    "numbers in a string": ("a.py", 'A = """\n1\ta\n2\tb\n3\tc\n"""\n'),
     "data of one line": ("a.json", '{"a": "b\\nc\\nd"}\n'),
     "a list of one line": ("a.csv", "a,b\\nc\\nd,e\n"),
 }
