@@ -17,11 +17,12 @@ from pathlib import PurePosixPath
 from codeagent_lsp.direct import TextForm
 from codeagent_lsp.direct.completeness import has_blocks, holds_all, stands_for_all
 from codeagent_lsp.direct.definitions import syntax_problem, with_definitions
-from codeagent_lsp.direct.fences import Fence, ReplyParts, block_mark, only_path, parts_of, path_in
+from codeagent_lsp.direct.fences import Fence, ReplyParts, only_path, parts_of, path_in
 from codeagent_lsp.errors import EditRefused, PatchRefused
 from codeagent_lsp.index.grammars import grammar_of, is_prose, is_source
 from codeagent_lsp.index.literals import refuse_altered
 from codeagent_lsp.index.placeholders import left_out
+from codeagent_lsp.index.wrappings import block_mark, refuse_wrapped
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.edits.match import replace, replace_lines
@@ -125,6 +126,7 @@ def read_answer(reply: str, files: Files, form: TextForm) -> Answer:
             if path in files.texts and (gap := left_out(files.texts[path], text, document=is_prose(path))):
                 raise EditRefused("not_found", f"Code is left out at {gap!r}. Give every function whole.")
             _refuse_marks(path, files.texts.get(path, ""), text)
+            refuse_wrapped(path, files.texts.get(path, ""), text)
             if wrong := syntax_problem(path, files.texts.get(path, ""), text):
                 raise EditRefused("not_found", f"{path} would be broken: {wrong}.")
     except _UnknownFile as error:

@@ -27,6 +27,7 @@ from codeagent_lsp.workspace.text.position import with_newlines
 
 # Methods of these have no keyword, so that one alone is a syntax error outside of a class.
 _INSIDE_CLASSES = frozenset(("javascript", "typescript", "tsx", "java", "csharp", "php"))
+_WITH_MEMBERS = _INSIDE_CLASSES | {"cpp"}
 _AROUND = "_Around"
 _TAG = re.compile(r"\s*<\?(?:php\b|=)?\s*")
 _MARKED_DOC = re.compile(r"/\*\*|///|//!")
@@ -44,7 +45,8 @@ def with_definitions(path: str, text: str, code: str, preferred: Sequence[str] =
     # A file with faults of its own uses something that the grammar does not know, and so may the reply.
     if reply.faults and not source.faults and not given:
         line = reply.line(reply.faults[0].start_byte)
-        raise EditRefused("not_found", f"The code for {path} has a syntax error in its line {line}.")
+        advice = " What stands in a type only, give with the whole type." if source.language in _WITH_MEMBERS else ""
+        raise EditRefused("not_found", f"The code for {path} has a syntax error in its line {line}.{advice}")
     # Code that was copied with its indentation comes from inside of something.
     indent = code[: len(code) - len(code.lstrip())].rpartition("\n")[2]
     given = given or _given(reply, source, indented=bool(indent))

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from codeagent_lsp.index.placeholders import left_out
+from codeagent_lsp.index.wrappings import block_mark
 from codeagent_lsp.workspace.text.position import with_newlines
 
 MAX_PATH = 200
@@ -33,19 +34,6 @@ _DECORATION = re.compile(
     r"|[\s*`'\"]*(?:[(\uff08](?:new|new file|新建|新文件)[)\uff09])?[\s*`'\":\uff1a,\uff0c]*$",
     re.IGNORECASE,
 )
-# All the ways to begin a search and replace block or a conflict: `<<<< ORIGINAL`, `<<<<<<< HEAD`, `------- SEARCH`,
-# `[SEARCH]`.
-_OPENS_BLOCK = re.compile(
-    r"^[ \t]*(?:<{3,} *(?i:search|original|old|before|current|head|ours|find)\b.*|<{7}(?: .*)?|-{3,} *SEARCH\b.*"
-    r"|(?i:\[search\]|<search>)|SEARCH:?)[ \t]*$",
-    re.MULTILINE,
-)
-_CLOSES_BLOCK = re.compile(
-    r"^[ \t]*(?:>{3,} *(?i:replace|updated?|new|after|incoming|theirs|end)\b.*|>{7}(?: .*)?|\+{3,} *REPLACE\b.*"
-    r"|<{3,} *END\b.*|(?i:\[/?replace\]|</?replace>)|REPLACE:?)[ \t]*$",
-    re.MULTILINE,
-)
-_ONE_MARK = re.compile(r"^[ \t]*(?:<{3,} *SEARCH|>{3,} *REPLACE)\b.*$", re.MULTILINE | re.IGNORECASE)
 _DOCUMENTS = ("md", "markdown", "mdx", "rst")
 _COMMENT = re.compile(
     r"^\s*(?:#|//|--|;|%|/\*|<!--)\s*(?:(?:file(?:name)?|path)\s*:\s*)?(?P<path>\S+?)\s*(?:\*/|-->)?\s*$", re.I
@@ -185,16 +173,6 @@ def path_in(line: str, known: Collection[str] = ()) -> str:
         return _tidy(bare)
     named = {_tidy(found) for found in _ASCII_PATH.findall(line)}
     return named.pop() if len(named) == 1 else ""
-
-
-def block_mark(text: str) -> str:
-    """Return the first line of a search and replace block or of a merge conflict in a text, however its marks are
-    written; '' if it has none.
-    """
-    found = _ONE_MARK.search(text) or _OPENS_BLOCK.search(text)
-    if found is None or (not _ONE_MARK.match(found[0]) and not _CLOSES_BLOCK.search(text, found.end())):
-        return ""
-    return found[0].strip()
 
 
 def only_path(line: str, path: str) -> bool:

@@ -95,7 +95,7 @@ def _resolved(source: SourceFile, given: Given, preferred: Sequence[str]) -> str
     """Return the dotted name that the file has for a definition of the reply; '' for a new one."""
     found = _of_its_kind(source, given)
     method = given.indented or is_method(source.language, given.code)
-    if "." not in given.name and not (found and _fits(source, given, found)):
+    if not given.parent and not (found and _fits(source, given, found)):
         found = _of_bare_name(source, given, preferred, method=method) or found
     names = list(dict.fromkeys(each.qualified for each in found))
     # What was shown as a piece is what the model was asked about.
@@ -143,12 +143,17 @@ def _of_bare_name(source: SourceFile, given: Given, preferred: Sequence[str], *,
     for each in source.definitions:
         if each.symbol.name != given.name or not each.symbol.parent:
             continue
+        around, chosen = kinds.get(each.symbol.parent, ""), each.qualified in preferred
         # A property is known by its name alone, and only where it is taken out of its type.
         if each.symbol.kind in _VALUES:
-            if given.definition.symbol.kind in _VALUES and given.indented:
+            if given.definition.symbol.kind not in _VALUES:
+                continue
+            if not given.indented and alone and around not in (*CALLABLE, "module"):
+                whole = each.symbol.parent
+                raise EditRefused("ambiguous", f"{given.name} is inside {whole}: give {whole} whole, with it inside.")
+            if given.indented:
                 found.append(each)
             continue
-        around, chosen = kinds.get(each.symbol.parent, ""), each.qualified in preferred
         is_called = each.symbol.kind in CALLABLE
         same = alone and is_called and _header(source, each).parameters == parameters
         local = around in ("function", "method")  # it says nothing about a function of the same name outside

@@ -19,8 +19,9 @@ from codeagent_lsp.direct.aptitude import Proof
 from codeagent_lsp.direct.definitions import syntax_problem
 from codeagent_lsp.direct.fences import grammar, read_envelope
 from codeagent_lsp.direct.material import Material, ShownFile
-from codeagent_lsp.errors import ModelReplyInvalid
+from codeagent_lsp.errors import EditRefused, ModelReplyInvalid
 from codeagent_lsp.index.grammars import grammar_of
+from codeagent_lsp.index.wrappings import refuse_wrapped
 from codeagent_lsp.messages import Message, estimate_tokens
 from codeagent_lsp.workspace.text.position import split_lines
 
@@ -341,6 +342,10 @@ class SelectionQuestion:
         new = replaced(text, request.start, request.end, found.code, name)
         if wrong := syntax_problem(name, text, new):
             return Answer(prose=found.prose, problem=f"With it, {name} would be broken: {wrong}.", has_code=True)
+        try:
+            refuse_wrapped(name, text, new)
+        except EditRefused as refusal:
+            return Answer(prose=found.prose, problem=str(refusal), has_code=True)
         return Answer({name: new} if new != text else {}, found.prose, has_code=True)
 
 

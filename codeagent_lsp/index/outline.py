@@ -31,6 +31,7 @@ _ORDER = {kind: number for number, kind in enumerate(("wrapper", "scope", *_KIND
 _HOLDERS = frozenset(("class", "struct", "interface", "enum", "scope"))
 _OPAQUE = frozenset(("wrapper", "type", "constant", "macro"))  # their content is not qualified by their name
 _NAME_FIELDS = ("name", "declarator", "left", "property", "key", "type")
+_CONVERSIONS = ("conversion_operator_declaration", "operator_cast")
 _UNFIELDED = frozenset(("reference_declarator", "parenthesized_declarator", "field_declaration", "enum_constant"))
 _WITH_BODY = frozenset(("arrow_function", "function_expression", "generator_function", "class"))
 # `(s *Server[T])`: the type of a receiver in Go.
@@ -140,11 +141,13 @@ class Outline:
         if definition.kind == "module_" and named is not None:
             self.names_at.add(named.start_byte)
             return re.sub(r"::|\\", ".", _text(named, self.source)).strip("\"'"), "", named
-        while (inner := _inner_name(node)) is not None:
+        while not (sign := _operator(node, self.source)) and (inner := _inner_name(node)) is not None:
             scope = node.child_by_field_name("scope") or node.child_by_field_name("object")
             if scope is not None and node.type in ("qualified_identifier", "member_expression"):
                 owner = _dotted(owner, _owner(_text(scope, self.source)))
             node = inner
+        if sign:
+            return sign, owner, None
         # No name inside: the whole definition would be taken for its own name.
         if node is definition.node and node.child_count:
             return "", "", None
@@ -253,6 +256,17 @@ def _inner_name(node: Node) -> Node | None:
         inner = [child for child in node.named_children if child.type not in ("modifiers", "modifier")]
         return inner[-1] if inner else None
     return None
+
+
+def _operator(node: Node, source: bytes) -> str:
+    """Return the name of what a type can do by signs alone: `operator+`, `operator bool`, `this[]`; '' for all else."""
+    if node.type == "indexer_declaration":
+        return "this[]"
+    sign = node.child_by_field_name("operator") if node.type == "operator_declaration" else None
+    if sign is not None:
+        return f"operator{_text(sign, source)}"
+    type_ = node.child_by_field_name("type") if node.type in _CONVERSIONS else None
+    return f"operator {' '.join(_text(type_, source).split()).replace('::', '.')}" if type_ is not None else ""
 
 
 def _owner(text: str) -> str:

@@ -107,6 +107,13 @@ _HEADERS = frozenset((
 ))  # fmt: skip
 
 
+_BY_WEIGHT = (
+    *(kind for kind in NameKind if kind not in (NameKind.PERHAPS, NameKind.SECRET)),
+    NameKind.PERHAPS,
+    NameKind.SECRET,
+)
+
+
 @lru_cache(maxsize=4096)
 def kind_of(name: str) -> NameKind:
     """Return the kind of `name`. Names of more than 80 characters are sentences, and plain."""
@@ -128,6 +135,10 @@ def kind_of(name: str) -> NameKind:
         return NameKind.LOOKS
     if joined in _IDENTITIES:
         return NameKind.IDENTITY
+    # `secretOrKey` is what one of both is.
+    if "or" in words[1:-1]:
+        at = words.index("or", 1)
+        return max((kind_of("_".join(part)) for part in (words[:at], words[at + 1 :])), key=_BY_WEIGHT.index)
     return _by_words(_without_suffixes(words))
 
 

@@ -76,6 +76,7 @@ _CALLED: Mapping[str, tuple[tuple[str, int], ...]] = {
     ),
     "onnect": tuple((name, 2) for name in ("getConnection", "mysqli_connect", "DBI->connect")),
     "PDO": (("PDO", 2),),
+    "WiFi": (("WiFi.begin", 1), ("WiFi.softAP", 1)),
     "crypt": tuple((name, 1) for name in ("pgp_sym_encrypt", "pgp_sym_decrypt", "aes_encrypt")),
     "AES": (("AES_ENCRYPT", 1), ("AES.new", 0)),
     "mac": (("hmac.new", 0), ("CryptoJS.HmacSHA256", 0)),

@@ -479,6 +479,9 @@ def misplaced(
     """
     if change.kind != "edit" or not edits or change.text in heard:
         return None
+    # Some editors give all lines of a file one end.
+    if "\r" in f"{change.base}{change.text}" and any(same_text(each, change.text) for each in heard[1:]):
+        return None
     # Quick tests first: while this works, the user may type, and the next attempt comes too late.
     added, last = sum(map(_added_lines, edits)), edits[-1].range.end.line
     later = {each for each in heard[1:] if all(edit.new_text in each for edit in edits)}

@@ -54,6 +54,8 @@ def _before_last_newline(old: str, start: int, end: int, text: str) -> tuple[int
     newline = "\r\n" if old.endswith("\r\n") else old[-1:]
     if start < len(old) or newline not in ("\n", "\r\n", "\r") or not text.endswith(newline):
         return start, end, text
+    if newline == "\n" and text.endswith("\r\n"):  # some editors make two ends of a CR before it
+        return start, end, text
     place = len(old) - len(newline)
     return place, place, newline + text.removesuffix(newline)
 

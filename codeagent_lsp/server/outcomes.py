@@ -69,7 +69,9 @@ def holds(base: str | None, text: str, now: str) -> bool:
     has written them.
     """
     if base is not None and same_text(base, text):
-        return now == text  # nothing but line ends changes, so they count
+        # Nothing but line ends changes, so they count: their kinds, or whether the last line has one.
+        only_kinds = with_newlines(base, "\n") == with_newlines(text, "\n")
+        return now == text if only_kinds else with_newlines(now, "\n") == with_newlines(text, "\n")
     if same_text(text, now):
         return True
     return base is not None and is_in(base, text, now)

@@ -400,14 +400,14 @@ def validated(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
     """Return the tool's parameters object. WrongArguments lists each wrong argument; other spellings are understood,
     unknown arguments passed over, and texts that hold JSON are unpacked once.
     """
-    given = known_arguments(translated(arguments, tool.forms), tool.input_schema())
+    given = known_arguments(translated(arguments, tool.forms), tool.accepted_schema())
     try:
         # As it is, first: for a text parameter, "[1]" is a text and no list.
         return tool.parameters.model_validate(given)
     except ValidationError as first:
         try:
             return tool.parameters.model_validate(
-                known_arguments({key: unpacked(value) for key, value in given.items()}, tool.input_schema())
+                known_arguments({key: unpacked(value) for key, value in given.items()}, tool.accepted_schema())
             )
         except ValidationError:
             refused = all(isinstance(each.get("ctx", {}).get("error"), NotAccepted) for each in first.errors())
@@ -445,7 +445,7 @@ def _known(value: Any, schema: Mapping[str, Any]) -> Any:
 def _passed_over(call: ToolCall, tool: Tool[Any]) -> str:
     """Return a note on the arguments of a call that its tool does not have and that ask for something; '' for none."""
     given = translated(call.arguments, tool.forms)
-    known = known_arguments(given, tool.input_schema())
+    known = known_arguments(given, tool.accepted_schema())
     names = [name for name in given if name not in (*known, *REMARKS) and plain(name) not in map(plain, known)]
     return f"\n(Passed over, as {call.name} has no such argument: {', '.join(names)}.)" if names else ""
 

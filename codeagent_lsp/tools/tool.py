@@ -21,6 +21,9 @@ from codeagent_lsp.tools.composition import Transformation, arguments_for, compo
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.traits import ToolTraits
 
+UNTOLD: Mapping[str, Any] = MappingProxyType({"untold": True})
+"""The `json_schema_extra` of a parameter that only calls of other agents' tools have: no model is told of it."""
+
 
 class Parameters(BaseModel):
     """Base of all parameter classes. Unknown keys are an error, so that a model learns of a misspelt one."""
@@ -99,7 +102,11 @@ class Tool(ABC, Generic[P]):
 
     def input_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the parameters: the same object each time, which callers must not change."""
-        return _schema_of(self.parameters)
+        return _schema_of(self.parameters, untold=False)
+
+    def accepted_schema(self) -> dict[str, Any]:
+        """Return what `input_schema` does, with the parameters that are `UNTOLD`."""
+        return _schema_of(self.parameters, untold=True)
 
     def output_schema(self) -> dict[str, Any] | None:
         """Return the JSON Schema of the data; None if the tool returns text."""
@@ -121,9 +128,9 @@ class Tool(ABC, Generic[P]):
         return arguments_for(transformed(value, transformation), target.input_schema(), transformation, given)
 
 
-def compact_schema(schema: dict[str, Any]) -> dict[str, Any]:
+def compact_schema(schema: dict[str, Any], *, untold: bool = False) -> dict[str, Any]:
     """Return a pydantic JSON Schema without titles, empty defaults and object descriptions, with
-    references resolved.
+    references resolved; with the parameters that are `UNTOLD`, or without.
     """
     definitions = schema.get("$defs", {})
 
@@ -145,15 +152,18 @@ def compact_schema(schema: dict[str, Any]) -> dict[str, Any]:
             dropped.add("description")
         if node.get("default") == "":
             dropped.add("default")
-        return {key: clean(value) for key, value in node.items() if key not in dropped}
+        kept = {key: value for key, value in node.items() if key not in dropped}
+        if not untold:
+            kept = {key: value for key, value in kept.items() if not (isinstance(value, dict) and value.get("untold"))}
+        return {key: clean(value) for key, value in kept.items()}
 
     cleaned: dict[str, Any] = clean(schema)
     return cleaned
 
 
 @lru_cache(maxsize=256)
-def _schema_of(parameters: type[Parameters]) -> dict[str, Any]:
+def _schema_of(parameters: type[Parameters], *, untold: bool) -> dict[str, Any]:
     """Return the cached schema of a parameter class: pydantic needs half a millisecond for one, a
     turn offers dozens.
     """
-    return compact_schema(parameters.model_json_schema())
+    return compact_schema(parameters.model_json_schema(), untold=untold)

@@ -23,6 +23,10 @@ TYPES = {
         "    explicit Box(int w) : B(w), w_(41) {\n        init();\n    }\n",
         "    ~Box() {\n        f(41);\n    }\n",
         "    bool operator==(const Box& o) const {\n        return w_ == 41;\n    }\n",
+        "    operator bool() const {\n        return w_ == 41;\n    }\n",
+        "    explicit operator std::string() const {\n        return s(41);\n    }\n",
+        "    int operator()(int a) {\n        return 41;\n    }\n",
+        "    int operator[](int i) const {\n        return 41;\n    }\n",
         "    template <typename T>\n    T get(T t) && noexcept {\n        return t + 41;\n    }\n",
     ),
     "A.cs": (
@@ -31,6 +35,15 @@ TYPES = {
         "    public int Size\n    {\n        get { return 41; }\n        set { _s = value; }\n    }\n",
         "    public int Expr => 41;\n",
         "    public override async Task<int> F(Token t = default)\n    {\n        return 41;\n    }\n",
+        "    public static Box operator +(Box a, Box b)\n    {\n        return new Box(41);\n    }\n",
+        "    public static bool operator ==(Box a, Box b) => a.x == 41;\n",
+        "    public static implicit operator int(Box b)\n    {\n        return 41;\n    }\n",
+        "    public static explicit operator List<int>(Box b) => S(41);\n",
+        "    public int this[int i]\n    {\n        get { return 41; }\n        set { f(value); }\n    }\n",
+        "    public string this[string k] => S(41);\n",
+        "    ~Box()\n    {\n        F(41);\n    }\n",
+        "    static Box()\n    {\n        F(41);\n    }\n",
+        "    int I.Explicit(int x)\n    {\n        return 41;\n    }\n",
     ),
     "A.java": (
         "package a;\n\npublic class Box<T> extends B {\n{0}}\n",
@@ -41,12 +54,20 @@ TYPES = {
         "export class Box extends B {\n{0}}\n",
         "  constructor(private readonly a: B) {\n    super(41);\n  }\n",
         "  static #own(x?: number): void {\n    f(41);\n  }\n",
+        "  *[Symbol.iterator](): Iterator<T> {\n    yield f(41);\n  }\n",
+        "  [Symbol.dispose](): void {\n    f(41);\n  }\n",
+        "  get [Symbol.toStringTag](): string {\n    return f(41);\n  }\n",
+        "  'a-b'(): number {\n    return 41;\n  }\n",
         "  protected arrow = async (x: number): Promise<number> => {\n    return 41;\n  };\n",
     ),
     "a.js": (
         "class Box extends B {\n{0}}\n",
         "  constructor(a) {\n    super(41);\n  }\n",
         "  static #own(x) {\n    f(41);\n  }\n",
+        "  [Symbol.iterator]() {\n    return f(41);\n  }\n",
+        "  async *[Symbol.asyncIterator]() {\n    yield 41;\n  }\n",
+        "  get [Symbol.toStringTag]() {\n    return f(41);\n  }\n",
+        "  get() {\n    return 41;\n  }\n",
         "  arrow = (x) => {\n    return 41;\n  };\n",
     ),
 }
@@ -78,3 +99,18 @@ def test_a_member_given_alone(path: str, around: tuple[str, ...]) -> None:
 def test_a_function_takes_no_types_place(path: str, text: str, code: str) -> None:
     answer = read_answer(f"{path}\n````\n{code}````\n", Files({path: text}), "function")
     assert not answer.texts and "Box is a type" in answer.problem
+
+
+CONSTANTS = {
+    "a.rs": ("impl Box {\n    const C: i32 = 41;\n\n    fn f() {}\n}\n", "const C: i32 = 53;\n"),
+    "a.rb": ("class Box\n  C = 41\n\n  def f\n  end\nend\n", "C = 53\n"),
+    "a.php": ("<?php\nclass Box\n{\n    const C = 41;\n}\n", "const C = 53;\n"),
+    "a.py": ("class Box:\n    C = 41\n\n    def f(self):\n        return 1\n", "C = 53\n"),
+}
+
+
+@pytest.mark.parametrize(("path", "given"), CONSTANTS.items())
+def test_a_constant_of_a_type_is_not_made_anew_beside_it(path: str, given: tuple[str, str]) -> None:
+    text, code = given
+    answer = read_answer(f"{path}\n````\n{code}````\n", Files({path: text}), "function")
+    assert not answer.texts and "Box" in answer.problem, answer

@@ -7,7 +7,8 @@ import pytest
 from codeagent_lsp.direct import TextForm
 from codeagent_lsp.direct.answer import Files, read_answer
 from codeagent_lsp.direct.fences import BLOCKS as BLOCKS_TOLD
-from codeagent_lsp.direct.fences import block_mark, parts_of, read_envelope
+from codeagent_lsp.direct.fences import parts_of, read_envelope
+from codeagent_lsp.index.wrappings import block_mark
 
 RST = "Title\n=====\n\nSome words.\n\nInstall\n=======\n\nRun it.\n"
 

@@ -101,6 +101,8 @@ password = str("§")
 password = "§".strip()
 """,
     "javascript": r"""
+passport.use(new JwtStrategy({ secretOrKey: '§' }, check))
+const options = { secretOrPrivateKey: "§" };
 const apiKey = "§";
 const apiKey = `§`;
 let password: string = '§';
@@ -257,6 +259,9 @@ curl_easy_setopt(c, CURLOPT_USERPWD, "bob:§");
 password[] = "§";
 """,
     "c and c++": r"""
+WiFi.begin("home", "§");
+WiFi.begin(ssid, "§");
+WiFi.softAP("box", "§");
 #define API_KEY "§"
 const char *password = "§";
 static const char password[] = "§";

@@ -17,7 +17,7 @@ from codeagent_lsp.tools.catalogue import BUILTIN, SMALL_SET
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.outputs import truncate
 from codeagent_lsp.tools.registry import ToolRegistry, ToolStats
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput, compact_schema
+from codeagent_lsp.tools.tool import UNTOLD, Parameters, Tool, ToolOutput, compact_schema
 from codeagent_lsp.tools.traits import ToolTraits
 
 
@@ -118,7 +118,8 @@ def test_what_a_model_is_told_is_small_and_plain(cls: type[Tool[Any]]) -> None:
     text = json.dumps(sent(spec))
     assert len(text) < 1200
     assert schema["type"] == "object" and schema["additionalProperties"] is False
-    assert set(schema["properties"]) == set(cls.parameters.model_fields)
+    fields = cls.parameters.model_fields.items()
+    assert set(schema["properties"]) == {name for name, each in fields if each.json_schema_extra != UNTOLD}
     assert set(schema.get("required", ())) <= set(schema["properties"])
     assert not any(word in text for word in ('"$ref"', '"$defs"', '"title": "', '"anyOf"'))
     for node in nodes(schema):

@@ -13,8 +13,10 @@
 (constructor_declaration) @function
 (destructor_declaration) @function
 (operator_declaration) @function
+(conversion_operator_declaration) @function
 (local_function_statement) @function
 (property_declaration) @variable
+(indexer_declaration) @variable
 (event_declaration) @variable
 (event_field_declaration) @variable
 (field_declaration) @variable

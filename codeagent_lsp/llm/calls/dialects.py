@@ -124,7 +124,7 @@ def read_function(text: str, start: int) -> Read:
         end = jsontext.span(text, inside)
         arguments = jsontext.loads_object(text[inside:end], repair=True)
         return [Raw(head[1], arguments)], _eat(text, len(text) if end is None else end, r"\s*</function>")
-    call, end = _parameters(text, inside, head[1])
+    call, end = _parameters(text, inside, head[1], _XML)
     return [call], _eat(text, end, r"\s*</function>")
 
 
@@ -134,7 +134,7 @@ def read_invoke(text: str, start: int) -> Read:
     position = start
     pattern = re.compile(r"\s*(?:<[\w:]+>\s*)?<invoke\s+name=[\"']?([^>\"']+)[\"']?\s*>\s*")
     while head := pattern.match(text, position):
-        call, position = _parameters(text, head.end(), head[1])
+        call, position = _parameters(text, head.end(), head[1], _INVOKE)
         calls.append(call)
         position = _eat(text, position, r"\s*</invoke>")
     if not calls and (bare := _INVOKED.match(text, start)):
@@ -311,8 +311,9 @@ _XML = _Tags(
     # `<parameter=k>`, `<parameter name="k">`, and the slip `<parameter=k=v`; `<parameter/>` opens nothing.
     re.compile(r"<parameter(?:[=\s][^<>]*)?(?<!/)>|<parameter=[^<>\s=]+="),
     "</parameter>",
-    re.compile(r"</function>|</invoke>|</tool_call>|\Z"),
+    re.compile(r"</function>|</tool_call>|\Z"),
 )
+_INVOKE = _XML._replace(ends=re.compile(r"</invoke>|\Z"))
 _GLM = _Tags(
     re.compile(r"\s*<arg_key>\s*(.*?)\s*</arg_key>\s*<arg_value>", re.DOTALL),
     re.compile(r"<arg_value>"),
@@ -325,28 +326,28 @@ _MOST_ENDS = 50
 _LOST_END = re.compile(r"</parameter>|(?=\s*</function>|\s*</invoke>|\s*</tool_call>|\s*<parameter=[\w.\-]+>)")
 
 
-def _parameters(text: str, position: int, name: str) -> tuple[Raw, int]:
+def _parameters(text: str, position: int, name: str, tags: _Tags) -> tuple[Raw, int]:
     """Parse the `<parameter=K>V</parameter>` pairs of a call from `position`; a missing end, or `<parameter=k=v`, is
     tolerated, but not where the text ends within a value. Where something is left over, as after a value that holds
     such tags itself, there are no arguments: a part of it must not pass for all.
     """
-    ends = _ends_after(text, _XML, position)
+    ends = _ends_after(text, tags, position)
     # The strict reading first, at every end; the looser one only where none of them fits.
     for read in (_balanced, _split):
         for end in ends:
-            if (found := read(_XML, text[position:end])) is not None and not _goes_on(text, end):
+            if (found := read(tags, text[position:end])) is not None and not _goes_on(text, end):
                 return Raw(name, dict(found), textual=True, unsure=read is _split), end
     values: dict[str, str] = {}
     begin, cut = position, False
-    while (head := _XML.head.match(text, position)) and head[1] not in values:
+    while (head := tags.head.match(text, position)) and head[1] not in values:
         match = _LOST_END.search(text, head.end())
         cut = match is None
         # A missing end. A name that comes twice would mean that a value holds such tags itself: the loop stops there.
         values[head[1]] = _unwrap(text[head.end() : match.start() if match else len(text)].strip())
         position = match.end() if match else len(text)
-    ended = _XML.ends.match(text, _skip(text, position)) is not None and not _goes_on(text, _skip(text, position))
+    ended = tags.ends.match(text, _skip(text, position)) is not None and not _goes_on(text, _skip(text, position))
     # More opened than closed: the ends were left out, as some models do. Otherwise the tags are in a value.
-    lost = len(_XML.opening.findall(text, begin, position)) > text.count(_XML.closing, begin, position)
+    lost = len(tags.opening.findall(text, begin, position)) > text.count(tags.closing, begin, position)
     whole = ended and not cut and (lost or not values)
     return Raw(name, dict(values) if whole else None, textual=True), position
 
@@ -388,11 +389,14 @@ def _goes_on(text: str, end: int) -> bool:
 
 def _balanced(tags: _Tags, text: str) -> dict[str, str] | None:
     """Return the arguments of a text that is nothing but arguments, each up to the tag that closes it; None for another
-    text. In a value every tag that is opened is closed.
+    text. In a value every tag that is opened is closed, and all arguments are written alike: one that is not may stand
+    in the value of another.
     """
     values: dict[str, str] = {}
     position = 0
+    styles: list[str] = []
     while head := tags.head.match(text, position):
+        styles.append(text[head.start() : head.start(1)] + text[head.end(1) : head.end()])
         depth, position = 1, head.end()
         while depth:
             closing = text.find(tags.closing, position)
@@ -403,7 +407,9 @@ def _balanced(tags: _Tags, text: str) -> dict[str, str] | None:
         if head[1] in values:
             return None
         values[head[1]] = _unwrap(text[head.end() : position - len(tags.closing)])
-    return None if text[position:].strip() else values
+    # The blanks before the first one were passed over.
+    alike = len(set(styles[1:])) <= 1 and len({style.lstrip() for style in styles}) <= 1
+    return values if alike and not text[position:].strip() else None
 
 
 def _split(tags: _Tags, text: str) -> dict[str, str] | None:

@@ -5,15 +5,18 @@ Not here: the meaning of the JSON (`dialects.py`, `schema.py`).
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 # The repair walks over the text in Python, which takes seconds for more.
 REPAIR_LIMIT = 1_000_000
 
-# A backslash that begins no escape of JSON, as in `\d` or `C:\Users`.
-_BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrtu]|u[0-9a-fA-F]{4})')
+# Without `good`, a backslash that begins no escape of JSON, as in `\d` or `C:\Users`.
+_ESCAPE = re.compile(r'\\(?P<good>["\\/bfnrt]|u[0-9a-fA-F]{4})?')
 
 
 class WrittenNumber(float):
@@ -42,17 +45,60 @@ def loads(source: str, *, repair: bool = False) -> Any:
             raise
     try:
         # The commonest mistake, and one that has only one meaning; the general repair guesses.
-        return json.loads(_BAD_ESCAPE.sub(r"\\\\", source), strict=False)
+        return json.loads(_escaped(source), strict=False)
     except (ValueError, RecursionError):
         pass
-    if ambiguous(source):
+    if any(token[0].startswith("'") for token in _STRINGS.finditer(source)):  # as Python writes it
+        with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+            return ast.literal_eval(_PAIR.sub(lambda pair: str(json.loads(f'"{pair[0]}"')), source.strip()))
+    plain, strings = _without_strings(source)
+    if ambiguous(source) or ambiguous(plain):
         raise ValueError("a quote inside a string that is not escaped, or a value that is missing")
     import json_repair  # late: an idle server does without it
 
     try:
-        return json_repair.loads(source)
+        return _with_strings(json_repair.loads(plain), strings)
     except (RecursionError, ValueError, IndexError, TypeError, AttributeError) as error:
         raise ValueError("not JSON") from error
+
+
+def _without_strings(source: str) -> tuple[str, list[str]]:
+    """Return broken JSON with a number, between two signs, in the place of what each whole string in it says, and these
+    texts: the general repair strips them and takes escapes out of them. Remarks are left out, as they may have quotes.
+    """
+    numbers: dict[str, int] = {}
+
+    def stored(token: re.Match[str]) -> str:
+        if token["remark"] is not None:
+            return " "
+        number = numbers.setdefault(_said(token[0]), len(numbers))
+        return f'"{_STORED}{number}{_STORED}"'
+
+    return _STRINGS.sub(stored, source), list(numbers)
+
+
+def _with_strings(value: Any, strings: Sequence[str]) -> Any:
+    """Return a repaired value with the texts that were taken out of it."""
+    if isinstance(value, dict):
+        return {_with_strings(key, strings): _with_strings(item, strings) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_strings(item, strings) for item in value]
+    return _STORED_AT.sub(lambda at: strings[int(at[1])], value) if isinstance(value, str) else value
+
+
+def _escaped(source: str) -> str:
+    """Return JSON with each backslash that begins no escape as one that stands for itself."""
+    return _ESCAPE.sub(lambda found: found[0] if found["good"] else r"\\", source)
+
+
+def _said(token: str) -> str:
+    """Return the text of a string of JSON, or of one of Python in single quotes. ValueError if it is none."""
+    if token.startswith('"'):
+        return str(json.loads(_escaped(token), strict=False))
+    try:
+        return str(ast.literal_eval(token.replace("\r", "\\r").replace("\n", "\\n")))
+    except SyntaxError as error:
+        raise ValueError("no string") from error
 
 
 def loads_object(source: str, *, repair: bool = False) -> dict[str, Any] | None:
@@ -138,6 +184,13 @@ def span(source: str, start: int) -> int | None:
     return None
 
 
+_STRINGS = re.compile(
+    r'"(?:[^"\\]|\\.)*"|(?<![\w)])\'(?:[^\'\\]|\\.)*\'(?=\s*[:,}\]]|\s*\Z)|(?P<remark>//[^\n]*|/\*.{0,2000}?\*/|(?<![^\s{\[,])#[^\n]*)',
+    re.DOTALL,
+)
+_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")  # one character, in JSON
+_STORED = "\ue000"
+_STORED_AT = re.compile(f"{_STORED}(\\d+){_STORED}")
 _STRUCTURE = re.compile(r'\\.|["{}\[\]]', re.DOTALL)
 _PLAIN_QUOTES = re.compile(r"\s*[\[{\s]*'")
 _TOKENS = re.compile(

@@ -19,7 +19,9 @@ _HEAD = 400
 _N = r"(?:functions\.|default_api\.|tools\.)?(?P<name>[A-Za-z_][\w.\-]*)"
 _END = r"(?:\s|</s>|<\|\w+\|>|<｜[^｜]+｜>)*\Z"
 # `await read_file(…)`, `const a = read_file({…})`, `print(read_file(…))`
-_CODE = re.compile(rf"(?:(?:await|return|print\(|(?:const |let |var )?\w+\s*=)\s*)*{_N}\s*\(.*\)\s*;?\Z", re.DOTALL)
+_CODE = re.compile(
+    rf"(?:(?:await|return|print\(|\[|(?:const |let |var )?\w+\s*=)\s*)*{_N}\s*\(.*\)[\s\]]*;?\Z", re.DOTALL
+)
 # `read_file {…}`, `#read_file {…}`, `read_file:0{…}`, the name in a line of its own
 _BEFORE_JSON = re.compile(rf"[#>\s]*`*{_N}(?::\d+)?`*\s*\{{.*\}}\Z", re.DOTALL)
 _ELEMENTS = tuple(
@@ -44,11 +46,18 @@ _DOING = re.compile(
 )
 _SETTING = re.compile(rf"(?:name|tool|tool_name|function|action)\s*[:=]\s*[\"']?{_N}[\"']?[ \t]*\n.*\Z", re.DOTALL)
 _KEYED = re.compile(
-    rf"[\"']?(?:name|tool|tool_name|toolName|action|function|function_name|recipient_name|command|method)[\"']?\s*:\s*"
+    rf"[\"']?(?:name|tool|tool_name|toolName|action|function|function_name|recipient_name|command|method)[\"']?\s*:?\s*"
     rf"[\"']{_N}[\"']"
 )
 _AS_KEY = re.compile(rf"\{{\s*[\"']{_N}[\"']\s*:\s*\{{")
 _DESCRIBES = re.compile(r"[\"'](?:description|properties|input_?[sS]chema)[\"']\s*:")
+# `[read_file(path="a", …`: it does not end.
+_CUT = re.compile(rf"\[?\s*{_N}\([^()]*\)?\s*\Z")
+_JSON = re.compile(r"\{|\[\s*[{\[\"']")
+_WORD = re.compile(r"[\w.\-]+")
+_OPEN_FENCE = re.compile(
+    r"^[ \t]*(`{3,}|~{3,})(?:json\w*|tool\w*|xml)?[ \t]*\n((?:(?!^[ \t]*\1).)*)\Z", re.MULTILINE | re.DOTALL
+)
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)\n[ \t]*\1[ \t]*\Z", re.MULTILINE | re.DOTALL)
 
 
@@ -62,12 +71,12 @@ class LooseCall(NamedTuple):
 def loose_call(text: str, is_tool: Callable[[str], bool]) -> LooseCall | None:
     """Return the call that ends `text`, a reply in which none was found, if there seems to be one."""
     reply = re.sub(_END, "", text.strip()) if len(text) <= _LONGEST else ""
-    if fence := list(_FENCE.finditer(reply))[-1:]:
+    if (fence := list(_FENCE.finditer(reply))[-1:]) or (fence := list(_OPEN_FENCE.finditer(reply))[-1:]):
         body = fence[0][2].strip()
-        if name := _named(body, is_tool) or _unknown(body):
+        if name := _named(body, is_tool) or _unknown(body) or _marked(body, is_tool):
             return LooseCall(name, sure=False)
         return None
-    if name := _named(reply, is_tool):
+    if (name := _named(reply, is_tool)) or ((cut := _CUT.match(reply)) and is_tool(name := cut["name"])):
         return LooseCall(name, sure=True)
     for match in _LABELLED.finditer(reply):
         doing = _DOING.fullmatch(match["label"]) is not None
@@ -80,7 +89,7 @@ def loose_call(text: str, is_tool: Callable[[str], bool]) -> LooseCall | None:
 
 def _named(body: str, is_tool: Callable[[str], bool]) -> str:
     """Return the tool that a text calls which is nothing but that call; '' if none."""
-    if body[:1] in ("{", "["):
+    if _JSON.match(body):
         head = body[:_HEAD]
         if _DESCRIBES.search(body):
             return ""
@@ -89,6 +98,21 @@ def _named(body: str, is_tool: Callable[[str], bool]) -> str:
     forms = _ELEMENTS if body.startswith("<") else (_CODE, _BEFORE_JSON, _SETTING)
     matches = (form.match(body) for form in forms)
     return next((match["name"] for match in matches if match and is_tool(match["name"])), "")
+
+
+def _marked(body: str, is_tool: Callable[[str], bool]) -> str:
+    """Return the tool of a call that begins with the marker of a dialect, or with its name, and cannot be read; '' if
+    there is none.
+    """
+    cut = _CUT.match(body)
+    if cut is not None and is_tool(cut["name"]):
+        return cut["name"]
+    marker = next((marker for marker in dialects.READERS if body.startswith(marker)), "")
+    if not marker:
+        return ""
+    read, _ = dialects.READERS[marker](body, 0)
+    known = (word for word in _WORD.findall(body[:_HEAD]) if is_tool(word))
+    return next((raw.name for raw in read), "") or next(known, "a tool")
 
 
 def _unknown(body: str) -> str:

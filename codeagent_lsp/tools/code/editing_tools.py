@@ -12,6 +12,7 @@ from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.index.placeholders import refuse_left_out
+from codeagent_lsp.index.wrappings import refuse_wrapped
 from codeagent_lsp.tools.code.ast_edit import AstEdit, Operation, edited
 from codeagent_lsp.tools.code.codebase import Codebase
 from codeagent_lsp.tools.context import ToolContext
@@ -67,6 +68,7 @@ class EditByAst(Tool[EditByAstParameters]):
         edits = [AstEdit(edit.target, edit.operation, edit.code) for edit in arguments.edits]
         done = await asyncio.to_thread(edited, name, file.text, edits)
         await asyncio.to_thread(refuse_left_out, name, file.text, done.text)
+        await asyncio.to_thread(refuse_wrapped, name, file.text, done.text)
         told = await asyncio.to_thread(hunks_told, name, file.text, done.text)
         notes = [
             f"Not renamed, look at them: {target} on line {', '.join(map(str, lines[:20]))} (of the text before)"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _SIGNATURES = frozenset(("property_signature", "method_signature"))
 _MAX_FAULTS = 20_000
 _ORDINAL = re.compile(r"^(.*)#(\d+)$", re.DOTALL)
+_CALLED = re.compile(r"(?<!operator)\(\)\Z")
 _SEPARATORS = re.compile(r"::|->|(?<=\w)#|\\")  # the `#` of a private name in JavaScript is a part of it
 _MOST_SHOWN = 20
 
@@ -177,7 +178,7 @@ def matching(definitions: Sequence[Definition], name: str) -> tuple[Definition, 
 
 def normal(name: str) -> str:
     """Return a name with dots as separators, whatever separators its language uses."""
-    return _SEPARATORS.sub(".", name.strip().removesuffix("()")).strip(".").replace("$", "")
+    return _SEPARATORS.sub(".", _CALLED.sub("", name.strip())).strip(".").replace("$", "")
 
 
 def find_all(source: SourceFile, target: str) -> tuple[Definition, ...]:

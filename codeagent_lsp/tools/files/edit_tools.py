@@ -15,6 +15,7 @@ from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import EditRefused, FileRefused, ToolRetry
 from codeagent_lsp.index.literals import refuse_altered
 from codeagent_lsp.index.placeholders import refuse_left_out
+from codeagent_lsp.index.wrappings import refuse_wrapped
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.foreign_editing import (
     BATCH_EDIT,
@@ -27,7 +28,7 @@ from codeagent_lsp.tools.files.foreign_editing import (
     WRITE,
     WRITE_FILE,
 )
-from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import FILE_PATH, UNTOLD, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.edits.match import replace
@@ -47,6 +48,7 @@ class EditParameters(Parameters):
     old_str: str = Field(description="Exact text to replace, with enough context to be unique")
     new_str: str = Field(description="Text to put in its place")
     replace_all: bool = Field(False, description="Replace every occurrence")
+    expected_replacements: int | None = Field(default=None, json_schema_extra=dict(UNTOLD))
 
 
 class EditFile(Tool[EditParameters]):
@@ -108,12 +110,14 @@ class WriteFile(Tool[WriteFileParameters]):
         known = await asyncio.to_thread(existing_text, context, path)
         if known is None:
             refuse_below_file(context, path)
+            await asyncio.to_thread(refuse_wrapped, arguments.path, "", arguments.content)
             step = context.staging.write({path: arguments.content})
             count = len(split_lines(arguments.content))
             report = f"Created {context.view.roots.relative(path)} ({count} lines)."
             return ToolOutput(report, {"change_id": step.change_id})
         text = await asyncio.to_thread(rewritten, known.text, arguments.content)
         await asyncio.to_thread(refuse_left_out, arguments.path, known.text, text)
+        await asyncio.to_thread(refuse_wrapped, arguments.path, known.text, text)
         if text == known.text:
             raise EditRefused("already_applied", f"{arguments.path} already has exactly this text.")
         report = await asyncio.to_thread(_report, context, path, known.text, text)
@@ -151,6 +155,7 @@ class InsertText(Tool[InsertTextParameters]):
         path = context.view.roots.resolve(arguments.path)
         file = await asyncio.to_thread(context.view.read, path)
         done = await asyncio.to_thread(inserted, file.text, arguments.text, arguments.line)
+        await asyncio.to_thread(refuse_wrapped, arguments.path, file.text, done)
         report = await asyncio.to_thread(_report, context, path, file.text, done)
         step = context.staging.write({path: done}, [file])
         return ToolOutput(report, {"change_id": step.change_id})
@@ -234,10 +239,15 @@ def replaced(text: str, edit: EditParameters) -> str:
     old, new = edit.old_str, edit.new_str
     if old not in text and (plain := without_line_numbers(old)) != old:
         old, new = plain, without_line_numbers(new)
+    wanted = edit.expected_replacements
+    if wanted is not None and (found := text.count(old)) != wanted:
+        message = f"old_str occurs {found} times, not {wanted}. Say how many are to be replaced, or make it unique."
+        raise EditRefused("ambiguous" if found else "not_found", message)
     done = replace(text, old, new, replace_all=edit.replace_all)
     if done.tier != "exact":
         refuse_altered(edit.path, text, done.text, [new])
     refuse_left_out(edit.path, text, done.text)
+    refuse_wrapped(edit.path, text, done.text)
     return done.text
 
 

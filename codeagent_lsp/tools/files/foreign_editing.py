@@ -55,15 +55,18 @@ _PATCHED = re.compile(r"^(\*\*\* (?:(?:Add|Update|Delete) File|Move to): )(?!/)(
 
 
 def every(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of an edit with a number of expected replacements as all or one."""
+    """Return the arguments of an edit with a number of expected replacements as all, if these are so many, or one."""
     expected, many = number(given.get("expected_replacements")), given.get("allow_multiple")
     given = without(given, "expected_replacements", "allow_multiple")
     if expected is None and many is None:
         return dict(given)
-    return {"replace_all": (expected or 1) > 1 or str(many).lower() == "true", **given}
+    count = {"expected_replacements": expected} if (expected or 1) > 1 else {}
+    return {"replace_all": bool(count) or str(many).lower() == "true", **given, **count}
 
 
-EVERY = Shape("more than one of `expected_replacements`, or `allow_multiple`, is `replace_all`", every)
+EVERY = Shape(
+    "more than one of `expected_replacements`, or `allow_multiple`, is `replace_all`; there have to be so many", every
+)
 
 
 def _literal(given: dict[str, Any]) -> dict[str, Any]:

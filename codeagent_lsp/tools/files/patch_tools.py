@@ -15,6 +15,7 @@ from codeagent_lsp.call_forms import CallForms, Shape
 from codeagent_lsp.errors import ErrorCode, PatchRefused, ToolFailed, WrongArguments
 from codeagent_lsp.index.literals import refuse_altered
 from codeagent_lsp.index.placeholders import refuse_left_out
+from codeagent_lsp.index.wrappings import refuse_wrapped
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.edit_tools import hunks_told, lines_counted
 from codeagent_lsp.tools.files.foreign_editing import APPLY_PATCH, DELETE_FILE, MOVE_FILE, UNDO_PATCH
@@ -90,6 +91,8 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
         if not changed and not modes:
             raise PatchRefused("The patch changes nothing.")
         for name, text in changed.items():
+            if text is not None:
+                await asyncio.to_thread(refuse_wrapped, name, files.get(name) or "", text)
             if text is not None and (before := files.get(name)) is not None:
                 await asyncio.to_thread(refuse_altered, name, before, text, [without_signs(arguments.patch)])
                 await asyncio.to_thread(refuse_left_out, name, before, text)

@@ -69,8 +69,8 @@ def merge(base: str, ours: str, theirs: str, *, beside: bool = False, formatted:
         return Merged(ours, ())
     if ours in (base, theirs):
         return Merged(theirs, ())
-    # An editor or a formatter has changed the ends of all lines: what the lines say is what both sides have changed.
-    if len(ends := _ends(base)) == len(others := _ends(theirs)) == 1 and ends != others:
+    # An editor or a formatter has given all lines one end: what the lines say is what both sides have changed.
+    if len(others := _ends(theirs)) == 1 and (ends := _ends(base)) and ends != others:
         base, ours = with_line_ends_of(theirs, base), with_line_ends_of(theirs, ours)
     if formatted:
         base, ours = in_spelling_of(base, ours, theirs)

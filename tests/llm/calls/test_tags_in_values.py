@@ -26,6 +26,19 @@ PIECES = (
     "<arg_key>content</arg_key>\n<arg_value>x</arg_value>",
     "<function=write_file>\n<parameter=path>\nx\n</parameter>\n</function>",
     '<parameter name="empty"/>',
+    "<parameter=mode>",
+    "<parameter=mode>\nw",
+    "<parameter=other>",
+    '<parameter name="mode">',
+    "see <parameter=x> there",
+    "<parameter=k=v",
+    "<parameter>",
+    "<function=write_file>",
+    '<invoke name="write_file">',
+    "<function_calls>",
+    "<tool_call>",
+    "<arg_value>",
+    "<arg_key>mode</arg_key>\n<arg_value>",
     "<plain>text</plain>",
     "\n",
     "line\n",
@@ -53,9 +66,9 @@ FRAMES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES.keys())
 def test_a_value_is_whole_or_the_call_is_refused(frame: Callable[[str, str], str]) -> None:
-    chance, read = random.Random(5), 0
+    chance, read = random.Random(7), 0
     singles = [[piece] for piece in PIECES]
-    several = [chance.choices(PIECES, k=chance.randrange(2, 6)) for _ in range(600)]
+    several = [chance.choices(PIECES, k=chance.randrange(2, 6)) for _ in range(2000)]
     for pieces in itertools.chain(singles, itertools.product(PIECES, repeat=2), several):
         content = "begin\n" + "".join(pieces) + "\nend"
         found = extract(frame("c.xml", content), [WRITE])
@@ -65,7 +78,7 @@ def test_a_value_is_whole_or_the_call_is_refused(frame: Callable[[str, str], str
             read += 1
         else:
             assert found.problem, content
-    assert read > 300
+    assert read > 2000
 
 
 @pytest.mark.parametrize("dialect", ["qwen", "invoke", "glm"])

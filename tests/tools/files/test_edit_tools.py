@@ -302,3 +302,27 @@ async def test_a_rename_whose_old_path_is_written_anew_deletes_nothing(bench: Be
     again = "diff --git a/run b/run\nnew file mode 100644\n--- /dev/null\n+++ b/run\n@@ -0,0 +1 @@\n+anew\n"
     assert (await bench.call("apply_patch", patch=GIT_MOVE + again)).ok
     assert {each.path: each.text for each in bench.changeset} == {path: "anew\n", str(bench.root / "bin/run"): "go\n"}
+
+
+COUNTED = "x = rate\ny = rate\nz = rate  # rate\n"
+
+
+@pytest.mark.parametrize("name", ["replace", "edit_file", "MultiEdit"])
+@pytest.mark.parametrize("expected", [1, 2, 3, 4, 5, "4", 0])
+async def test_as_many_places_as_are_expected_or_none(bench: Bench, name: str, expected: int | str) -> None:
+    bench.write("a.py", COUNTED)
+    edit = {"old_string": "rate", "new_string": "share", "expected_replacements": expected}
+    given = {"file_path": "a.py", **({"edits": [edit]} if name == "MultiEdit" else edit)}
+    result = await bench.call(name, **given)
+    if int(expected) == 4:
+        assert result.ok and bench.text("a.py") == COUNTED.replace("rate", "share")
+    else:
+        assert result.status == "failed" and "4" in result.text, result.text
+        assert not bench.changeset
+
+
+async def test_a_number_of_places_is_told_to_no_model(bench: Bench) -> None:
+    for name in ("edit_file", "batch_edit"):
+        tool = bench.registry.get(name)
+        assert "expected_replacements" not in str(tool.spec()["parameters"])
+        assert "expected_replacements" in str(tool.accepted_schema())
