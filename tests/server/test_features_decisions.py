@@ -456,6 +456,22 @@ def test_where_changes_of_two_runs_wait_each_offer_names_its_task(start: StartEd
     assert (1, "Agent: apply this change") in lens_rows(editor, uri)
 
 
+def test_undo_takes_back_what_was_applied_last_also_of_an_earlier_run(start: StartEditor, workspace: Path) -> None:
+    more = (edit("a.py", "line 15\n", "LINE 15\n"), say("More."))
+    editor = start(*TWO_HUNKS, *more, answers={"window/showMessageRequest": lambda params: None})
+    uri = editor.open(workspace / "a.py", LINES)
+    for task in ("the ends", "the middle"):
+        editor.ended(editor.command("codeagent.run", task=task)["runId"])
+    do(editor, offers(editor, uri, 14), "Agent: apply this change (“the middle”)")
+    editor.told("Applied 1")
+    do(editor, offers(editor, uri, 1), "Agent: apply this change")
+    editor.wait_until(lambda: "LINE 2\n" in editor.text(workspace / "a.py"))
+    editor.command("codeagent.undo")
+    editor.wait_until(lambda: editor.text(workspace / "a.py") == LINES.replace("line 15", "LINE 15"))
+    editor.command("codeagent.undo")
+    editor.wait_until(lambda: editor.text(workspace / "a.py") == LINES)
+
+
 def test_a_decision_by_command_closes_the_question(start: StartEditor, workspace: Path) -> None:
     editor = start(*TWO_HUNKS, answers={"window/showMessageRequest": lambda params: Refusal(-32601)})
     editor.open(workspace / "a.py", LINES)
