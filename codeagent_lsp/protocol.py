@@ -203,7 +203,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "codeagent.undo",
         "Takes back what a run, or a step of its plan, changed, in all files or in some, and keeps what the user typed "
-        "since.",
+        "since. Without `runId` it is the run whose changes were applied last.",
         (_may("runId"), _may("stepId"), _may("files", "array")),
     ),
     Command(

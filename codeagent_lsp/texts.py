@@ -1040,6 +1040,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "{command}：参数 {name} 必须是 {kind}。",
     ),
     "command.unknown": ("There is no command {command}.", "没有命令 {command}。"),
+    "command.no_name": (
+        "This buffer has no name yet. Write it to a file first.",
+        "此缓冲区还没有文件名。请先将其保存为文件。",
+    ),
     "command.not_open": (
         "{uri} is neither open nor a file of this workspace.",
         "{uri} 未打开，也不是此工作区的文件。",

@@ -19,7 +19,8 @@ from typing import TypeVar
 from codeagent_lsp.foreign.baseline import Baseline
 from codeagent_lsp.foreign.disk import Stamp, Tree, differing, stamps
 from codeagent_lsp.foreign.git_tree import Marks
-from codeagent_lsp.foreign.whose import DiskChange, Gathering, Pace, Saved, Seen, verdict
+from codeagent_lsp.foreign.saves import Saves
+from codeagent_lsp.foreign.whose import FORMATTERS, DiskChange, Gathering, Pace, Saved, Seen, verdict
 
 SHARE = 50  # a look at all files is followed by a pause that is so many times as long
 BUSY_SECONDS = 10.0  # so long a git at work is waited for
@@ -45,7 +46,7 @@ class Found:
 
 class ForeignWatch:
     """The watch over one workspace. `is_told` says whether somebody tells it of changed files; `take` gets what was
-    found.
+    found; `saves` are those of other servers.
     """
 
     def __init__(
@@ -55,12 +56,14 @@ class ForeignWatch:
         take: Callable[[Found], Awaitable[None]],
         *,
         is_told: bool,
+        saves: Saves,
         pace: Pace | None = None,
     ) -> None:
         self._tree = tree
         self._baseline = baseline
         self._take = take
         self._is_told = is_told
+        self._saves = saves
         self._pace = pace or Pace()
         self._gathering = Gathering(self._pace)
         self._woken = asyncio.Event()
@@ -69,6 +72,7 @@ class ForeignWatch:
         self._marks: dict[str, Marks] = {}
         self._moved_at: float | None = None
         self._saved: dict[str, Saved] = {}
+        self._counted: dict[str, float] = {}
         self._ours: dict[str, frozenset[str | None]] = {}
         self._commands: list[tuple[float, float]] = []
 
@@ -183,7 +187,7 @@ class ForeignWatch:
                 before[path],
                 now,
                 _time_of(states[path][1]),
-                self._saved.pop(path, None),
+                self._save_of(path, states[path][1]),
                 self._ours.pop(path, frozenset()),
                 self._commands,
                 git_moved=self._is_by_git(path, states[path][1], marks),
@@ -195,6 +199,19 @@ class ForeignWatch:
         await self._baseline.settle(changed)
         if changes or unknown:
             await self._take(Found(tuple(changes), tuple(unknown)))
+
+    def _save_of(self, path: str, stamp: Stamp | None) -> Saved | None:
+        """Return the last save of a file, here or in another editor. Each counts once."""
+        here, elsewhere = self._saved.pop(path, None), self._saves.last(path)
+        if elsewhere is None or elsewhere <= self._counted.get(path, 0.0):
+            return here
+        _note(self._counted, path, elsewhere)
+        if here is not None and elsewhere <= here.at + FORMATTERS:
+            return here  # it is the note of this one, which says less
+        # When a file was deleted is not known, and an old save says nothing about that.
+        if stamp is None and time.time() - elsewhere > self._pace.longest:
+            return here
+        return Saved(elsewhere, None)
 
     def _judged(self, path: str, seen: Seen) -> Found:
         """Return the changes that one file has gone through since the last look."""

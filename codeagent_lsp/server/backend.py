@@ -228,11 +228,16 @@ class ConflictQuestions:
 def waiting_items(inbox: Inbox, manager: SessionManager, language: str) -> tuple[Waiting, ...]:
     """Return everything that waits for the user, questions first."""
     items: list[Waiting] = []
+    # What an open question offers about the changes of a run is not offered a second time beside it.
+    asked: dict[str, tuple[str, ...]] = {}
     for item in inbox.open():
         question = item.question
         uri = None if question.path is None else uris.from_path(question.path)
         unseen = question.kind == "approval" and len(question.title) > QUESTION_LENGTH
         choices = question.choices[:1] if unseen else question.choices  # nothing is allowed that is not shown here
+        asked.update(
+            (run.record.run_id, choices) for run in manager.runs.all() if run.proposal.questions.asks(question)
+        )
         by_agent = question.by_agent
         items.append(pending_question(item.request_id, question.title, choices, uri, language, by_agent=by_agent))
     for run in manager.runs.all():
@@ -242,7 +247,8 @@ def waiting_items(inbox: Inbox, manager: SessionManager, language: str) -> tuple
         elif run.proposal.changeset:
             foreign = run.record.foreign
             paths, task = run.proposal.changeset.paths, task_of(run, manager.runs.all())
-            items.extend(pending_changes(run.record.run_id, paths, language, foreign=foreign, task=task))
+            changes = pending_changes(run.record.run_id, paths, language, foreign=foreign, task=task)
+            items.extend(each.without(asked.get(run.record.run_id, ())) for each in changes)
     for record in (manager.runs.get(run_id).record for run_id in manager.runs.active()):
         if not record.attempt_of:
             items.append(at_work(record.run_id, record.title, language))

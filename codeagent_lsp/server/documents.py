@@ -44,6 +44,7 @@ class Documents:
         self._out_of_step: dict[str, None] = {}
         self._steps: list[str] = []
         self._open: dict[str, Document] = {}
+        self._opened_with: dict[str, str] | None = {}
         self._real: dict[str, str] = {}
         self._by_real: dict[str, str] = {}
         self._listeners: list[Listener] = []
@@ -52,13 +53,25 @@ class Documents:
         """Add a document; a second open of the same one replaces its text."""
         # Clients spell one URI in several ways (`%3A` or `:`), and close it by another than they opened it.
         key = uris.spelling(document.uri)
+        shared = key in self._open and uris.is_nameless(document.uri)
         if key in self._open:
             _log.warning("A document was opened twice; the second text is used.")
         path = uris.real_path(document.uri)
         if path is not None:
             self._place(key, path)
         self._out_of_step.pop(key, None)
+        if shared:  # of which of the two buffers a change tells is not known
+            self.lose(document.uri)
+        if self._opened_with is not None:
+            self._opened_with[key] = document.text
         self._put(key, document)
+
+    def take_beginnings(self) -> dict[str, str]:
+        """Return the texts with which the documents that are open were opened, by URI as `all` has it: who follows the
+        edits begins later than the user. They are kept until then, and no more afterwards.
+        """
+        texts, self._opened_with = self._opened_with or {}, None
+        return {self._open[key].uri: text for key, text in texts.items() if key in self._open}
 
     def change(self, uri: str, version: int | None, changes: Iterable[Change]) -> Document | None:
         """Apply changes in order and return the new snapshot; None when the document is not open.
@@ -117,7 +130,8 @@ class Documents:
         for each in closed[: max(0, len(closed) - MOST_UNOPENED)]:
             del self._out_of_step[each]
         self._out_of_step[key] = None
-        if key in self._open or len(closed) <= MOST_UNOPENED:
+        # A buffer without a name is no file of a run: nothing comes of it that the user has to know.
+        if (key in self._open or len(closed) <= MOST_UNOPENED) and not uris.is_nameless(uri):
             self._lost(uri)
 
     def lost_paths(self) -> tuple[str, ...]:
@@ -133,6 +147,8 @@ class Documents:
         key = uris.spelling(uri)
         self._out_of_step.pop(key, None)
         document = self._open.pop(key, None)
+        if self._opened_with is not None:
+            self._opened_with.pop(key, None)
         if document is not None:
             self._place(key, None)
             self._tell(document.uri, None)

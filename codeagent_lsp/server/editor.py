@@ -42,6 +42,7 @@ PAUSES_SECONDS = 120.0  # as long pauses are waited for
 SHOWN_SECONDS = 5.0  # a client that says that it shows a file tells its text by then
 _LOST = re.compile("[\0\ufffd]")  # where bytes are in another encoding than that in which they were read
 _SAYS_STALE = re.compile(r"version|stale|outdated|newer|changed", re.IGNORECASE)
+_SOURCE = re.compile(r"^[^\n]*?\.lua:\d+: ")  # Neovim says first where in its own files it has failed
 TAKES_BACK = 4  # so often what was made in another text is taken out, if the user types meanwhile each time
 CANNOT = "the editor cannot apply this change"
 
@@ -405,7 +406,7 @@ class _Applying:
             return "no", CANNOT if error.values.get("code") == METHOD_NOT_FOUND else str(error)
         if result is not None and result.applied:
             return "yes", ""
-        return "no", (result and result.failure_reason) or ""
+        return "no", _SOURCE.sub("", (result and result.failure_reason) or "")
 
     def _operations(self, change: FileChange) -> list[Operation]:
         """Return the operations to request from the client; none where it cannot do them."""

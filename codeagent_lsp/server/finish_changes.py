@@ -83,6 +83,8 @@ class FinishChanges:
         self._looking: asyncio.Task[None] | None = None
         # After the next edits, which note the texts before the edits.
         self._unsubscribe = parts.front.server.documents.subscribe(self._changed)
+        if next_edits.history is not None:  # what was typed while this was being loaded
+            self._looking = asyncio.get_running_loop().create_task(self._look())
 
     def waiting(self) -> tuple[Waiting, ...]:
         """Return the offers at the definitions that have changed."""

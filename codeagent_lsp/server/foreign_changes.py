@@ -18,6 +18,7 @@ from codeagent_lsp import events
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import CodeAgentError, SessionError
 from codeagent_lsp.session.request import FOREIGN, RunRequest
+from codeagent_lsp.state import state_root
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.changes.changeset import HunkConflict
 from codeagent_lsp.workspace.changes.reviewed import shows_all
@@ -26,6 +27,7 @@ from codeagent_lsp.workspace.files.paths import Roots
 
 if TYPE_CHECKING:
     from codeagent_lsp.environments.environments import Environments
+    from codeagent_lsp.foreign.saves import Saves
     from codeagent_lsp.foreign.watch import ForeignWatch, Found
     from codeagent_lsp.foreign.whose import DiskChange
     from codeagent_lsp.server.announcer import Announcer
@@ -75,13 +77,13 @@ class ForeignChanges:
         self._folders: list[str] = []
         self._tasks = BackgroundTasks()
         self._unknown: set[str] = set()
+        self._saves: Saves | None = None
         parts.environments.directly = self.command
 
     def renew(self) -> None:
         """Begin to follow the files, or stop, as the settings and the folders are now."""
         front = self._parts.front
-        # In a terminal and behind ACP the user's editor tells of no save: all of them would look foreign.
-        wanted = front.settings().foreign.watch == "auto" and front.interactive() and not front.client.policy.asks
+        wanted = front.settings().foreign.watch == "auto" and self._is_editor()
         folders = front.folders() if wanted else []
         if folders == self._folders:
             return
@@ -103,6 +105,8 @@ class ForeignChanges:
     def saved(self, uri: str, content: str | None) -> None:
         """Hear that the editor has saved a document."""
         path = uris.real_path(uri)
+        if path is not None:
+            self._note(path)
         if self._watch is not None and path is not None:
             document = self._parts.front.server.documents.get(uri)
             self._watch.saved((path,), content if document is None else document.text)
@@ -115,6 +119,10 @@ class ForeignChanges:
         """Hear what we have asked the editor for, and ask about what it could not do."""
         if not isinstance(event, events.ChangesApplied):
             return
+        for each in event.applied:  # what an editor makes, deletes or renames is on the disk at once
+            self._note(str(each["path"]))
+            if each.get("moved_from"):
+                self._note(str(each["moved_from"]))
         if self._watch is not None:
             for each in event.applied:
                 # A new file is empty until its text is saved.
@@ -125,19 +133,39 @@ class ForeignChanges:
         if event.conflicts and not event.undo and self._parts.manager.runs.get(event.run_id).record.foreign:
             self._tasks.start(self._ask_about_conflicts(event.run_id))
 
+    def _note(self, path: str) -> None:
+        """Tell the servers of other editors of this user that what has changed here is the user's."""
+        if not self._is_editor():
+            return
+        if self._saves is None:
+            from codeagent_lsp.foreign.saves import Saves  # late, as below
+
+            self._saves = Saves(state_root())
+        self._saves.note(path)
+
+    def _is_editor(self) -> bool:
+        """Return whether the client is the user's editor: in a terminal and behind ACP, that is another program, which
+        tells of no save, so that all of them would look foreign.
+        """
+        front = self._parts.front
+        return front.interactive() and not front.client.policy.asks
+
     async def _follow(self, folders: list[str], before: asyncio.Task[None] | None) -> None:
         if before is not None:
             await asyncio.wait([before])
         await asyncio.sleep(START_SECONDS)
         from codeagent_lsp.foreign.baseline import Baseline, Copies  # late: an idle server has none of it until now
         from codeagent_lsp.foreign.disk import Tree  # late, as above
+        from codeagent_lsp.foreign.saves import Saves  # late, as above
         from codeagent_lsp.foreign.watch import ForeignWatch  # late, as above
 
         copies = Copies(self._parts.state / COPIES)
         tree = await asyncio.to_thread(lambda: Tree(Roots(folders), (os.path.realpath(self._parts.state.parent),)))
         baseline = Baseline(tree, copies)
         is_told = await self._parts.watching.begin()
-        self._watch = ForeignWatch(tree, baseline, self._take, is_told=is_told)
+        saves = self._saves = self._saves or Saves(state_root())
+        await asyncio.to_thread(saves.clear)
+        self._watch = ForeignWatch(tree, baseline, self._take, is_told=is_told, saves=saves)
         try:
             await self._watch.follow()
         except Exception:  # the file system fails, or we do: no reason to end the server

@@ -111,7 +111,7 @@ class InlineCompletions:
         """Return the name under which a text is sent; None if it must not be."""
         path = uris.real_path(document.uri)
         if path is None:
-            return SCRATCH if document.uri.startswith("untitled:") else None
+            return SCRATCH if document.uri.startswith("untitled:") or uris.is_nameless(document.uri) else None
         known = self._allowed.get(path)
         if known is None or time.monotonic() - known[0] > REMEMBERED_SECONDS:
             self._allowed[path] = known = (time.monotonic(), await asyncio.to_thread(self._shown_name, path))

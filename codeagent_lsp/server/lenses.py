@@ -5,8 +5,8 @@ No file is read. To compare documents, links in their paths are followed on disk
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -36,6 +36,10 @@ class Waiting:
     line: int = 0
     lens: bool = True
     last: int | None = None
+
+    def without(self, titles: Collection[str]) -> Waiting:
+        """Return this without the actions of these titles."""
+        return replace(self, actions=tuple(action for action in self.actions if action[0] not in titles))
 
 
 def at_work(run_id: str, title: str, language: str) -> Waiting:

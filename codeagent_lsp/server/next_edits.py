@@ -12,7 +12,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -86,7 +86,10 @@ class NextEdits:
         self._looking: asyncio.Task[None] | None = None
         documents = parts.front.server.documents
         self._unsubscribe = documents.subscribe(self._changed)
+        beginnings = documents.take_beginnings()
         for document in documents.all():
+            # First as it was opened: what was typed since is an edit.
+            self._changed(document.uri, replace(document, text=beginnings.get(document.uri, document.text)))
             self._changed(document.uri, document)
 
     @property

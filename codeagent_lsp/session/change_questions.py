@@ -79,6 +79,10 @@ class ChangeQuestions:
         self._open = Question("approval", title, choices, detail=detail, beside=beside)
         return await self._output.ask(self._open)
 
+    def asks(self, question: Question) -> bool:
+        """Return whether this question, which is open, is the one about the changes."""
+        return self._open is question
+
     def settle(self) -> None:
         """Close the open question about the changes, if there is one: they were decided about elsewhere."""
         if self._open is not None:

@@ -7,6 +7,7 @@ does to a plan (`plan/steering.py`).
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -68,13 +69,28 @@ class Runs:
         return tuple(self._runs.values())
 
     def last_applied(self) -> Run:
-        """Return the latest run that can be undone: one with changes, or a rewind. SessionError if there is none."""
-        for run in reversed(self._runs.values()):
+        """Return the run whose changes were applied last, or the rewind after them; not the one that began last, as the
+        changes of several may wait. SessionError if there is nothing to undo.
+        """
+        found: tuple[float, Run] | None = None
+        for run in self._runs.values():
             run.proposal.note_late()
-            # One that is being applied is undone when that has ended; a client may ask for both in one go.
-            if run.record.applied or run.proposal.applying or run.record.run_id in run.session.context.rewinds.standing:
-                return run
-        raise SessionError("undo.nothing")
+            at = self._applied_at(run)
+            if at is not None and (found is None or at >= found[0]):
+                found = at, run
+        if found is None:
+            raise SessionError("undo.nothing")
+        return found[1]
+
+    def _applied_at(self, run: Run) -> float | None:
+        """Return when a run has changed something last, in seconds since the epoch; None for nothing to undo."""
+        # One that is being applied is undone when that has ended; a client may ask for both in one go.
+        if run.proposal.applying:
+            return math.inf
+        rewind = run.session.context.rewinds.standing.get(run.record.run_id)
+        # Events have milliseconds; what is as old as that is in the order of the runs.
+        times = [round(part.ts, 3) for part in run.record.applied] + ([rewind.event.ts] if rewind is not None else [])
+        return max(times, default=None)
 
     def active(self) -> tuple[str, ...]:
         """Return the ids of the runs that are at work."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from codeagent_lsp.foreign.baseline import Baseline, Copies
 from codeagent_lsp.foreign.disk import Tree
+from codeagent_lsp.foreign.saves import Saves
 from codeagent_lsp.foreign.watch import ForeignWatch, Found
 from codeagent_lsp.foreign.whose import DiskChange, Pace
 from codeagent_lsp.workspace.files.paths import Roots
@@ -82,8 +83,9 @@ async def watched(folder: Path, state: Path, *, is_told: bool = False) -> AsyncI
     outside = Outside(folder)
     baseline = Baseline(Tree(Roots([str(folder)]), (str(state),)), Copies(state / "before"))
     outside.watch = ForeignWatch(
-        Tree(Roots([str(folder)]), (str(state),)), baseline, outside.take, is_told=is_told, pace=PACE
-    )
+        Tree(Roots([str(folder)]), (str(state),)), baseline, outside.take,
+        is_told=is_told, saves=Saves(state), pace=PACE,
+    )  # fmt: skip
     following = asyncio.ensure_future(outside.watch.follow())
     try:
         await outside.until(lambda: baseline.is_whole or following.done())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from codeagent_lsp.foreign.baseline import Copies
 from codeagent_lsp.foreign.disk import ABSENT, UNKNOWN, FileState
+from codeagent_lsp.foreign.saves import FOLDER, Saves
 from codeagent_lsp.foreign.whose import DiskChange
 from tests.foreign.outside import PACE, git, repository, watched
 
@@ -83,6 +85,35 @@ async def test_what_the_editor_saves_is_its_own(folder: Path, state: Path) -> No
         (folder / "a.py").write_text("outside\n")
         await outside.until(lambda: bool(outside.foreign))
         assert outside.foreign == {"a.py": ("formatted\n", "outside\n")}
+
+
+@pytest.mark.slow
+async def test_what_another_editor_saves_is_the_users_too(folder: Path, state: Path) -> None:
+    for name in ("a.py", "gone.py", "b.py"):
+        (folder / name).write_text(TEXT)
+    async with watched(folder, state) as outside:
+        other = Saves(state)  # that of another server
+        for name in ("a.py", "gone.py"):
+            (folder / name).write_text(OTHER)
+            other.note(str(folder / name))
+        (folder / "b.py").write_text(OTHER)
+        await outside.until(lambda: len(outside.changes) == 3)
+        assert outside.foreign == {"b.py": (TEXT, OTHER)}
+        (folder / "a.py").write_text("another program\n")
+        (folder / "gone.py").unlink()
+        await outside.until(lambda: len(outside.foreign) == 3)
+        assert outside.foreign["a.py"] == (OTHER, "another program\n"), "the save was of what stood there before"
+        assert outside.foreign["gone.py"] == (OTHER, None), "a save counts once"
+
+
+def test_old_notes_of_saves_are_removed(tmp_path: Path) -> None:
+    saves = Saves(tmp_path)
+    saves.note("/w/old.py")
+    os.utime(next((tmp_path / FOLDER).iterdir()), (1.0, 1.0))
+    saves.note("/w/new.py")
+    saves.clear()
+    assert saves.last("/w/old.py") is None
+    assert saves.last("/w/new.py") is not None
 
 
 @pytest.mark.slow

@@ -44,6 +44,34 @@ def test_untitled_documents_have_a_place_too() -> None:
     assert documents.get("untitled:Untitled-1") is not None
 
 
+def test_buffers_without_a_name_are_told_apart_from_files_and_not_from_each_other() -> None:
+    lost = list[str]()
+    documents = Documents(lost=lost.append)
+    documents.open(Document("file://", "one\n", 0))
+    documents.change("file://", 1, [_insert("a")])
+    assert documents.in_step("file://")
+    documents.open(Document("file://", "", 0))
+    documents.change("file://", 2, [_insert("b", 7)])
+    assert not documents.in_step("file://")
+    documents.change("file://", 3, [_insert("b")])
+    assert not documents.in_step("file://"), "it may be a change of either"
+    assert lost == [], "nobody misses a text that no run can see"
+    documents.open(Document(URI, "one\n", 0))
+    documents.change(URI, 1, [_insert("b", 7)])
+    assert lost == [URI]
+
+
+def test_the_texts_of_the_beginning_are_kept_until_they_are_taken() -> None:
+    documents = _opened()
+    documents.change(URI, 1, [_insert("typed ")])
+    documents.open(Document("file:///w/b.py", "b", 0))
+    documents.close("file:///w/b.py")
+    documents.open(Document("file:///w/c.py", "c", 0))
+    assert documents.take_beginnings() == {URI: "one\n", "file:///w/c.py": "c"}
+    documents.open(Document("file:///w/d.py", "d", 0))
+    assert documents.take_beginnings() == {}
+
+
 def test_changes_for_what_is_not_open_are_left_out() -> None:
     documents = _opened()
     assert documents.change("file:///other", 1, [Change("x")]) is None

@@ -139,6 +139,13 @@ def test_an_untitled_buffer_can_be_rewritten(start: StartEditor, workspace: Path
     assert editor.buffers[uri].text == "x = 2\n"
 
 
+def test_a_buffer_without_a_name_is_asked_for_one(start: StartEditor) -> None:
+    editor = start()
+    editor._open("file://", "x = 1\n")
+    told = editor.refusal("codeagent.refactor", {"uri": "file://", "range": span((0, 0), (1, 0))})
+    assert told == "This buffer has no name yet. Write it to a file first."
+
+
 def test_a_client_without_tags_gets_none(start: StartEditor, workspace: Path) -> None:
     editor = start()
     uri = editor.open(workspace / "a.py", SOURCE)

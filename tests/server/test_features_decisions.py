@@ -424,6 +424,19 @@ def test_pending_things_are_lenses_and_actions_of_their_file(start: StartEditor,
     assert run_id
 
 
+def test_what_an_open_question_offers_is_offered_once(start: StartEditor, workspace: Path) -> None:
+    editor = start(*TWO_HUNKS, answers={"window/showMessageRequest": lambda params: Refusal(-32601)})
+    uri = editor.open(workspace / "a.py", LINES)
+    run_id = editor.command("codeagent.run", task="go")["runId"]
+    _open_question(editor)
+    for titles in (list(offers(editor, uri, 15)), [title for _, title in lens_rows(editor, uri)]):
+        for choice in ("Review", "Apply", "Discard"):
+            assert len([title for title in titles if title == choice or title.endswith(f" {choice}")]) == 1, titles
+    editor.command("codeagent.cancel")
+    editor.ended(run_id, 1.0)
+    assert "Agent: 1 changed file · Apply" in offers(editor, uri, 15), "the question is closed: now it is offered here"
+
+
 def test_where_changes_of_two_runs_wait_each_offer_names_its_task(start: StartEditor, workspace: Path) -> None:
     more = (edit("a.py", "line 15\n", "LINE 15\n"), say("More."))
     editor = start(*TWO_HUNKS, *more, answers={"window/showMessageRequest": lambda params: None})
@@ -441,6 +454,22 @@ def test_where_changes_of_two_runs_wait_each_offer_names_its_task(start: StartEd
     do(editor, offers(editor, uri, 15), f"Agent: apply all changes to a.py (“{short}”)")
     editor.told("Applied 1")
     assert (1, "Agent: apply this change") in lens_rows(editor, uri)
+
+
+def test_undo_takes_back_what_was_applied_last_also_of_an_earlier_run(start: StartEditor, workspace: Path) -> None:
+    more = (edit("a.py", "line 15\n", "LINE 15\n"), say("More."))
+    editor = start(*TWO_HUNKS, *more, answers={"window/showMessageRequest": lambda params: None})
+    uri = editor.open(workspace / "a.py", LINES)
+    for task in ("the ends", "the middle"):
+        editor.ended(editor.command("codeagent.run", task=task)["runId"])
+    do(editor, offers(editor, uri, 14), "Agent: apply this change (“the middle”)")
+    editor.told("Applied 1")
+    do(editor, offers(editor, uri, 1), "Agent: apply this change")
+    editor.wait_until(lambda: "LINE 2\n" in editor.text(workspace / "a.py"))
+    editor.command("codeagent.undo")
+    editor.wait_until(lambda: editor.text(workspace / "a.py") == LINES.replace("line 15", "LINE 15"))
+    editor.command("codeagent.undo")
+    editor.wait_until(lambda: editor.text(workspace / "a.py") == LINES)
 
 
 def test_a_decision_by_command_closes_the_question(start: StartEditor, workspace: Path) -> None:

@@ -30,17 +30,15 @@ END = 18
 
 @pytest.fixture
 def editor(start: StartEditor, workspace: Path) -> StockEditor:
-    return loaded(start, workspace)
+    return begun(start, workspace)
 
 
-def loaded(start: StartEditor, workspace: Path, **options: Any) -> StockEditor:
-    """The editor once its server watches: users do not type in the first second."""
+def begun(start: StartEditor, workspace: Path, **options: Any) -> StockEditor:
+    """An editor whose user types at once, while its server is being loaded."""
     (workspace / "pyproject.toml").write_text("[project]\nname = 'x'\n")
     for name, text in (("lib.py", LIB), ("use.py", USE), ("again.py", AGAIN)):
         (workspace / name).write_text(text)
-    editor = start(env={"PATH": path_with_servers()}, **options)
-    editor.command("codeagent.pending")
-    return editor
+    return start(env={"PATH": path_with_servers()}, **options)
 
 
 def changed(editor: StockEditor, workspace: Path, words: str = ", folder: str") -> str:
@@ -87,7 +85,7 @@ def test_callers_are_repaired_and_reviewed(editor: StockEditor, workspace: Path)
 
 
 def test_what_is_discarded_is_not_made_and_nothing_is_on_the_disk(start: StartEditor, workspace: Path) -> None:
-    editor = loaded(start, workspace, choose=lambda params: "Discard")
+    editor = begun(start, workspace, choose=lambda params: "Discard")
     uris = [editor.open(workspace / name) for name in ("use.py", "again.py")]
     changed(editor, workspace)
     editor.run("codeagent.finishChange", 120.0)
@@ -104,7 +102,7 @@ def test_what_is_typed_meanwhile_stays(start: StartEditor, workspace: Path) -> N
             typed.append("edit")
             editor.type(uri, (0, 0), (0, 0), "# typed when the edit came\n")
 
-    editor = loaded(start, workspace, before_apply=type_in_use)
+    editor = begun(start, workspace, before_apply=type_in_use)
     uri = editor.open(workspace / "use.py")
     changed(editor, workspace)
     run = editor.command("codeagent.finishChange")["runId"]

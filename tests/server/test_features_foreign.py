@@ -240,3 +240,18 @@ def test_off_follows_nothing(start: StartEditor, workspace: Path, tmp_path: Path
     assert told(editor) == 0
     assert nothing_waits(editor)
     assert not files_below(tmp_path / "state", "before/*/*")
+
+
+def test_what_the_user_saves_in_another_editor_is_not_from_outside(start: StartEditor, workspace: Path) -> None:
+    repository(workspace, cart_py=CART, other_py="x = 1\n")
+    editor = follows(start, workspace)
+    second = start(settings={"foreign": {"watch": "off"}})
+    uri = second.open(workspace / "cart.py")
+    second.command("codeagent.pending")
+    second.type(uri, (0, 0), (0, 0), "# typed in the second editor\n")
+    save(second, workspace / "cart.py")
+    program(workspace, other_py="x = 2\n")
+    editor.told(TOLD, 60.0)
+    assert "cart.py" not in editor.command("codeagent.review", runId=waiting(editor))["diff"]
+    program(workspace, cart_py=CHANGED)
+    editor.wait_until(lambda: "cart.py" in editor.command("codeagent.review", runId=waiting(editor))["diff"], 60.0)

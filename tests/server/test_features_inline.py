@@ -85,6 +85,16 @@ def test_a_text_that_is_not_known_has_no_completion_until_it_is(editor: StockEdi
         assert [item["insertText"] for item in (answer or {}).get("items", ())] == (["a + b"] if version == 51 else [])
 
 
+def test_a_buffer_without_a_name_is_completed_while_it_is_the_only_one(editor: StockEditor) -> None:
+    editor._open("file://", TEXT)
+    assert editor.client.result(METHOD, ask("file://"))["items"][0]["insertText"] == "a + b"
+    editor.client.notify(
+        "textDocument/didOpen",
+        {"textDocument": {"uri": "file://", "languageId": "python", "version": 0, "text": "two\n"}},
+    )
+    assert editor.client.result(METHOD, ask("file://", (0, 0))) is None, "of which one is the cursor?"
+
+
 def test_typing_along_needs_no_model(editor: StockEditor, server: FillServer, workspace: Path) -> None:
     uri = editor.open(workspace / "x.py", TEXT)
     editor.client.result(METHOD, ask(uri))

@@ -54,7 +54,7 @@ def test_a_link_to_a_file_outside_is_not_sent(start: StartEditor, workspace: Pat
 def test_a_next_edit_is_offered_and_applied_under_the_clients_name(start: StartEditor, workspace: Path) -> None:
     path = workspace / "a.py"
     path.write_text(next_edit.FIRST + next_edit.MORE)
-    editor = next_edit.loaded(start())
+    editor = start()
     uri = editor.open(path)
     next_edit.change(editor, uri)
     assert next_edit.offered(editor, uri)[0]["range"]["start"]["line"] == 12

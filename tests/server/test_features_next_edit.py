@@ -25,17 +25,11 @@ def editor(start: StartEditor, workspace: Path) -> StockEditor:
     (workspace / "a.py").write_text(FIRST + MORE)
     (workspace / "other.py").write_text(OTHER)
     (workspace / "lib.py").write_text(LIB)
-    return loaded(start())
-
-
-def loaded(editor: StockEditor) -> StockEditor:
-    """The editor once its server watches: users do not type in the first second."""
-    editor.command("codeagent.pending")
-    return editor
+    return start()
 
 
 def change(editor: StockEditor, uri: str) -> None:
-    """Add an argument to the first two calls, key by key."""
+    """Add an argument to the first two calls, key by key. The server may still be loading."""
     for line in (4, 8):
         for number, char in enumerate(", retry=True"):
             editor.type(uri, (line, 18 + number), (line, 18 + number), char)
@@ -101,7 +95,7 @@ def test_what_is_undone_is_no_pattern(editor: StockEditor, workspace: Path) -> N
 
 def test_switched_off_nothing_is_offered(start: StartEditor, workspace: Path) -> None:
     (workspace / "a.py").write_text(FIRST + MORE)
-    editor = loaded(start(settings={"inline": {"nextEdit": False}}))
+    editor = start(settings={"inline": {"nextEdit": False}})
     uri = editor.open(workspace / "a.py")
     change(editor, uri)
     time.sleep(1.5)
@@ -156,7 +150,7 @@ def model() -> Iterator[FillServer]:
 
 def with_model(start: StartEditor, workspace: Path, name: str) -> tuple[StockEditor, str]:
     (workspace / "a.py").write_text(ONE)
-    editor = loaded(start(settings={"model": {"nextEdit": name}}))
+    editor = start(settings={"model": {"nextEdit": name}})
     return editor, editor.open(workspace / "a.py")
 
 
@@ -199,7 +193,7 @@ def test_what_it_expects_is_a_completion_in_its_line_where_nothing_else_complete
             "client/registerCapability": lambda params: registered.append(params["registrations"][0]["method"]),
         },
     )
-    uri = loaded(editor).open(workspace / "a.py")
+    uri = editor.open(workspace / "a.py")
     editor.wait_until(lambda: "textDocument/inlineCompletion" in registered)
     editor.type(uri, (0, 10), (0, 10), ", h")
     offered(editor, uri)

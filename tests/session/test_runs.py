@@ -19,7 +19,7 @@ from codeagent_lsp.workspace.changes.changeset import Changeset
 @dataclass
 class FakeRun:
     run_id: str
-    applied: bool = False
+    applied: float = 0.0
     abandoned: int = 0
     applying: bool = False
     record: SimpleNamespace = field(init=False)
@@ -27,7 +27,9 @@ class FakeRun:
     proposal: SimpleNamespace = field(init=False)
 
     def __post_init__(self) -> None:
-        self.record = SimpleNamespace(run_id=self.run_id, applied=["x"] if self.applied else [])
+        self.record = SimpleNamespace(
+            run_id=self.run_id, applied=[SimpleNamespace(ts=self.applied)] if self.applied else []
+        )
         self.proposal = SimpleNamespace(applying=self.applying, note_late=Changeset)
         self.session = SimpleNamespace(context=SimpleNamespace(rewinds=Rewinds()))
 
@@ -56,14 +58,14 @@ def test_a_run_is_found_by_its_id() -> None:
 
 
 def test_the_latest_with_changes_to_undo() -> None:
-    runs = runs_of(FakeRun("1", applied=True), FakeRun("2", applied=True), FakeRun("3"))
-    assert runs.last_applied().record.run_id == "2"
+    runs = runs_of(FakeRun("1", applied=5.0), FakeRun("2", applied=7.0), FakeRun("3", applied=6.0), FakeRun("4"))
+    assert runs.last_applied().record.run_id == "2", "not the one that began last"
     with pytest.raises(SessionError):
         runs_of(FakeRun("1")).last_applied()
 
 
 def test_what_is_being_applied_can_be_undone_in_the_same_go() -> None:
-    runs = runs_of(FakeRun("1", applied=True), FakeRun("2", applying=True))
+    runs = runs_of(FakeRun("1", applied=5.0), FakeRun("2", applying=True))
     assert runs.last_applied().record.run_id == "2"
 
 

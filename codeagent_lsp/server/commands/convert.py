@@ -249,6 +249,8 @@ def _target(arguments: Mapping[str, Any], documents: Documents, view: FileView) 
     uri = arguments.get("uri")
     if uri is None:
         return None
+    if uris.is_nameless(uri):  # the editor could not be told what to change
+        raise UsageError("command.no_name")
     path = uris.to_path(uri)
     where = path if path is not None else uri
     if not documents.in_step(uri):

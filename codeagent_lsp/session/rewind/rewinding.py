@@ -9,7 +9,9 @@ conversation of a rewound session (`../replay.py`).
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from codeagent_lsp import events
@@ -123,7 +125,7 @@ async def rewind(parts: RunParts, gone: tuple[str, ...], what: What, runs: Runs)
         attempts={attempt.record.run_id: applied_data(attempt, refused) for attempt in attempts},
     )
     output.emit(event)  # what was staged is kept in it before it goes
-    session.context.rewinds.take(event, session.context.runs)
+    session.context.rewinds.take(replace(event, ts=time.time()), session.context.runs)
     for attempt in attempts:
         take(attempt, refused)
     for each in undecided.values():

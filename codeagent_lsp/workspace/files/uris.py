@@ -48,6 +48,14 @@ def real_path(uri: str) -> str | None:
     return None if path is None else os.path.realpath(path)
 
 
+def is_nameless(uri: str) -> bool:
+    """Return whether a URI is that of a buffer without a name in an editor that says only `file://` of it (Neovim):
+    several buffers may have it at the same time.
+    """
+    match = _FILE.fullmatch(uri)
+    return match is not None and not match[1] and not match[2]
+
+
 def from_path(path: str | os.PathLike[str], system: str = sys.platform) -> str:
     """Return the `file:` URI of an absolute path. Bytes that are not UTF-8 become percent escapes."""
     name = os.fspath(path).replace("\\", "/") if system == "win32" else os.fspath(path)

@@ -35,6 +35,21 @@ def test_a_run_changes_the_unsaved_buffer_and_not_the_disk(neovim: Neovim) -> No
     assert "Changed." in played.messages
 
 
+def test_why_nothing_was_changed_is_said_without_the_files_of_neovim(neovim: Neovim) -> None:
+    played = neovim.play(
+        """
+        local buffer = rig.open("a.py")
+        vim.bo[buffer].modifiable = false
+        return { sentence = rig.run("run", { task = "change it" }), text = rig.text(buffer) }
+        """,
+        files={"a.py": SOURCE},
+        script=[edit("return 1", "return 12"), {"text": "Changed."}],
+    )
+    assert played.found["text"] == SOURCE
+    assert "Nothing could be applied: Buffer is not 'modifiable'" in " ".join(played.messages)
+    assert ".lua" not in " ".join(played.messages) + played.found["sentence"]
+
+
 def test_what_the_user_types_elsewhere_meanwhile_stays(neovim: Neovim) -> None:
     played = neovim.play(
         """

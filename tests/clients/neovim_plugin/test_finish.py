@@ -26,9 +26,6 @@ def test_callers_follow_a_signature(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         """
         local use = rig.open("use.py")
         local lib = rig.open("lib.py")
-        local watches = false
-        require("codeagent.client").call("pending", {}, function() watches = true end)
-        rig.wait("the server", 60000, function() return watches end)
         vim.api.nvim_buf_set_text(lib, 0, 18, 0, 18, { ", folder: str" })
         vim.api.nvim_exec_autocmds("TextChanged", { buffer = lib })
         vim.cmd("CodeAgent finish")

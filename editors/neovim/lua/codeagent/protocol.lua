@@ -252,7 +252,7 @@ return {
     },
     {
       name = "codeagent.undo",
-      summary = "Takes back what a run, or a step of its plan, changed, in all files or in some, and keeps what the user typed since.",
+      summary = "Takes back what a run, or a step of its plan, changed, in all files or in some, and keeps what the user typed since. Without `runId` it is the run whose changes were applied last.",
       starts_run = false,
       arguments = {
         { name = "runId", kind = "string", required = false },
