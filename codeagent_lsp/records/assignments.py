@@ -122,7 +122,7 @@ _NO_SIGN = frozenset(("", *"().;/#{}@~^"))
 """What follows a name that is given no value."""
 _SIGN_OF_TWO = {"&": "q", "+": "=", "!": "=", "?": "=?", "[": "0123456789]", "%": "32"}
 """Of what follows a name, the signs that give no value unless one of these stands behind them."""
-_HEADER = re.compile(r"(?i:(?:set-|proxy-)?(?:cookie2?|authorization))")  # read by `headers.py`
+_HEADER = re.compile(r"(?i:(?:set-|proxy-)?(?:cookie2?|authorization))")  # read by `http_secrets.py`
 _LINE_MARGIN = re.compile(MARGIN)
 # In C: `#define TOKEN_END 0x25`, `#define SECRET(x) …`.
 _CONSTANT = re.compile(r"\(|(?:0x[0-9A-Fa-f]{1,8}|[0-9]{1,5})[uUlL]{0,3}(?![\w.])|[A-Za-z_]\w*\(")

@@ -1,7 +1,7 @@
 """Marks that replace secrets: `<secret:3f2a9c>`, equal for equal secrets within one process.
 
 The digits are a keyed BLAKE2b hash whose key is random per process, so guesses cannot be tested against a record.
-Not here: finding secrets (`own.py`, `blocks.py`, `vendors.py`, `urls.py`, `assignments.py`).
+Not here: finding secrets (`own.py`, `blocks.py`, `vendors.py`, `http_secrets.py`, `assignments.py`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A row is the literal prefix and the pattern of the body. Prefixes are found in one search, the body is matched
 only there, so a hundred rows cost little. Not here: formats without a prefix, found by name, context
-or form (`assignments.py`, `urls.py`, `blocks.py`).
+or form (`assignments.py`, `http_secrets.py`, `blocks.py`).
 """
 
 from __future__ import annotations
