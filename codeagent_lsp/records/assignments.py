@@ -3,7 +3,7 @@
 Behind each sensitive name its value is looked for twice. Right behind an operator or a verb anything is a secret that
 is no placeholder, no reference and no code. Elsewhere in the same statement or sentence, as in
 `os.getenv("API_KEY", "…")`, only what is surely generated. Every step is bounded, so the time is linear in the length
-of the text. Not here: finding and meaning of names (`stems.py`, `names.py`), judgement of values (`values.py`).
+of the text. Not here: finding and meaning of names (`names.py`), judgement of values (`values.py`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from typing import NamedTuple
 from codeagent_lsp.records.before import Behind, before
 from codeagent_lsp.records.literals import LONGEST, MARGIN, Literal, heredoc, is_key, literal
 from codeagent_lsp.records.mark import MARK, Mark, marked
-from codeagent_lsp.records.names import NameKind
+from codeagent_lsp.records.names import Name, NameKind, sensitive_names
 from codeagent_lsp.records.positions import elsewhere, is_one_of_several
-from codeagent_lsp.records.stems import Name, sensitive_names
 from codeagent_lsp.records.values import (
     bare_reveals,
     is_hexadecimal_constant,
@@ -88,7 +87,7 @@ _CHARACTERS = re.compile(
     r"|(?:0[xX])?[0-9A-Fa-f]{1,3}[uUyY]{0,2}(?:\s{0,20},\s{0,20}(?:0[xX])?[0-9A-Fa-f]{1,3}[uUyY]{0,2}){15,}+)"
 )
 _SIGNS = r"\s\"'`,;&<>(){}\[\]|\\"
-_M = r"<secret:[0-9a-f]{6}>"
+_M = MARK.pattern
 # With the marks of earlier layers, which may be a part of the word.
 _BARE = re.compile(rf"[^{_SIGNS}]{{0,{LONGEST}}}+(?:{_M}[^{_SIGNS}]{{0,64}}+){{0,8}}+")
 _MARKED = re.compile(rf"[\"'`«“「]?{_M}(?![\w@#$%^&*!+/-])")  # masked already, by another layer or before

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from codeagent_lsp.records.mark import MARK
-from codeagent_lsp.records.names import NameKind
-from codeagent_lsp.records.stems import Name
+from codeagent_lsp.records.names import Name, NameKind
 from codeagent_lsp.records.values import looks_random, looks_scrambled, quoted_reveals
 
 _LONGEST = 4_400  # characters of a line before a name, in which a value may stand

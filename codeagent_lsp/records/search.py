@@ -1,6 +1,6 @@
 """Plain words in a text, and the lines around them: many times faster than patterns, most of which need one word.
 
-Not here: what the words mean; where the names of secrets stand (`stems.py`).
+Not here: what the words mean; where the names of secrets stand (`names.py`).
 """
 
 from __future__ import annotations
