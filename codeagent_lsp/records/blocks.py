@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import re
 
-from codeagent_lsp.records.mark import MARK, Mark
-from codeagent_lsp.records.search import lowered, places, replaced
+from codeagent_lsp.records.mark import MARK, Mark, lowered, places, replaced
 from codeagent_lsp.records.values import looks_random, looks_scrambled
 
 PEM_WINDOW = 16_384

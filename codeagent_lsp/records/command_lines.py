@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 
-from codeagent_lsp.records.mark import MARK, Mark
-from codeagent_lsp.records.search import lowered, places, replaced
+from codeagent_lsp.records.mark import MARK, Mark, lowered, places, replaced
 from codeagent_lsp.records.values import is_placeholder, looks_random, looks_scrambled, looks_spoken
 
 HASH = 40  # characters of a SHA-1 in hexadecimal

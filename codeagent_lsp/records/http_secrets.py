@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
-from codeagent_lsp.records.mark import MARK, Mark
-from codeagent_lsp.records.search import places, replaced
+from codeagent_lsp.records.mark import MARK, Mark, places, replaced
 from codeagent_lsp.records.values import is_placeholder, looks_random
 
 _M = MARK.pattern

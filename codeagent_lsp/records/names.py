@@ -17,8 +17,7 @@ from enum import Enum, auto
 from functools import lru_cache
 from typing import NamedTuple
 
-from codeagent_lsp.records.mark import MARK
-from codeagent_lsp.records.search import lowered, places
+from codeagent_lsp.records.mark import MARK, lowered, places
 
 
 class NameKind(Enum):

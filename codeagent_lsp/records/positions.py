@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from codeagent_lsp.records.literals import MARGIN, Literal, is_key, literal
-from codeagent_lsp.records.mark import MARK, Mark, marked
+from codeagent_lsp.records.mark import MARK, Mark, marked, places
 from codeagent_lsp.records.names import Name, NameKind, kind_of
-from codeagent_lsp.records.search import places
 from codeagent_lsp.records.values import bare_reveals, looks_generated, looks_random, looks_scrambled, quoted_reveals
 
 MOST_ITEMS = 200
