@@ -20,8 +20,8 @@ from typing import Any
 from uuid import UUID
 
 from codeagent_lsp.records.assignments import DIGITS, mask_assignments
-from codeagent_lsp.records.blocks import mask_blocks
 from codeagent_lsp.records.command_lines import mask_command_lines
+from codeagent_lsp.records.fixed_forms import mask_blocks, mask_vendor_tokens
 from codeagent_lsp.records.holders import mask_held
 from codeagent_lsp.records.http_secrets import mask_headers, mask_urls
 from codeagent_lsp.records.mark import MARK, Mark, Marker, mask_id
@@ -29,7 +29,6 @@ from codeagent_lsp.records.names import NameKind, kind_of
 from codeagent_lsp.records.own import OwnSecrets
 from codeagent_lsp.records.positions import mask_calls
 from codeagent_lsp.records.values import is_no_secret, looks_generated
-from codeagent_lsp.records.vendors import mask_vendor_tokens
 
 SHORTEST = 6  # no secret is shorter than this, with its name
 CACHED_TEXT = 65_536
