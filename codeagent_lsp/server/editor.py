@@ -3,7 +3,7 @@ afterwards.
 
 The user may type while the files are sent one after the other, so each is read again right before: what has changed
 since is merged, conflicts are left out. What comes too late, because the text has another version by then, is merged
-and sent again. Not here: accepting changes (`session/proposal.py`) and how the outcome is judged (`outcomes.py`).
+and sent again. Not here: accepting changes (`session/proposal.py`) and how the outcome is judged (`text_edits.py`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,15 @@ from lsprotocol import types
 from codeagent_lsp.errors import EditorError
 from codeagent_lsp.server.current_texts import Arrivals, CurrentTexts
 from codeagent_lsp.server.file_effects import Modes, delete_for_client, drop_places, make_places
-from codeagent_lsp.server.minimal_edits import minimal_edits
-from codeagent_lsp.server.outcomes import Said, Try, nothing_of, report, same_text, without_stray_returns
+from codeagent_lsp.server.text_edits import (
+    Said,
+    Try,
+    minimal_edits,
+    nothing_of,
+    report,
+    same_text,
+    without_stray_returns,
+)
 from codeagent_lsp.server.wire.outgoing import METHOD_NOT_FOUND
 from codeagent_lsp.workspace.changes.changeset import Applied, Changeset, Current, FileChange, HunkConflict
 from codeagent_lsp.workspace.text.position import Encoding, LineIndex, offset_at, shared_ends, split_lines, units

@@ -14,8 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from codeagent_lsp.server.editor import laid, misplaced
-from codeagent_lsp.server.minimal_edits import minimal_edits
-from codeagent_lsp.server.outcomes import same_text
+from codeagent_lsp.server.text_edits import minimal_edits, same_text
 from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange
 from codeagent_lsp.workspace.text.document import Change
 from tests.examples import pairwise
