@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codeagent_lsp.lend.frames import PROTOCOL, BadFrame, Frames
-from codeagent_lsp.lend.meeting import Announcement, LendAnswer, Ticket, find_editor, holding
+from codeagent_lsp.lend import PROTOCOL, Announcement, BadFrame, Frames, LendAnswer, Ticket, find_editor, holding
 
 ANSWER_SECONDS = 45.0
 """How long a call waits for the user to allow this client: many agents give a call a minute."""

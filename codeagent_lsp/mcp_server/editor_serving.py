@@ -23,7 +23,7 @@ from mcp.types import (
 )
 
 from codeagent_lsp import __version__
-from codeagent_lsp.lend.meeting import clean_name
+from codeagent_lsp.lend import clean_name
 from codeagent_lsp.mcp_server.attachment import Attachment
 from codeagent_lsp.mcp_server.progress import Listener, report_of, telling
 from codeagent_lsp.mcp_server.stdio import claimed, stdio_streams
