@@ -2,7 +2,7 @@
 
 Ask the model; when it calls tools, run them, append the results and ask again; end at an answer, a limit, a
 cancellation or a failure. Everything else is elsewhere: what tools may do (`tools/executor.py`), what fits the window
-(`context/window.py`), detecting repetition (`guards.py`), what becomes of the changes (`session/run.py`).
+(`context/window.py`), detecting repetition (`limits.py`), what becomes of the changes (`session/run.py`).
 
 To cancel, cancel the asyncio task that runs the loop; however it ends, the history it leaves is well-formed.
 """
@@ -18,8 +18,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import KeptFacts
 from codeagent_lsp.agent.context.history import UNFINISHED, History, composition, note, size
 from codeagent_lsp.agent.context.window import ConversationWindow, nothing_kept
-from codeagent_lsp.agent.guards import Anomaly, LoopGuard
-from codeagent_lsp.agent.limits import DEFAULT_WINDOW, LoopLimits
+from codeagent_lsp.agent.limits import DEFAULT_WINDOW, Anomaly, LoopGuard, LoopLimits
 from codeagent_lsp.errors import ContextOverflow, ModelError, ModelReplyInvalid, ModelStreamBroken
 from codeagent_lsp.llm.calls.bare_calls import own_spelling
 from codeagent_lsp.llm.model import Model, ModelRequest, Reply, TextChunk

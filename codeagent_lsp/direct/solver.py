@@ -20,7 +20,7 @@ from typing import Literal, Protocol
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import size
-from codeagent_lsp.agent.guards import LoopGuard
+from codeagent_lsp.agent.limits import LoopGuard
 from codeagent_lsp.agent.loop import usage_event
 from codeagent_lsp.direct import TextForm
 from codeagent_lsp.direct.answer import Answer, is_bare_diff
