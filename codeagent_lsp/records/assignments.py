@@ -12,11 +12,10 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from codeagent_lsp.records.before import Behind, before
 from codeagent_lsp.records.literals import LONGEST, MARGIN, Literal, heredoc, is_key, literal
 from codeagent_lsp.records.mark import MARK, Mark, marked
 from codeagent_lsp.records.names import Name, NameKind, sensitive_names
-from codeagent_lsp.records.positions import elsewhere, is_one_of_several
+from codeagent_lsp.records.positions import Behind, before, elsewhere, is_one_of_several
 from codeagent_lsp.records.values import (
     bare_reveals,
     is_hexadecimal_constant,
