@@ -25,8 +25,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from codeagent_lsp.environments.environment import EnvironmentKind
-from codeagent_lsp.environments.serving import PORTS, Recipe, ScreenRequest, Status
+from codeagent_lsp.environments.environment import PORTS, EnvironmentKind, Recipe, ScreenRequest, ScreenStatus
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.shadow.limits import ProcessLimits
 from codeagent_lsp.shadow.process import Guarded, settled
@@ -102,15 +101,15 @@ class Screen:
         self._collected = asyncio.Event()
 
     @property
-    def status(self) -> Status:
+    def status(self) -> ScreenStatus:
         """Return its current state."""
         kind, task = self._recipe.kind, self._running
         if task is None or not self._said.done() or self._said.cancelled():
-            return Status(kind)
+            return ScreenStatus(kind)
         if self._ended or task.done():
-            return Status(kind, why=self._ended or _why(task))
+            return ScreenStatus(kind, why=self._ended or _why(task))
         answer = self._said.result()
-        return Status(
+        return ScreenStatus(
             kind,
             True,
             f"http://127.0.0.1:{answer['port']}/{self._token}/",

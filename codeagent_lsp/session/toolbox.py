@@ -16,7 +16,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.loop import complete
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.direct.checks import LookingShell
-from codeagent_lsp.environments.serving import Screens
+from codeagent_lsp.environments.environment import Screens
 from codeagent_lsp.errors import AgentError, CodeAgentError, ErrorCode, SettingError, ToolFailed
 from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.llm.model import Model
