@@ -41,9 +41,8 @@ from codeagent_lsp.tools.diagnostics.edit_diagnostics import with_remark
 from codeagent_lsp.tools.hooks.hooks import Hooks
 from codeagent_lsp.tools.lost_marks import check_marks, mark_looked_for
 from codeagent_lsp.tools.outputs import OutputStore, name_of, truncate
-from codeagent_lsp.tools.permissions.approval_words import about, asked_title, describe
-from codeagent_lsp.tools.permissions.approvals import Approvals, Decision, Mode, fingerprint
-from codeagent_lsp.tools.permissions.command_permissions import CommandEnvironment
+from codeagent_lsp.tools.permissions.approvals import Approvals, about, asked_title, describe, fingerprint
+from codeagent_lsp.tools.permissions.command_permissions import CommandEnvironment, Decision, Mode
 from codeagent_lsp.tools.permissions.policy import decide, resolved_paths
 from codeagent_lsp.tools.registry import CallOutcome, ToolRegistry, own_call
 from codeagent_lsp.tools.tool import Tool, ToolOutput

@@ -22,11 +22,12 @@ from typing import Any
 from codeagent_lsp.config import PermissionsSettings
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.system import bash
-from codeagent_lsp.tools.permissions.approvals import Decision, Mode
 from codeagent_lsp.tools.permissions.command_permissions import (
     NOWHERE,
     CommandEnvironment,
     CommandRules,
+    Decision,
+    Mode,
     judged_command,
     placed,
 )
