@@ -29,9 +29,8 @@ from codeagent_lsp.session.spending import usage_in
 from codeagent_lsp.settings_files import read_policy, read_user_settings
 from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.shadow.environment import scrubbed
-from codeagent_lsp.shadow.limits import ProcessLimits
 from codeagent_lsp.shadow.process import run_process
-from codeagent_lsp.shadow.shell import Command, Finished, Launch, approve_none
+from codeagent_lsp.shadow.shell import Command, Finished, Launch, ProcessLimits, approve_none
 from codeagent_lsp.state import state_root, workspace_state
 from codeagent_lsp.terminal.client import Client
 from codeagent_lsp.terminal.options import RunOptions

@@ -28,6 +28,7 @@ from codeagent_lsp.errors import ErrorCode, SettingError
 from codeagent_lsp.shadow.environment import FIXED
 from codeagent_lsp.shadow.folder import LayerFolder, abandoned
 from codeagent_lsp.shadow.folder import sweep as sweep_folders
+from codeagent_lsp.shadow.guard_messages import KILLED
 from codeagent_lsp.shadow.output import Output
 from codeagent_lsp.shadow.process import settled
 from codeagent_lsp.shadow.shell import (
@@ -47,7 +48,6 @@ from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.files.paths import within
 
 CONTAINER = Isolation("container", confined=True, offline=True, hidden=True)
-KILLED = 137
 STARTING_SECONDS = 120.0
 
 _JOINS = str(Path(__file__).with_name("container_terminal.py"))

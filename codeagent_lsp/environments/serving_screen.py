@@ -27,9 +27,17 @@ from typing import Any
 
 from codeagent_lsp.environments.environment import PORTS, EnvironmentKind, Recipe, ScreenRequest, ScreenStatus
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.shadow.limits import ProcessLimits
 from codeagent_lsp.shadow.process import Guarded, settled
-from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, CommandResult, Finished, Launch, OnOutput, Shell
+from codeagent_lsp.shadow.shell import (
+    REPORT_VARIABLE,
+    Command,
+    CommandResult,
+    Finished,
+    Launch,
+    OnOutput,
+    ProcessLimits,
+    Shell,
+)
 from codeagent_lsp.system import is_superuser
 from codeagent_lsp.workspace.process_group import read_head
 

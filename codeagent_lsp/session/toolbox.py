@@ -30,8 +30,8 @@ from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.screens import Desk
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
+from codeagent_lsp.shadow.guard_messages import KILLED
 from codeagent_lsp.shadow.shell import (
-    KILLED,
     Command,
     CommandResult,
     Isolation,

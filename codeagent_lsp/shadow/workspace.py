@@ -18,7 +18,6 @@ from typing import TypeVar
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.errors import EditRefused, ToolFailed, UserError
 from codeagent_lsp.shadow.collect import Collected, collect
-from codeagent_lsp.shadow.limits import ProcessLimits
 from codeagent_lsp.shadow.process import run_process
 from codeagent_lsp.shadow.shell import (
     Approve,
@@ -29,6 +28,7 @@ from codeagent_lsp.shadow.shell import (
     Launch,
     Layer,
     OnOutput,
+    ProcessLimits,
     Writings,
     no_output,
 )

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field, replace
 
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed, ToolRetry
-from codeagent_lsp.shadow.shell import KILLED, Command, CommandResult, RecordCommand, Shell, Stream
+from codeagent_lsp.shadow.guard_messages import KILLED
+from codeagent_lsp.shadow.shell import Command, CommandResult, RecordCommand, Shell, Stream
 from codeagent_lsp.tools.variables.variables import Variables
 
 MOST_AT_ONCE = 4

@@ -23,9 +23,8 @@ from mcp.types import ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 from codeagent_lsp.errors import ToolFailed, UserError
 from codeagent_lsp.shadow.environment import scrubbed, with_own_programs_last
-from codeagent_lsp.shadow.limits import ProcessLimits
 from codeagent_lsp.shadow.process import Guarded, settled
-from codeagent_lsp.shadow.shell import Launch
+from codeagent_lsp.shadow.shell import Launch, ProcessLimits
 from codeagent_lsp.tools.mcp.errors import TOO_LARGE
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 from codeagent_lsp.workspace.text.visible import one_line

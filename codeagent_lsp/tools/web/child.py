@@ -28,9 +28,8 @@ from typing import Any
 
 from codeagent_lsp.background_tasks import until_first
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed
-from codeagent_lsp.shadow.limits import ProcessLimits, half_of_memory
 from codeagent_lsp.shadow.process import Guarded, settled
-from codeagent_lsp.shadow.shell import Launch
+from codeagent_lsp.shadow.shell import Launch, ProcessLimits, half_of_memory
 from codeagent_lsp.tools.web.dialing import Dialer
 from codeagent_lsp.tools.web.urls import PORTS, BadUrl, Target, not_installed, parsed
 from codeagent_lsp.workspace.process_group import read_head
