@@ -237,7 +237,7 @@ class _Applying:
                 self._prepared[change.path] = follows
                 ready.append(follows.change)
                 continue
-            rebased = _filling(change, now).rebase({change.moved_from or change.path: now}, beside=True)
+            rebased = _filling(change, now).rebase({change.moved_from or change.path: now})
             self._conflicts[change.path] = rebased.conflicts
             ready.extend(each for each in rebased.changeset if self._is_safe(each))
         return ready
@@ -375,7 +375,7 @@ class _Applying:
         for left in range(times, 0, -1):
             if left < TAKES_BACK:
                 await self._texts.pause(PAUSE_SECONDS, PAUSES_SECONDS)
-            rebased = Changeset((change,)).rebase({change.path: self._texts.current(change.path)}, beside=True)
+            rebased = Changeset((change,)).rebase({change.path: self._texts.current(change.path)})
             sent = rebased.changeset.get(change.path)
             if sent is None or rebased.conflicts:
                 return not rebased.conflicts
@@ -500,7 +500,7 @@ def misplaced(
         after = laid(before, edits, encoding)
         if after not in later:
             continue
-        right = Changeset((change,)).rebase({change.path: Current(before)}, beside=True)
+        right = Changeset((change,)).rebase({change.path: Current(before)})
         meant = right.changeset.get(change.path)
         if right.conflicts or meant is None or not same_text(meant.text, after):
             return FileChange(change.path, after, before)

@@ -277,7 +277,7 @@ class ForeignProposal(Proposal):
     def conflicts(self) -> tuple[HunkConflict, ...]:
         """Return the changes that meet unsaved lines of the user."""
         present = {path: Current(file.text) for path in self._refused.paths if (file := own_file(self._present, path))}
-        return self._refused.of(self.changeset.paths).rebase(present, beside=True).conflicts
+        return self._refused.of(self.changeset.paths).rebase(present).conflicts
 
     def onto_present(self, files: Collection[str]) -> ChosenHunks:
         """Stage the changes of these files as `Proposal.onto_present`, on what each buffer had read from the disk."""

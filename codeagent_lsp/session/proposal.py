@@ -293,7 +293,7 @@ class Proposal:
         files = {each.moved_from or each.path for each in self.changeset}
         present = {path: file.text for path in files if (file := own_file(self._present, path))}
         now = {path: Current(present.get(path)) for path in files}
-        return self.changeset.rebase(now, beside=True).conflicts
+        return self.changeset.rebase(now).conflicts
 
     def onto_present(self, files: Collection[str]) -> ChosenHunks:
         """Stage the changes of these files, absolute paths, on the user's present text, with the agent's lines where

@@ -129,7 +129,7 @@ def test_what_is_taken_back_is_what_was_misplaced_and_nothing_else(base: str, te
     if back is not None:
         assert (back.base, back.text) == (after, typed)
         return
-    meant = Changeset((change,)).rebase({"/a": Current(typed)}, beside=True)
+    meant = Changeset((change,)).rebase({"/a": Current(typed)})
     right = meant.changeset.get("/a")
     is_right = (right.text if right else typed) == after and not meant.conflicts
     assert is_right or same_text(typed, base) or typed == text or after in (base, typed, text) or not edits
