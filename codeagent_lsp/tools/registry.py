@@ -111,10 +111,6 @@ class ToolRegistry:
         """Disable a tool; the model gets the reason when it calls it. ToolFailed if it is unknown."""
         _put(self._entries, replace(self._known(name), state="disabled", reason=reason))
 
-    def mark_error(self, name: str, reason: str) -> None:
-        """Mark a tool as broken; it is not offered until it is enabled again. ToolFailed if it is unknown."""
-        _put(self._entries, replace(self._known(name), state="error", reason=reason))
-
     def miss(self, name: str, reason: CodeAgentError) -> None:
         """Record why something is absent, such as an MCP server; a call of `name.anything` fails with this error."""
         self.missing[name] = reason
