@@ -212,9 +212,14 @@ class Assembler:
         return slot
 
     def _grow(self, amount: int) -> None:
-        self._size += amount
-        if self._size > REPLY_LIMIT:
-            raise ModelReplyInvalid("model.reply_too_long", url=self._where.root, limit=f"{REPLY_LIMIT >> 20} MiB")
+        self._size = checked_size(self._size + amount, self._where)
+
+
+def checked_size(size: int, where: Endpoint) -> int:
+    """Return the characters of a reply so far. ModelReplyInvalid if they are more than any honest reply has."""
+    if size > REPLY_LIMIT:
+        raise ModelReplyInvalid("model.reply_too_long", url=where.root, limit=f"{REPLY_LIMIT >> 20} MiB")
+    return size
 
 
 def add_detail(details: list[dict[str, Any]], piece: Mapping[str, Any]) -> None:

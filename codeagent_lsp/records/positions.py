@@ -143,7 +143,7 @@ def _counted(text: str, name: Name) -> Iterator[_Span]:
 
 def _items(text: str, name: Name) -> Iterator[_Span]:
     """Yield the items of a list of secrets, if they look like such: a list of names of secrets is more common."""
-    judge = looks_generated if name.kind is NameKind.LOOKS else _is_item
+    judge = looks_generated if name.kind is NameKind.LOOKS else _is_token
     if bullets := _BULLETS.match(text, name.end):
         place = bullets.end()
         for _ in range(MOST_ITEMS):
@@ -168,10 +168,6 @@ def _items(text: str, name: Name) -> Iterator[_Span]:
             place, end = opening.end(), text.find(")", opening.end(), opening.end() + 4096)
             words = _WORD.finditer(text, place, end) if end > 0 else ()
             yield from (word.span() for word in words if judge(word[0]))
-
-
-def _is_item(value: str) -> bool:
-    return looks_random(value, least=6) and quoted_reveals(value, sure=True)
 
 
 def _value_before(text: str, name: Name) -> Iterator[_Span]:
@@ -235,7 +231,7 @@ def _of_calls(text: str) -> Iterator[_Span]:
             values = [item for item in _arguments(text, text.index("(", at) + 1) if item is not None]
             # `change_password(old, new)` has two of them; elsewhere the password is the last argument.
             changed = values if sets[0].startswith("change") else values[-1:]
-            yield from ((item.start, item.end) for item in changed if _is_argument(item.value))
+            yield from ((item.start, item.end) for item in changed if _is_token(item.value))
     yield from _of_definitions(text)
 
 
@@ -266,13 +262,13 @@ def _calls(text: str, name: str) -> Iterator[int]:
 def _argument(text: str, start: int, place: int) -> Iterator[_Span]:
     for number, item in enumerate(_arguments(text, start)):
         if number == place:
-            if item is not None and _is_argument(item.value):
+            if item is not None and _is_token(item.value):
                 yield item.start, item.end
             return
 
 
-def _is_argument(value: str) -> bool:
-    """Return whether an argument is a secret rather than a name: letters and digits, and no words."""
+def _is_token(value: str) -> bool:
+    """Return whether a value is a secret rather than a name: letters and digits, and no words."""
     return looks_random(value, least=6) and quoted_reveals(value, sure=True)
 
 
@@ -359,4 +355,4 @@ def _scrambled(text: str, start: int, end: int) -> Iterator[_Span]:
 
 
 def _is_compared(value: str) -> bool:
-    return looks_random(value, least=6) and quoted_reveals(value, sure=True) and not MARK.search(value)
+    return _is_token(value) and not MARK.search(value)

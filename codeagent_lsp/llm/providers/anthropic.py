@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Unpack
 
-from codeagent_lsp.errors import ContextOverflow, ModelError, ModelRejected, ModelReplyInvalid, ModelStreamBroken
+from codeagent_lsp.errors import ContextOverflow, ModelError, ModelRejected, ModelStreamBroken
 from codeagent_lsp.llm import failures, wire
-from codeagent_lsp.llm.deltas import NO_ANSWER, REPLY_LIMIT
+from codeagent_lsp.llm.deltas import NO_ANSWER, checked_size
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, TextChunk
 from codeagent_lsp.llm.providers import openai
@@ -212,9 +212,8 @@ class MessagesAssembler:
                 block[name] = (block.get(name) or "") + delta[name]
         if isinstance(delta.get("partial_json"), str):
             self._arguments[index] = self._arguments.get(index, "") + delta["partial_json"]
-        self._size += sum(len(value) for value in delta.values() if isinstance(value, str))
-        if self._size > REPLY_LIMIT:
-            raise ModelReplyInvalid("model.reply_too_long", url=self._where.root, limit=f"{REPLY_LIMIT >> 20} MiB")
+        grown = sum(len(value) for value in delta.values() if isinstance(value, str))
+        self._size = checked_size(self._size + grown, self._where)
         return self._shown(str(delta.get("text") or ""), str(delta.get("thinking") or ""))
 
     def _shown(self, text: str, thinking: str) -> list[TextChunk | ReasoningChunk]:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from codeagent_lsp.index.grammars import text_of
 from codeagent_lsp.tools.code.source import Definition, SourceFile, matching, normal
 from codeagent_lsp.tools.code.uses import MEMBER_NAMES, Use, Uses, around
 
@@ -90,7 +91,7 @@ def cannot_mean(source: SourceFile, uses: Uses, targets: Sequence[Definition], e
     """Return whether the syntax shows that a use refers neither to `targets`, all in this text, nor
     to those elsewhere.
     """
-    name = (use.node.text or b"").decode("utf-8", "replace")
+    name = text_of(use.node)
     if targets and not elsewhere.known and all(uses.in_other_namespace(each, use) for each in targets):
         return True
     binder = uses.binder(use)

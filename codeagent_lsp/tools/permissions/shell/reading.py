@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from codeagent_lsp.tools.permissions.shell.syntax import NodePlace, parse, walk
+from codeagent_lsp.tools.permissions.shell.syntax import NodePlace, parse, text_of, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
@@ -366,7 +366,7 @@ def _cut(node: Node) -> str:
     """Return the text of a node, shortened if long, since nested nodes would be copied repeatedly."""
     if node.end_byte - node.start_byte > MAX_TEXT:
         return _head(node)
-    return (node.text or b"").decode(errors="replace")
+    return text_of(node)
 
 
 def _head(node: Node) -> str:
@@ -374,7 +374,7 @@ def _head(node: Node) -> str:
     parts: list[str] = []
     for child in node.named_children[:64]:
         if child.end_byte - child.start_byte < MAX_TEXT:
-            parts.append((child.text or b"").decode(errors="replace"))
+            parts.append(text_of(child))
     return " ".join(parts)[:MAX_TEXT]
 
 
@@ -447,7 +447,7 @@ def _hexadecimal(text: str) -> str | None:
 def fields(node: Node, variables: Variables) -> tuple[str, ...]:
     """Return the words that the word at `node` expands to; an expansion may yield none or several."""
     first = node.children[0] if node.type == "command_name" and node.child_count == 1 else node
-    if "@" in variables and _text(first) in _ALL_WORDS:
+    if "@" in variables and text_of(first) in _ALL_WORDS:
         return tuple(variables["@"].split(_BREAK))
     text = _decoded(node, variables, 0)
     found = [part for branch in _branches(text) for part in re.split(f"{_BREAK}+", branch)]
@@ -470,29 +470,29 @@ def _decoded(node: Node, variables: Variables, depth: int) -> str:
     if depth > MAX_DEPTH:
         return UNKNOWN
     if kind == "raw_string":
-        return _text(node)[1:-1]
+        return text_of(node)[1:-1]
     if kind in ("ansi_c_string", "ansii_c_string"):
-        return _ansi(_text(node)[2:-1])
+        return _ansi(text_of(node)[2:-1])
     if kind in ("string", "translated_string"):
         return _string(node, variables, depth)
     if kind in ("concatenation", "command_name"):
         return "".join(_decoded(child, variables, depth + 1) for child in node.children)
     if kind in ("simple_expansion", "expansion"):
-        return _variable(_text(node), variables)
+        return _variable(text_of(node), variables)
     if kind == "command_substitution":
         return _printed(node, variables, depth)
     if kind == "process_substitution":
         return _SUBSTITUTED
-    return _bare(_text(node)) if not node.is_named or not node.named_child_count else UNKNOWN
+    return _bare(text_of(node)) if not node.is_named or not node.named_child_count else UNKNOWN
 
 
 def _string(node: Node, variables: Variables, depth: int) -> str:
-    source, end, parts = _text(node).encode(), node.start_byte, []
+    source, end, parts = text_of(node).encode(), node.start_byte, []
     for child in node.named_children:
         if child.type == "string_content":
             continue
         parts.append(source[end - node.start_byte : child.start_byte - node.start_byte].decode(errors="replace"))
-        name = _VARIABLE.fullmatch(_text(child))
+        name = _VARIABLE.fullmatch(text_of(child))
         pattern = variables.get(_QUOTED + name[1]) if name else None
         parts.append(pattern or _decoded(child, variables, depth + 1).replace(_BREAK, " "))
         end = child.end_byte
@@ -574,7 +574,3 @@ def _branches(text: str) -> list[str]:
         else:
             waiting.append(f"{branch[: found.start()]}{{{found[1]}}}{branch[found.end() :]}")
     return done + [branch.translate(_LITERAL) for branch in waiting]
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode(errors="replace")
