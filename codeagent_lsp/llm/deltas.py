@@ -201,8 +201,7 @@ class Assembler:
         """Return the call a delta belongs to: by id, then index, then the current one; else a new one."""
         if call_id:
             same = next((slot for slot in self._slots if slot.id == call_id), None)
-            # An id that comes again with another index and a name is a second call: such servers number calls by their
-            # tool.
+            # An id that comes again with another index and a name begins a second call.
             if same and not (name and index is not None and same.index != index):
                 return same
         if index is not None:

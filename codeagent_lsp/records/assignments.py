@@ -170,6 +170,7 @@ def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
         # Before `position`: a word within a secret that was found already.
         if name.start < position or (name.kind is NameKind.SESSION and not sessions) or finder.is_idle(name, behind):
             continue
+        # First: `user, password = "bob", "…"` has a value right behind the second name, too, and it is the wrong one.
         if found := list(elsewhere(text, name)):
             spans += found
             continue
@@ -177,6 +178,7 @@ def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
         if span:
             spans.append(span)
             position = span[1]
+        # Last: what stands before a name belongs to it only where nothing behind it does.
         elif behind.may_have(name.start):
             spans += before(text, name)
     return marked(text, sorted(spans), mark)
@@ -235,6 +237,7 @@ class _Finder:
                 return None
         if told := self._told(name, beside=place is None and name.kind is NameKind.SECRET):
             return told
+        # Nothing right behind the name, so it may be a call or a mapping further on in the statement.
         if name.kind in (NameKind.SECRET, NameKind.PERHAPS):
             return self._near(name, place.value if place else name.end)
         # `API_KEYS = {"alice": "…"}`: what a mapping of several holds.
@@ -274,6 +277,7 @@ class _Finder:
     def _counts(self, place: _Place, span: _Span) -> bool:
         value = self._text[span[0] : min(span[1], span[0] + HEAD)]
         name = place.name.text
+        # `password = password`, `token: string`: the word says what it is, not what it is worth.
         if MARK.fullmatch(value) or repeats(name, value) or is_type_of_js(value, place.sign):
             return False
         if is_no_secret(name, value):
@@ -419,6 +423,7 @@ class _Finder:
 
     def _unquoted(self, place: _Place, start: int) -> _Span | None:
         text = self._text
+        # `${TOKEN}`, `<your key>`: where a value comes from, or is to be put.
         if _REFERENCE.match(text, start):
             return None
         name = place.name
@@ -518,6 +523,7 @@ class _Finder:
         """Return where the statement or sentence ends: with its line, unless that is unfinished."""
         text, limit = self._text, min(len(self._text), name.end + FARTHEST)
         end = text.find("\n", start, limit)
+        # So many unfinished lines are no statement any more, but a table or a text.
         for _ in range(6):
             if end < 0:
                 return limit
@@ -565,6 +571,7 @@ def _stands_alone(text: str, start: int) -> bool:
     """Return whether a name is the first on its line, apart from words such as `export`."""
     begin = max(0, start - _LINE_START)
     newline = text.rfind("\n", begin, start)
+    # The line begins further back than is looked: whatever stands there, the name is not its first word.
     if newline < 0 < begin:
         return False
     before = text[max(begin, newline + 1) : start]

@@ -243,7 +243,7 @@ class _Finder:
     _fenced: list[tuple[int, int]] = field(default_factory=list)
 
     def scan(self, text: str) -> None:
-        # The most frequent reply by far, and the only one in which nothing can be prose.
+        # A reply that is nothing but calls has no prose that could quote one.
         if self._whole(text):
             return
         position = 0
@@ -434,7 +434,7 @@ class _Finder:
         # Words behind the last block: an answer that shows calls, not one that makes them.
         if self._pending and not _ONLY_ENDS.match(text, self._pending[-1][1][1]):
             self._doubt()
-        # A bare name is a call only as the last word of a reply without any other.
+        # An action without arguments is a call only at the very end of a reply that has no other.
         last = _LAST_ACTION.search(text)
         if last and not self.calls and not self._pending and is_known(last[1], self.tools):
             self._take([Raw(last[1], {})], last.span(), sure=True)
