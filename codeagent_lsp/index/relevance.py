@@ -114,7 +114,7 @@ def weighed(parts: Sequence[FilePart]) -> list[float]:
         + sum(weights[word] for word in part.named)
         for part in parts
     ]
-    # Scaled to the best part, so that the words never outweigh the file's own score by more than its `FLOOR` allows.
+    # Relative to the best part: the words scale a file's score by `FLOOR` at least, and by one more than that at most.
     top = max(raw, default=0.0) or 1.0
     return [part.file_score * (FLOOR + amount / top) for part, amount in zip(parts, raw, strict=True)]
 

@@ -176,7 +176,6 @@ class IndexService:
                 self._set(replace(self.status, state="ready"))
                 if whole:
                     self.last_scan.ended = time.monotonic()
-            # Reported and not raised: without an index, maps and search are missing, and all else works.
             except (sqlite3.Error, OSError) as error:
                 self._set(Status("failed", files=self.status.files, problem=str(error)))
             # Cancelled: what was written stays, and the next pass goes on from there.
@@ -298,7 +297,7 @@ async def _run(process: asyncio.subprocess.Process, job: Job) -> int | None:
         process.stdin.write(dump(job))
         await process.stdin.drain()
         while line := await process.stdout.readline():
-            # The transaction of the job is over only now; until then a killed worker has written nothing of it.
+            # It has written before it says so: what a killed worker did not report is done again, without harm.
             if line == b"done\n":
                 return None
             # The file that the worker has begun: if it ends now, this one is to blame.
