@@ -93,6 +93,7 @@ def _mask_headless(text: str, mark: Mark) -> str:
     """Mask private keys whose beginning is missing: the lines before their end."""
     parts, position, before = [], 0, 0
     for end in _PEM_END.finditer(text):
+        # Never before the end of the key above: its lines are its own.
         lines = _PEM_LINES.search(text, max(before, end.start() - _TAIL), end.start())
         if lines and _has_key(lines[0]):
             parts += [text[position : lines.start()], mark(text[lines.start() : end.end()])]

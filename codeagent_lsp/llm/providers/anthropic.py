@@ -62,8 +62,8 @@ class AnthropicModel(HttpModel):
     def __init__(self, where: Endpoint, info: ModelInfo, **options: Unpack[Options]) -> None:
         super().__init__(keyed(where), info, **options)
         self._head_mark = LASTING_MARK if options.get("interactive") else MARK
-        self._budgeted = False
-        self._longest_reply = 0
+        self._budgeted = False  # whether the model wants a budget of tokens to think in, learnt from its refusal
+        self._longest_reply = 0  # tokens, learnt from a refusal; 0 while it is not known
 
     def _url(self) -> str:
         return f"{self._where.api}/messages"
@@ -113,6 +113,7 @@ class AnthropicModel(HttpModel):
         instead of an effort.
         """
         reason = refusal(error)
+        # Only a smaller number: the same one again would repeat the request for ever.
         if (most := _MOST.search(reason)) and 0 < int(most[1]) < body["max_tokens"]:
             self._longest_reply = int(most[1])
             return True
@@ -141,10 +142,10 @@ class MessagesAssembler:
         self.model = ""
         self._where = where
         self._info = info
-        self._blocks: dict[int, dict[str, Any]] = {}
-        self._arguments: dict[int, str] = {}
+        self._blocks: dict[int, dict[str, Any]] = {}  # by index, as they have come so far
+        self._arguments: dict[int, str] = {}  # JSON of calls, whole only at the end of their block
         self._stop = ""
-        self._counts: dict[str, int] = {}
+        self._counts: dict[str, int] = {}  # the last of each: later events count from the beginning again
         self._size = 0
 
     def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
@@ -183,6 +184,7 @@ class MessagesAssembler:
         cut = self._stop == "max_tokens"
         read = read_calls(self._written(), cut=cut)
         text, problem = self._texts("text"), read.problem
+        # All of it was thoughts: said as such, or it would count as an empty reply, and be asked for again as it was.
         if cut and not read.calls and not problem and not text.strip():
             problem = NO_ANSWER
         return Reply(
@@ -329,6 +331,7 @@ def turns(messages: Iterable[Message], info: ModelInfo) -> list[dict[str, Any]]:
             made[-1]["content"] += blocks
         elif blocks:
             made.append({"role": role, "content": blocks})
+    # The API wants the user to begin, and a compaction may have left the assistant's words first.
     if made and made[0]["role"] == "assistant":
         made.insert(0, {"role": "user", "content": [_text("(The conversation goes on.)")]})
     _mark([turn for turn in made if turn["role"] == "user"][-MARKED_TURNS:])

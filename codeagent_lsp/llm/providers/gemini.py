@@ -151,6 +151,7 @@ class GeminiAssembler(deltas.Assembler):
     def finish(self, *, done_marker: bool) -> Reply:
         """Return the reply with its parts. Raises ModelError when it was cut or filtered."""
         reply = super().finish(done_marker=done_marker)
+        # Signatures of thoughts belong to their parts, and the API wants them back at their places.
         reply = replace(reply, carried=pack(self._model_info, self._parts))
         if not self._complaint:
             return reply
@@ -305,6 +306,7 @@ def _told(message: Message) -> Iterator[tuple[str, list[Part]]]:
 def _kept(message: Message, info: ModelInfo, answered: Mapping[str, Message]) -> list[tuple[str, Part]]:
     """Return the parts of a message, a call with its id: as they came, without calls that have no result."""
     stored = (item for item in unpack(info, message.carried) if isinstance(item, list) and len(item) == 2)
+    # What was carried comes from a file of the session, and may be anything.
     came: list[tuple[str, Part]] = [(call_id, part) for call_id, part in stored if isinstance(part, dict)]
     if not came and message.content.strip():
         came = [("", {"text": message.content})]
