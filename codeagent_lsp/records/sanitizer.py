@@ -215,6 +215,7 @@ class Structure:
             return value
         if isinstance(value, bytes | bytearray | memoryview):
             return self._text(bytes(value).decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        # By identity, as a value that holds itself has no end to compare by.
         if id(value) in above:
             return CYCLE
         if len(above) >= DEEPEST:
@@ -237,6 +238,7 @@ class Structure:
 
     def _mapping(self, value: Mapping[Any, Any], above: tuple[int, ...]) -> dict[Any, Any]:
         items = list(value.items())
+        # `{"name": "API_KEY", "value": "…"}`: the name of the value stands beside it, not above it.
         named = _named_value(value)
         return {
             self._key(key): self._under(named if named and key in ("value", "Value") else str(key), item, above)
@@ -300,6 +302,7 @@ class Structure:
         """
         found: list[Any] = []
         for number, item in enumerate(items):
+            # Arguments of a command are a list, in which the option and its value are neighbours.
             before = items[number - 1] if number else None
             if isinstance(item, str) and isinstance(before, str) and _announces(before, item, len(items)):
                 found.append(self._mark(item))

@@ -149,6 +149,7 @@ def read(
         for place in walk(tree.root_node):
             found.visit(place)
     # The grammar loses its way at an `$IFS` in the middle of a word.
+    # Beside what was found: commands too many may be denied or asked about, one too few would run unseen.
     if tree is None or tree.root_node.has_error or "IFS" in text:
         found.invocations.extend(_rough(text))
         found.writes.extend(unquoted(target) for target in _WRITE.findall(text))
@@ -173,17 +174,17 @@ class _Found:
         self.invocations: list[Invocation] = []
         self.writes: list[str] = []
         self.reads: list[str] = []
-        self.choices = 1
+        self.choices = 1  # the most values that a loop of the script names
         self._variables = variables
         self._wide = wide is not None
-        self._text = wide
+        self._text = wide  # the script, for a wide reading
         self._prompts = wide is not None and bool(_EXPANDED_LATER.search(wide))
-        self._choice = choice
+        self._choice = choice  # which of a loop's values this reading takes
         self.functions = dict(functions)
-        self._calls = 0
-        self._active: list[str] = []
+        self._calls = 0  # of functions that were followed
+        self._active: list[str] = []  # the functions that are being followed, outermost first
         self._definition_end = 0
-        self._outside: dict[str, str] = {}
+        self._outside: dict[str, str] = {}  # the parameters outside of that body
 
     def visit(self, place: NodePlace) -> None:
         node = place.node
@@ -221,6 +222,7 @@ class _Found:
             words = ["["]
         if words:
             self.invocations.append(Invocation(tuple(words), _cut(node), self._stdin(place)))
+            # A wide reading has functions' bodies in the walk already, with every parameter unknown.
             if not self._wide:
                 self._follow(words)
 
@@ -275,6 +277,7 @@ class _Found:
         if name is None:
             return
         text = value(given, self._variables) if given is not None else ""
+        # The walk goes by the text, and not by what runs: an `if` may leave the variable as it was.
         before = self._variables.get(_cut(name), text)
         # Which of two values it has depends on what runs before.
         self._variables[_cut(name)] = UNKNOWN if self._wide and before != text else text
@@ -287,6 +290,7 @@ class _Found:
     def _loop(self, node: Node) -> None:
         """Assign a value of a `for` loop to its variable, as in `for x in /; do rm -r $x; done`."""
         name, given = node.child_by_field_name("variable"), node.children_by_field_name("value")
+        # Without words a loop goes through the parameters, which keep the values they have.
         if name is None or not given:
             return
         if not self._wide:
