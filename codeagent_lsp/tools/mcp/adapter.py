@@ -197,6 +197,7 @@ def adapted(
 def changed_words(before: RemoteTool | None, now: RemoteTool) -> str:
     """Return the changed words as one line, `[-gone-] {+new+}`; all words of `now` if those before are unknown."""
     old, new = (_words(before) if before else []), _words(now)
+    # The time of a comparison grows with the product of both.
     if not old or len(old) + len(new) > MAX_COMPARED:
         return _bounded(" ".join(new))
     parts = []
@@ -233,6 +234,7 @@ async def rendered(result: Mapping[str, Any], tool: str, outputs: OutputStore | 
         words.append(f"[{len(parts) - MAX_PARTS} more parts left out]")
     data = result.get("structuredContent")
     as_json = "" if data is None else json.dumps(data, ensure_ascii=False, default=str)
+    # Servers send the same as text, too, for older clients: once is enough.
     if as_json and not any(isinstance(part, Mapping) and part.get("type") == "text" for part in parts):
         words.append(visible(as_json[:MAX_TEXT]))
     text = _bounded_content(words)
@@ -306,6 +308,7 @@ def bounded_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of an object within `MAX_SCHEMA` characters: long texts go first, then all
     texts, then deep levels.
     """
+    # Words go before structure: a parameter without a description can still be given, one without a type is a guess.
     for words, depth in ((WORDS, DEPTH), (SHORT_WORDS, DEPTH), (0, DEPTH), (0, 4), (0, 2)):
         told = _as_object(_Cleaner(schema, words).clean(schema, depth))
         if len(json.dumps(told, default=str)) <= MAX_SCHEMA:
@@ -318,6 +321,7 @@ def misfit(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
     """Return a clear fault of arguments, '' if there is none: a missing or unknown one, or one of another type."""
     properties = schema.get("properties")
     properties = properties if isinstance(properties, Mapping) else {}
+    # Only clear faults: the server's own judgement is the one that counts, and its schema may be odd.
     if missing := [name for name in _names(schema.get("required")) if name not in arguments]:
         return f"missing: {', '.join(missing[:5])}"
     for name, value in arguments.items():
