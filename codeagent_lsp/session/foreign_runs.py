@@ -136,8 +136,8 @@ class ForeignProposal(Proposal):
     ) -> None:
         super().__init__(record, services, output, judge, diagnose)
         self.taken_back: dict[str, str | None] = {}
-        self._texts: dict[str, tuple[str, ...]] = {}
-        self._refused = Changeset()
+        self._texts: dict[str, tuple[str, ...]] = {}  # what the disk had, by path: a buffer may have read any of them
+        self._refused = Changeset()  # kept changes that a buffer with unsaved text did not take
 
     async def joins(self, changes: Iterable[DiskChange]) -> bool:
         """Add changes that were made since; return whether anything is different now."""
