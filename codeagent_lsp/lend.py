@@ -105,6 +105,8 @@ class MeetingPlace:
                 shutil.rmtree(other, ignore_errors=True)
         self.path.mkdir(mode=0o700)
         self._lock = open_new(self.path / _LOCK)
+        # Held until the process ends, however it ends: others tell by it whether the server lives, which a process id,
+        # given again, cannot say.
         lock(self._lock)
         # Last: who finds it finds it locked.
         self.announce(folders, editor)
@@ -120,6 +122,7 @@ class MeetingPlace:
         """
         found: list[tuple[float, LendRequest]] = []
         with os.scandir(self.path) as entries:
+            # Any program of the user can write here; a folder of a million files must not hold up the server.
             names = [entry.name for entry in islice(entries, 4 * MAX_REQUESTS)]
         for name in names:
             if not name.endswith(_REQUEST):
@@ -162,7 +165,7 @@ def is_held(place: Path) -> bool:
         return False
     try:
         lock(descriptor, shared=True)
-    except BlockingIOError:
+    except BlockingIOError:  # the server has it
         return True
     except OSError:
         return False
@@ -208,6 +211,7 @@ def find_editor(root: Path, folder: str) -> Announcement | None:
     for path in islice((root / "workspaces").glob(f"*/{FOLDER}/*/{_SERVER}"), MAX_SERVERS):
         values = _read(path)
         announced = None if values is None else _announcement(path.parent, values)
+        # Whether it lives comes last, as it opens a file.
         if announced is None or (opened := holding(announced.folders, wanted)) is None or not is_held(announced.place):
             continue
         found.append((len(opened), announced.started, announced))
@@ -217,6 +221,7 @@ def find_editor(root: Path, folder: str) -> Announcement | None:
 def holding(folders: Iterable[str], wanted: str) -> str | None:
     """Return the folder among these in which a real path is, the deepest; None if it is in none."""
     real = (os.path.realpath(folder) for folder in folders)
+    # With the separator behind it: a folder `cart` does not hold its sibling `cart-old`.
     inside = [folder for folder in real if wanted == folder or wanted.startswith(folder.rstrip(os.sep) + os.sep)]
     return max(inside, key=len, default=None)
 
@@ -226,6 +231,7 @@ class Ticket:
 
     def __init__(self, place: Path, client: str, workspace: str) -> None:
         self._place = place
+        # Not to be guessed: who knows it can read the answer, with the token in it.
         self._nonce = secrets.token_hex(16)
         self._values = {"client": client, "pid": os.getpid(), "workspace": workspace}
 
@@ -306,6 +312,7 @@ class Frames:
                 raise BadFrame("http")
             if len(self._kept) > limit:
                 raise BadFrame("large")
+            # What has been searched for the end is not searched again: a frame of 4 MiB comes in many pieces.
             self._searched = len(self._kept)
             data = await self._reader.read(_CHUNK)
             if not data:

@@ -143,6 +143,8 @@ class Attachment:
     async def call(self, client: str, tool: str, arguments: Mapping[str, Any]) -> Outcome:
         """Have the editor carry out a call, attached to first where that is needed."""
         try:
+            # Several calls can come at once, and the user must be asked one question. The call itself is outside of it:
+            # calls do not wait for each other.
             async with self._attaching:
                 if self._line is None or self._line.broken:
                     self._line = await self._attached(client)
@@ -165,6 +167,8 @@ class Attachment:
             raise Unattached(NONE_OPEN.format(folder=self._folder))
         # The editor's own folder, not one of ours below it: that is what the user is asked about.
         workspace = holding(found.folders, os.path.realpath(self._folder)) or self._folder  # noqa: ASYNC240 (one link)
+        # A ticket that waits is kept between calls, so that the user's late answer counts for the next; another server
+        # needs one of its own.
         if self._ticket is None or self._ticket[0].place != found.place:
             self._ticket = (found, Ticket(found.place, client, workspace))
         ticket = self._ticket[1]
@@ -189,10 +193,12 @@ class Attachment:
             if answer is not None and answer.state != "asking":
                 return answer
             waited = asyncio.get_running_loop().time() - began
+            # Nobody has even begun to ask the user: the server hangs.
             if answer is None and waited > NOTICE_SECONDS:
                 raise Unattached(SILENT.format(folder=self._folder))
             if waited > ANSWER_SECONDS:
                 raise Unattached(ASKING.format(client=client))
+            # Looked for and not watched: files are all that the two share before they are connected.
             await asyncio.sleep(LOOK_SECONDS)
 
 
@@ -264,6 +270,7 @@ class _Line:
     async def _read(self) -> None:
         try:
             while (frame := await self._frames.read()) is not None:
+                # Said before it closes, so that the other agent hears why and does not just see an end.
                 if "closed" in frame:
                     self._why = _message(frame["closed"])
                     break
@@ -281,6 +288,7 @@ class _Line:
                 waiting.set_result(Outcome(str(answer.get("text", "")), ok=answer.get("ok") is True))
 
     def _end(self) -> None:
+        # The next call attaches anew; what waits cannot be sent again, as it may have been carried out.
         self.broken = True
         for waiting in tuple(self._open.values()):
             if not waiting.done():
