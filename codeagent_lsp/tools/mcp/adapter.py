@@ -140,6 +140,8 @@ def full_name(group: str, tool: str) -> str:
     """
     plain = _ODD.sub("_", tool) or "_"
     name = f"{group}.{plain}"
+    # A changed name could be that of another tool of the server, `a.b` and `a_b`; the hash is of what the server calls
+    # it.
     if plain == tool and len(name) <= MAX_NAME:
         return name
     return f"{name[: MAX_NAME - 7]}_{hashlib.sha256(tool.encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"
@@ -169,6 +171,7 @@ def adapted(
         @model_validator(mode="before")
         @classmethod
         def fits(cls, value: Any) -> Any:
+            # The whole schema, not the one cut for the model: what was left out there still holds.
             if isinstance(value, dict) and (problem := misfit(remote.schema, value)):
                 raise ValueError(problem)
             return value
@@ -181,6 +184,7 @@ def adapted(
             group=settings.group,
             timeout=None,
             pin=remote.pin,
+            # A server's word that a tool only reads counts only if the user has put the server into their own settings.
             approved=settings.approves(remote.name) or (settings.own and remote.reads),
         )
         parameters: ClassVar[type[Parameters]] = Given
@@ -276,6 +280,7 @@ async def _filed(kind: str, encoded: Any, media: Any, outputs: OutputStore | Non
     if not isinstance(encoded, str):
         return f"[{kind}: empty]"
     try:
+        # Strict: otherwise what is no base64 at all would become a file of noise.
         data = base64.b64decode(encoded, validate=True)
     except (ValueError, binascii.Error):
         return f"[{kind} of type {media}: its data is broken]"
@@ -292,6 +297,7 @@ async def _filed(kind: str, encoded: Any, media: Any, outputs: OutputStore | Non
 
 def _suffix(media: str) -> str:
     guessed = mimetypes.guess_extension(media.partition(";")[0].strip()) or ""
+    # The server names the type; `.txt` is what this store calls the outputs that a model may read again.
     return guessed if _SUFFIX.fullmatch(guessed) and guessed != ".txt" else ".bin"
 
 
