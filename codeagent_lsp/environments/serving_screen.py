@@ -48,6 +48,7 @@ PORTS_TRIED = 100
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 _PROGRAM = "import sys; sys.path.append(sys.argv[1]); import codeagent_lsp.environments.serving_program as p; p.main()"
+# What our own Python needs to start; nothing else of the user's variables reaches the serving program.
 _KEPT = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "TZ")
 _MAX_ANSWER = 4096
 
@@ -106,6 +107,8 @@ class Screen:
         self._running: asyncio.Task[CommandResult] | None = None
         self._started = 0.0
         self._ended = ""
+        # Set by `stop`. Until then a shell that has ended keeps its private copy, so that what it wrote is asked for
+        # once, and by someone who shows it.
         self._collected = asyncio.Event()
 
     @property
@@ -140,6 +143,7 @@ class Screen:
         self._running = asyncio.create_task(shell.run(self._recipe.command))
         try:
             waiting: list[asyncio.Future[Any]] = [self._said, self._running]
+            # Whichever comes first: its answer, or the end of a program that could not start.
             await asyncio.wait(waiting, timeout=STARTING_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             if self._said.done():
                 _check(self._said.result())
@@ -187,6 +191,7 @@ class Screen:
             streams = dict(guarded.streams)
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._hear(streams["stdout"]))
+                # Read all the while, though only its beginning is kept: a full pipe would stop it.
                 complaint = group.create_task(read_head(streams["stderr"], _MAX_ANSWER))
                 await self._tell(guarded, launch)
                 await guarded.ended()
@@ -230,6 +235,7 @@ class Screen:
             answer = None
         if isinstance(answer, dict) and not self._said.done():
             self._said.set_result(answer)
+        # As for the complaint: dropped, but read.
         await read_head(stdout, 0)
 
 

@@ -175,6 +175,8 @@ class Lines:
             return
         if self._size > self._most:
             raise Unreadable(f"a message of more than {self._most >> 20} MiB")
+        # Of a message that is too long only both ends are kept: there its id stands, by which the request can be
+        # answered.
         self._tail = ((self._tail or bytes(self._kept[-_KEPT_END:])) + piece)[-_KEPT_END:]
         self._kept += piece[: max(0, _KEPT_END - len(self._kept))]
         del self._kept[_KEPT_END:]
@@ -195,6 +197,7 @@ class _Child:
         self._launch = launch
         self._health = health
         self._leaving = False
+        # No room: a server is read only as fast as its messages are taken.
         self._came, self.inbox = anyio.create_memory_object_stream[Item](0)
         self.outbox, self._go = anyio.create_memory_object_stream[SessionMessage](OUTBOX)
 
