@@ -72,7 +72,7 @@ async def stdio_transport(launch: Launch, health: Health) -> AsyncGenerator[Stre
         await settled(child.guarded.start(launch, SERVER_LIMITS, apart=True, talk=True))
         async with anyio.create_task_group() as group:
             group.start_soon(child.read)
-            group.start_soon(child.keep_last_words)
+            group.start_soon(keep_last_words, child.guarded, health)
             group.start_soon(child.write)
             try:
                 yield child.inbox, child.outbox
@@ -213,7 +213,8 @@ class _Child:
                             await self._came.send(item)
                     # Reading what has come already does not wait: a server that floods would keep the loop.
                     await asyncio.sleep(0)
-                await self._ended()
+                if not self._leaving:
+                    await record_end(self.guarded, self._launch, self._health)
         except Unreadable as error:
             self._health.problem = error
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):  # the reader is closed
@@ -222,12 +223,6 @@ class _Child:
             self._health.gone.set()
         while await reader.read(_CHUNK):  # so that it does not hang while it ends
             pass
-
-    async def keep_last_words(self) -> None:
-        """Record the end of its standard error."""
-        reader = dict(self.guarded.streams)["stderr"]
-        while data := await reader.read(_CHUNK):
-            self._health.printed(data)
 
     async def write(self) -> None:
         """Write our messages to its standard input."""
@@ -284,16 +279,22 @@ class _Child:
         error = ErrorData(code=TOO_LARGE, message=words)
         return SessionMessage(JSONRPCError(jsonrpc="2.0", id=line.answers, error=error))
 
-    async def _ended(self) -> None:
-        """Record how the process ended, if it closed its output before we left."""
-        if self._leaving:
-            return
-        try:
-            async with asyncio.timeout(GRACE_SECONDS):
-                await self.guarded.ended()
-            self._health.ending = f"exit code {self.guarded.answer(self._launch)['code']}"
-        except TimeoutError:
-            self._health.ending = "it closed its output"
-        except ToolFailed as error:
-            self._health.ending = str(error)
-            self._health.problem = error.__cause__ or error
+
+async def keep_last_words(guarded: Guarded, health: Health) -> None:
+    """Record the end of a process' standard error."""
+    reader = dict(guarded.streams)["stderr"]
+    while data := await reader.read(_CHUNK):
+        health.printed(data)
+
+
+async def record_end(guarded: Guarded, launch: Launch, health: Health) -> None:
+    """Record how a process that has closed its output ended."""
+    try:
+        async with asyncio.timeout(GRACE_SECONDS):
+            await guarded.ended()
+        health.ending = f"exit code {guarded.answer(launch)['code']}"
+    except TimeoutError:
+        health.ending = "it closed its output"
+    except ToolFailed as error:
+        health.ending = str(error)
+        health.problem = error.__cause__ or error
