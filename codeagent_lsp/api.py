@@ -4,7 +4,7 @@ Names and signatures here stay as they are within a major version; every other m
 import `codeagent_lsp.own_tools` instead, which is all that their worker process loads. Not here: any code.
 """
 
-from codeagent_lsp.agent.guards import Anomaly, LoopGuard
+from codeagent_lsp.agent.limits import Anomaly, LoopGuard
 from codeagent_lsp.errors import EditRefused, PatchRefused, ToolFailed
 from codeagent_lsp.llm.calls.toolcalls import StreamParser
 from codeagent_lsp.llm.calls.toolcalls import parse as parse_tool_calls

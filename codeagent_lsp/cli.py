@@ -353,14 +353,14 @@ def _trace(options: argparse.Namespace) -> int:
 
 
 def _sessions(options: argparse.Namespace) -> int:
-    from codeagent_lsp.terminal.sessions import sessions_command
+    from codeagent_lsp.terminal.reports import sessions_command
 
     words = " ".join(options.query)
     return sessions_command(options.action, words, options.workspace, options.limit, as_json=options.json)
 
 
 def _trust(options: argparse.Namespace) -> int:
-    from codeagent_lsp.terminal.trust import trust_command
+    from codeagent_lsp.terminal.reports import trust_command
 
     return trust_command(options.workspace, yes=options.yes, listing=options.listing, names=options.names)
 

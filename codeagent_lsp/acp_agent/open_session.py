@@ -73,20 +73,20 @@ class OpenSession:
         self._settings = settings
         self._updates = Updates(names.real[0], options.language, names.shown)
         self._server = SessionServer(client, names, offered, options.language, settings)
-        self._events: deque[Event] = deque()
+        self._events: deque[Event] = deque()  # those that have arrived and are not passed on yet
         self._arrived = asyncio.Event()
         self._pump: asyncio.Task[None] | None = None
         self._tasks = BackgroundTasks()
-        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._asking: dict[str, asyncio.Task[None]] = {}  # open questions by their ids
         self._ended: dict[str, asyncio.Future[Event]] = {}
         self._in_words: tuple[str, str] | None = None  # a question that the next prompt answers, and its run
         self._turn = asyncio.Lock()
-        self._cancels = 0
-        self._left: set[str] = set()
+        self._cancels = 0  # so often was cancelled: a prompt that finds another number was meant by one
+        self._left: set[str] = set()  # runs whose changes were asked about once
         self._asking_left: asyncio.Future[Answer] | None = None
         self._titled = False
         self._brings_tools = "mcp.servers" in settings
-        self._told: list[str] = []
+        self._told: list[str] = []  # warnings that came between prompts
         self._missing = False
 
     async def start(self) -> None:
@@ -104,6 +104,7 @@ class OpenSession:
     def again(self) -> OpenSession:
         """Return a session like this one, with a server that has not been started."""
         made = OpenSession(self._client, self.names, self._offered, self.options, self._settings)
+        # Its user was asked already, and a server that was started anew must not bring the question again.
         made._left |= self._left
         return made
 
@@ -146,6 +147,7 @@ class OpenSession:
                 if shown:
                     await self._questions.say(question)
                 await self._respond(question, None)
+        # The events tell what was staged; what is left of it, only the server knows.
         left = {item["runId"] for item in rows if item["kind"] == "changes"}
         for run_id in self._updates.staged.keys() - left:
             del self._updates.staged[run_id]
@@ -425,6 +427,7 @@ class OpenSession:
         with suppress(Refused, ConnectionLost):  # answered otherwise meanwhile, or the server has ended
             rows = await self.command("codeagent.pending")
             row = next((row for row in rows if row.get("requestId") == event["request_id"]), None)
+            # Resolved since the event was sent: by a command, or because its run was cancelled.
             if row is None:
                 return
             question = OpenQuestion.of(row, event)

@@ -67,12 +67,12 @@ class Updates:
         self._folder = folder
         self._shown = shown
         self._language = language
-        self._calls: dict[str, _Call] = {}
+        self._calls: dict[str, _Call] = {}  # those at work, by their ids
         self._steps: list[dict[str, Any]] = []
         self._todos: dict[str, dict[str, Any]] = {}
         self._said = ""
         self._cost = 0.0
-        self._asked: dict[str, str] = {}
+        self._asked: dict[str, str] = {}  # by run, the tool call under which its changes are asked about
 
     def of(self, event: Mapping[str, Any]) -> list[Update]:
         """Return the updates that an event makes."""
@@ -121,6 +121,7 @@ class Updates:
         yield from self._close_calls()
         yield from self.undecided(event.get("run_id", ""))
         words = event.get("error") or event.get("summary") or ""
+        # The summary of an answer is the answer, which was streamed already.
         if words.strip() and words.strip() not in self._said:
             yield update_agent_message_text(f"\n\n{words}" if self._said else words)
         self._said = ""

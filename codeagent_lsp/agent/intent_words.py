@@ -51,6 +51,7 @@ _EN_CHAT = re.compile(
     r"|you(?:'re| are) (?:awesome|great|the best|welcome)|sorry|lol|haha|that (?:was|is)(?: \w+)?|there|again"
     r"|(?:so|very) much|a lot|for (?:your|the) help|today|everyone|friend|buddy)\b[\s,.!?]*+)++"
 )
+# Stripped from the front, again and again: what is left begins with the word that says what is wanted.
 _EN_POLITE = re.compile(
     r"^(?:(?:hi|hey|hello|please|pls|ok|okay|so|now|then|and|also|just|kindly|can you|could you|would you(?: mind)?"
     r"|will you|can we|could we|shall we|i want you to|i'd like you to|i would like you to|i need you to"
@@ -58,6 +59,7 @@ _EN_POLITE = re.compile(
     r"|let's|let us|we should|you should|we need to|i want to|i'd like to|i need to|you need to|try to|go ahead and"
     r"|how about|are you able to|is it possible (?:for you )?to|next|first|quickly|carefully)\b[\s,!.:]*)+"
 )
+# Both a question about abilities and a polite request begin like this; what follows decides (`_EN_IN_GENERAL`).
 _EN_CAN_YOU = re.compile(
     r"(?:hi|hey|hello|ok|so)?[\s,!]*(?:can|could) you\b|are you able to\b|is it possible for you to\b"
 )
@@ -77,6 +79,7 @@ _EN_IN_GENERAL = re.compile(
     + _EN_THINGS
     + r"(?: too| as well| for me| by yourself| on your own)?[\s?.!]*"
 )
+# `Do you support Rust?` is answered from what is known of us, without a look at the workspace.
 _EN_ABOUT_US = re.compile(
     r"\bwho (?:are|made|created|built|trained) you\b|\bwhat (?:can|could) you\b|\bwhat are you\b"
     r"|\bwhat are your\b|\b(?:what|which) (?:\w+ ){0,2}(?:model|llm|ai)\b.*\byou\b"
@@ -119,6 +122,7 @@ _EN_VERBS = _any(
     " bootstrap prepare draft design dockerize dockerise pin port polish rearrange redo regenerate align animate"
     " style"
 )
+# `Adding a test` as a whole instruction, as in the subject of a commit.
 _EN_ING = _any(
     "fixing adding renaming writing creating removing changing updating moving refactoring implementing replacing"
     " converting deleting making splitting cleaning running switching"
@@ -126,6 +130,7 @@ _EN_ING = _any(
 # `write me a good joke` is no wish for code.
 _EN_NOT_A_WISH = r"(?! (?:me )?(?:a |an )?(?:good )?(?:joke|poem|story|haiku))"
 EN_CHANGE = re.compile(rf"(?:{_EN_VERBS}|{_EN_ING})\b(?! (?:is|are|was|does)\b){_EN_NOT_A_WISH}|get rid of\b")
+# A wish to know is none for a change.
 EN_WISH = re.compile(
     r"(?:please |hi,? |hello,? )*(?:i|we) (?:want|need|would like|'d like|should|have to|must)\b(?! to (?:know"
     r"|understand"
@@ -177,6 +182,7 @@ _EN_KNOWLEDGE = re.compile(
 _EN_WHY_TROUBLE = re.compile(
     r"^why (?:is|does|do|are|did)\b.*\b(?:fail|failing|fails|crash|crashes|crashing|broken|slow|error|hang|hangs)\b"
 )
+# A report of trouble without any wish counts as a wish to have it mended.
 EN_TROUBLE = re.compile(
     r"\b(?:\w*error|\w*exception|traceback|fail(?:s|ed|ing|ure)?|crash(?:es|ed|ing)?|broken|bug|doesn't work"
     r"|not work(?:s"
@@ -189,6 +195,7 @@ _ZH_CHAT = re.compile(
     r"|太棒了|很好|真棒|你真(?:棒|厉害|好)|厉害|哈哈+|不错|今天(?:怎么样|好吗|过得怎么样)|最近(?:怎么样|好吗)"
     r"|大家好|朋友)[\s,.!?。、~]*+)++"
 )
+# Longer forms stand before those that they begin with, as in every list below: the first that fits is taken.
 _ZH_POLITE = re.compile(
     r"^(?:(?:你好|您好|请问|请你|请|麻烦(?:你|您)?|劳烦|拜托|能不能|能否|可不可以|可否|可以|是否可以|你能不能"
     r"|你可以|你能"
@@ -241,6 +248,7 @@ ZH_CHANGE_LATER = re.compile(
     rf"|失败|出|$|[?。!])"
     rf"|{_ZH_VERBS}(?:它|一下|掉)(?:吧|吗)?[。?!]*$|(?:把|将)[^,，。]{{1,40}}?(?:{_ZH_VERBS}|成)(?!动)"
 )
+# Within a sentence the verb alone may only report something: Chinese has no forms of it that differ.
 ZH_CHANGE_WITHIN = re.compile(
     rf"(?:需要|应该|希望|想|要|必须|得){_ZH_VERBS}|不要|不应该?|应该|{_ZH_VERBS}(?:成|为|到|上|掉|一下)|显示"
 )

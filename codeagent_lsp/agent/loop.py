@@ -2,7 +2,7 @@
 
 Ask the model; when it calls tools, run them, append the results and ask again; end at an answer, a limit, a
 cancellation or a failure. Everything else is elsewhere: what tools may do (`tools/executor.py`), what fits the window
-(`context/window.py`), detecting repetition (`guards.py`), what becomes of the changes (`session/run.py`).
+(`context/window.py`), detecting repetition (`limits.py`), what becomes of the changes (`session/run.py`).
 
 To cancel, cancel the asyncio task that runs the loop; however it ends, the history it leaves is well-formed.
 """
@@ -18,8 +18,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import KeptFacts
 from codeagent_lsp.agent.context.history import UNFINISHED, History, composition, note, size
 from codeagent_lsp.agent.context.window import ConversationWindow, nothing_kept
-from codeagent_lsp.agent.guards import Anomaly, LoopGuard
-from codeagent_lsp.agent.limits import DEFAULT_WINDOW, LoopLimits
+from codeagent_lsp.agent.limits import DEFAULT_WINDOW, Anomaly, LoopGuard, LoopLimits
 from codeagent_lsp.errors import ContextOverflow, ModelError, ModelReplyInvalid, ModelStreamBroken
 from codeagent_lsp.llm.calls.bare_calls import own_spelling
 from codeagent_lsp.llm.model import Model, ModelRequest, Reply, TextChunk
@@ -113,14 +112,14 @@ class AgentLoop:
         self._handed_over = handed_over
         self._allowed = allowed
         self._window = ConversationWindow(history, limits, emit, kept, self._summarise)
-        self._reply_tokens = limits.reply_tokens
-        self._thinks = True
+        self._reply_tokens = limits.reply_tokens  # grows when a reply was cut
+        self._thinks = True  # off for good once a reply was thoughts alone
         self._guard = LoopGuard()
         self._nudged = False
-        self._was_empty = False
-        self._unclear = False
-        self._spoilt = False
-        self._repeated = ""
+        self._was_empty = False  # a second empty reply ends the run
+        self._unclear = False  # the reply before had what only looked like a call
+        self._spoilt = False  # the reply before was unusable: the next one is asked for less strictly
+        self._repeated = ""  # the tool that may not be called now, as it was repeated
 
     async def run(self) -> LoopResult:
         """Run until an answer, the limit of model calls, or the second detected repetition."""
@@ -135,6 +134,7 @@ class AgentLoop:
 
     async def _iterate(self) -> LoopResult:
         text, before = "", ""
+        # `left` is how many calls may still come after this one.
         for left in reversed(range(self._limits.iterations)):
             # Before the call that it is about: a note after it would come with the reply that should have been the
             # last.
@@ -151,6 +151,7 @@ class AgentLoop:
                 self._history.append(Message("assistant", reply.text, calls, carried=reply.carried))
             if calls:
                 anomaly = await self._call_tools(calls) or anomaly
+                # Also before the work is handed over: what it says of the changes is for whoever goes on with them.
                 self._tell(await self._after_tools())
                 if self._handed_over():
                     return LoopResult("handed_over", text)
@@ -221,7 +222,9 @@ class AgentLoop:
                     thought += estimate_tokens(item.text)
                     self._emit(events.Thought(content=item.text))
                 # Counted only until the first word: a model that has begun to answer has come out of its thoughts.
+                # Without a limit the comparison is with itself, and false.
                 if not shown and request.thinks and thought > (self._limits.thought_tokens or thought):
+                    # As if the server had cut it: `_cut` then asks again without thoughts.
                     return Reply("", finish_reason="length", reasoning="…"), None
                 anomaly = self._guard.observe_text(item.text)
                 if anomaly is not None:
@@ -255,6 +258,7 @@ class AgentLoop:
         model has most of them in its cache; a small one is asked where they fit into its window, and without tools.
         """
         model, tools = self._small, self._tools()
+        # A prompt that fits the main model's window may be too long for the cheaper one.
         if model is not self._model:
             fits = size(messages) + tokens < (model.info.context_window or DEFAULT_WINDOW)
             # The main model gets its tools although it may call none: without them its prompt would not be the cached
@@ -273,6 +277,7 @@ class AgentLoop:
 
     async def _call_tools(self, calls: tuple[ToolCall, ...]) -> Anomaly | None:
         self._emit(events.ToolCalls(calls=tuple(call_data(call) for call in calls)))
+        # The events are emitted as each call ends, the messages stored in the order in which the model wrote the calls.
         results = await self._executor.execute_batch(calls, lambda call, result: self._emit(result_event(call, result)))
         # All results of a reply at once, since they share one room.
         admitted = self._window.admit(calls, [result.told for result in results], self._tools())
@@ -282,6 +287,7 @@ class AgentLoop:
             text = f"{text}\n{UNSEEN}" if result.images and not sees else text
             images = result.images if sees else ()
             self._history.append(Message("tool", text, tool_call_id=call.id, name=call.name, images=images))
+            # The whole result: what was admitted may be alike where only the part that was left out differs.
             seen = self._guard.observe_call(call.name, call.arguments, result.text)
             # The last call decides: another tool in between takes the block away.
             self._repeated = call.name if seen is not None else ""

@@ -21,6 +21,7 @@ from codeagent_lsp.index.literals import (
     literals,
     may_hold_more,
 )
+from codeagent_lsp.index.placeholders import filled_lines
 from codeagent_lsp.tools.code.shift import has_one_style, in_style, without_literals
 from codeagent_lsp.workspace.edits.merge import with_line_ends_of
 from codeagent_lsp.workspace.text.position import dominant_newline, margin_lines, with_newlines
@@ -95,11 +96,11 @@ def without_tags(code: str, selected: str) -> str:
 def without_surroundings(code: str, selected: str, before: str, after: str) -> str:
     """Return `code` without the lines around the selection that the reply repeats at its beginning and its end."""
     lines = code.strip("\n").split("\n")
-    own = _filled(selected)
-    lines = _without_frame(lines, own, _filled(before), _filled(after))
-    first = _repeated(lines, own, _filled(before)[::-1])
+    own = filled_lines(selected)
+    lines = _without_frame(lines, own, filled_lines(before), filled_lines(after))
+    first = _repeated(lines, own, filled_lines(before)[::-1])
     lines = lines[first:]
-    last = _repeated(lines[::-1], own[::-1], _filled(after))
+    last = _repeated(lines[::-1], own[::-1], filled_lines(after))
     return "\n".join(lines[: len(lines) - last])
 
 
@@ -157,10 +158,6 @@ def _pasted(text: str, start: int, end: int, code: str) -> str:
     """Return the text with LF line ends, and with code in the place of `start:end`, on lines of its own if that was."""
     ending = "\n" if text[start:end].endswith(("\n", "\r")) else ""
     return with_newlines(text[:start], "\n") + code + ending + with_newlines(text[end:], "\n")
-
-
-def _filled(text: str) -> list[str]:
-    return [line.strip() for line in with_newlines(text, "\n").split("\n") if line.strip()]
 
 
 def _without_frame(lines: list[str], own: list[str], before: list[str], after: list[str]) -> list[str]:

@@ -29,9 +29,8 @@ from codeagent_lsp.session.spending import usage_in
 from codeagent_lsp.settings_files import read_policy, read_user_settings
 from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.shadow.environment import scrubbed
-from codeagent_lsp.shadow.limits import ProcessLimits
 from codeagent_lsp.shadow.process import run_process
-from codeagent_lsp.shadow.shell import Command, Finished, Launch, approve_none
+from codeagent_lsp.shadow.shell import Command, Finished, Launch, ProcessLimits, approve_none
 from codeagent_lsp.state import state_root, workspace_state
 from codeagent_lsp.terminal.client import Client
 from codeagent_lsp.terminal.options import RunOptions
@@ -42,6 +41,7 @@ from codeagent_lsp.workspace.files.paths import Roots
 
 PATCH, SESSION, SETUP, CHECK = "changes.patch", "session.jsonl", "setup.txt", "check.txt"
 _PACKED_BYTES = 1 << 20
+# The model could not be used, which says nothing about the agent.
 _MODEL_CODES = (ErrorCode.NETWORK_ERROR, ErrorCode.TIMEOUT, ErrorCode.NOT_FOUND, ErrorCode.PARSE_ERROR)
 _SECONDS = 60
 _UNCONFIGURED = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
@@ -86,10 +86,12 @@ async def _in_folder(blank: TaskResult, job: Job, settings: Settings, folder: Pa
     began = time.monotonic()
     run = await agent_run(job.task.task, folder, job.options, job.task.timeout)
     took = round(time.monotonic() - began, 3)
+    # Before the check, which may write into the folder itself.
     patch = await asyncio.to_thread(patch_of, run.written, folder)
     files |= {PATCH: patch.text, **_session(session_file(folder, run.session))}
     result = replace(_of_run(blank, run, patch), run_seconds=took)
     if not job.task.check:
+        # Without a check, an end without trouble and with a change is all that can be asked for.
         return Outcome(replace(result, solved=result.reason == ""), files)
     return Outcome(await _checked(result, job, settings, folder, files), files)
 
@@ -105,7 +107,9 @@ async def _checked(
     files[CHECK] = ran.output.encode(errors="replace")
     judged = replace(result, checked=True, solved=ran.ok, check_exit=ran.code)
     if ran.ok:
+        # A passed check makes up for a run that was stopped or late: what it wrote is there.
         return replace(judged, reason="", error="")
+    # What went wrong in the run explains a failed check best.
     return judged if judged.reason else replace(judged, reason="check", error=judged.error or ran.said)
 
 
@@ -142,6 +146,7 @@ def _reason(run: AgentRun, patch: Patch) -> Reason:
         return "model"
     match run.completed.get("status"):
         case "completed":
+            # A task of a batch asks for a change.
             return "" if patch.files else "unchanged"
         case "stopped" | "waiting":
             return "stopped"
@@ -181,6 +186,7 @@ class AgentRun:
 
 async def agent_run(task: str, folder: Path, options: BatchOptions, seconds: float) -> AgentRun:
     """Let the agent do the task in this folder; it is ended after `seconds`."""
+    # Nobody is there to accept anything; the folder is a copy made for this task.
     settings = {"edits.apply": "auto", **dict(options.settings)}
     run = RunOptions(task, folder, "direct", options.attempts, options.accept_all, settings=tuple(settings.items()))
     face, late, error = _Unattended(accept_all=options.accept_all), asyncio.Event(), ""
@@ -197,6 +203,7 @@ async def agent_run(task: str, folder: Path, options: BatchOptions, seconds: flo
     # A run that came to its own end in the last moment counts as that.
     is_late = late.is_set() and ended.get("status") in (None, "cancelled")
     if not ended and not error and not is_late:
+        # The server's last words, such as a message about a wrong setting.
         error = face.said
     return AgentRun(ended, tuple(client.written), face.usage, face.session, error, face.code, late=is_late)
 

@@ -350,6 +350,7 @@ def _block_path(before: Sequence[str], last: str, old: str, texts: Mapping[str, 
         if files.creates and not old.strip() and may_be_new(named) and only_path(line, named):
             return named
         raise _UnknownFile([named], list(files.texts))
+    # Of the files that it may mean, the one that has the lines.
     having = [path for path in found or known if old.strip() and old.strip() in texts[path]]
     # Blocks without a path go on with the file of the one before.
     if last and last in having:
@@ -395,6 +396,7 @@ def _from_diff(diff: str, files: Files) -> dict[str, str]:
     if unknown:
         raise _UnknownFile(unknown, list(files.texts))
     before = {path: files.texts.get(renamed[path]) for path in named}
+    # All or nothing, as a diff of several hunks is one change.
     after = apply_patch(before, diff)
     # Deleting is not among what an answer in code may do.
     gone = [path for path, text in after.items() if text is None and before.get(path) is not None]

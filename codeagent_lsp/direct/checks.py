@@ -163,6 +163,7 @@ def satisfied(after: Verdict | None, before: Verdict | None) -> bool:
     """
     if after is None or after.good:
         return True
+    # Tests that could not run before either say nothing about the change.
     if not after.known:
         return before is None or not before.known
     return no_worse(after, before) and before is not None and after.names != before.names
@@ -183,6 +184,7 @@ def better(one: Verdict | None, other: Verdict | None) -> bool:
         return False
     if other is None or not other.known:
         return True
+    # Not the passes first: a change may remove tests, or keep some from being found.
     return (_weight(one, other), -one.passed) < (_weight(other, one), -other.passed)
 
 

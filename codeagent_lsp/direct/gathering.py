@@ -75,6 +75,7 @@ class Gatherer:
         """
         names = Relevance(self._files).about(subject, verdict)
         context = self._failing(subject, verdict, room // CONTEXT_SHARE)
+        # The failing tests come first: they say what is wanted more exactly than the task does.
         left = room - sum(estimate_tokens(piece.text) for piece in context)
         hints = self._hints(subject, verdict, context, wide=wide)
         shown: list[ShownFile] = []
@@ -99,6 +100,7 @@ class Gatherer:
         seen = {(file.name, piece.name) for file in shown for piece in file.pieces}
         whole = {file.name for file in shown if file.whole}
         names = [name for name in self._files.sources() if PurePosixPath(name).suffix == best.suffix]
+        # Stable: its own folder first, and within both the order of the workspace.
         names.sort(key=lambda name: PurePosixPath(name).parent != best.parent)
         found = (self._files.source(name) for name in names[:EXAMPLE_FILES] if name not in whole)
         return example_of_style(filter(None, found), hints, seen)
@@ -140,6 +142,7 @@ class Gatherer:
         """Return the code of the failed tests, else the named test files, as far as they fit into `budget` tokens."""
         found: list[Piece] = []
         for each in verdict.failed if verdict is not None else ():
+            # A framework tells the path from where it ran; a traceback may name the file under test.
             written = [name for name in self._files.ending([each.path]) if is_test(name)]
             for name in written or self._files.defining(each.test_id):
                 found += self._test_code(name, each.test_id)
@@ -151,6 +154,7 @@ class Gatherer:
             ]
         kept: list[Piece] = []
         for piece in dict.fromkeys(found):
+            # Whole or not at all: half a test asks for something else.
             if estimate_tokens(piece.text) <= budget:
                 kept.append(piece)
                 budget -= estimate_tokens(piece.text)

@@ -20,7 +20,7 @@ from typing import Literal, Protocol
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import size
-from codeagent_lsp.agent.guards import LoopGuard
+from codeagent_lsp.agent.limits import LoopGuard
 from codeagent_lsp.agent.loop import usage_event
 from codeagent_lsp.direct import TextForm
 from codeagent_lsp.direct.answer import Answer, is_bare_diff
@@ -201,8 +201,8 @@ class Solver:
         self._question = question
         self._limits = limits
         self._emit = emit
-        self._thinking_room = 0
-        self._said: tuple[str, ...] = ()
+        self._thinking_room = 0  # tokens more for a model that has thought until its reply was full
+        self._said: tuple[str, ...] = ()  # what the user has said to the run so far
 
     async def solve(self, *, is_task: bool) -> Solution:
         """Work until the check agrees or the attempts are used up. Where `is_task` is false, an answer in words is
@@ -242,6 +242,7 @@ class Solver:
         """Keep the best state after the last attempt; a guess only where it is better than all answers."""
         if state.nearest is not None and better(state.nearest[1], state.verdict):
             state.best, state.verdict = state.nearest
+        # Where no check had a say, a change that breaks nothing is more than none.
         elif state.best == state.first and state.harmless is not None:
             state.best = state.harmless
         self._workshop.restore(state.best)
@@ -249,6 +250,7 @@ class Solver:
     async def _drafted(self, state: _State) -> bool:
         """Stage the draft that needs no model, if there is one, and check it. Return whether that does the task."""
         texts, material, told = await self._workshop.draft()
+        # A draft that is refused is no attempt: the model has not said anything yet.
         if not texts or await self._workshop.stage(texts, material):
             return False
         verdict = await self._workshop.check()
@@ -285,6 +287,7 @@ class Solver:
             state.improved(self._workshop.staged(), verdict)
         else:
             state.failed(self._workshop.diff(state.best, DIFF_CHARS), verdict)
+            # The first one: the model was asked for it as the task says, the later ones to be different.
             if state.harmless is None and no_worse(verdict, state.before):
                 state.harmless = self._workshop.staged()
         self._workshop.restore(state.best)
@@ -325,6 +328,7 @@ class Solver:
         request = self._request(material, form, situation, sum(each != "line" for each in state.used))
         if form != "line":
             return [(_hotter(request, 0.2 * step), "") for step in range(self._limits.slots if state.used else 1)]
+        # The most likely lines first: the attempt ends with the first answer that stands.
         about = [replace(situation, suspect=line) for line in material.suspects]
         return [*((self._request(material, form, each, 0), each.suspect) for each in about), (request, "")]
 
@@ -362,6 +366,7 @@ class Solver:
         messages = self._question.messages(material, form, situation)
         left = max(LEAST_REPLY, self._limits.window - size(messages))
         wanted = LINE_TOKENS if form == "line" else max(LEAST_REPLY, 3 * material.tokens // 2)
+        # By how often it was asked: with the same request at the same temperature, it would answer the same.
         temperature = max(self._limits.temperature, TEMPERATURES[min(asked, len(TEMPERATURES) - 1)])
         tokens = min(left, self._thinking_room + min(self._limits.reply_tokens, wanted))
         grammar = "" if asked else self._question.grammar()  # a model that thinks aloud cannot begin under one

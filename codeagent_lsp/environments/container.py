@@ -28,6 +28,7 @@ from codeagent_lsp.errors import ErrorCode, SettingError
 from codeagent_lsp.shadow.environment import FIXED
 from codeagent_lsp.shadow.folder import LayerFolder, abandoned
 from codeagent_lsp.shadow.folder import sweep as sweep_folders
+from codeagent_lsp.shadow.guard_messages import KILLED
 from codeagent_lsp.shadow.output import Output
 from codeagent_lsp.shadow.process import settled
 from codeagent_lsp.shadow.shell import (
@@ -47,7 +48,6 @@ from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.files.paths import within
 
 CONTAINER = Isolation("container", confined=True, offline=True, hidden=True)
-KILLED = 137
 STARTING_SECONDS = 120.0
 
 _JOINS = str(Path(__file__).with_name("container_terminal.py"))
@@ -92,15 +92,19 @@ class ContainerAdapter:
         image, socket = settings.container_image or "", find_socket(self._environ)
         if not socket:
             raise SettingError("container.no_engine", image=image)
+        # Asked before anything is started: mounted over these, the container would fail in ways that no one
+        # understands.
         for folder in folders:
             if folder.strip("/") in _OF_THE_IMAGE:
                 raise SettingError("container.folder", folder=folder)
         engine, state = Engine(socket), label_of(self._state)
         await patient(lambda: _has_image(engine, image), grade, self._sleep)
+        # Once for each server: containers of a server that was killed go on for ever otherwise.
         if not self._swept:
             await sweep(engine, state, _is_lost)
             await asyncio.to_thread(sweep_folders, self._copies)
             self._swept = True
+        # One mount holds all that is below it.
         outermost = [path for path in folders if not within(path, [other for other in folders if other != path])]
         plan = Plan(image, tuple(dict.fromkeys(outermost)), state, limits=self._limits)
         vessel = _Vessel(engine, plan, self._sleep)
@@ -172,6 +176,7 @@ class ContainerEnvironment:
             cargo, box = await self._loaded(command)
             path = await box.announced(Task(launch.argv, launch.cwd, launch.environment))
             finished = await self._serve(_joining(self._vessel.socket, path, cargo.owner), command, on_output)
+            # What a killed program left half written is not taken over; the copies stay as they were before.
             if finished.ending == "exited":
                 await cargo.carry_out(box)
             return finished
@@ -188,6 +193,7 @@ class ContainerEnvironment:
         # 137 is also the code of a program that another one killed; only the kernel's count tells.
         if code == KILLED and ending == "exited" and await box.ran_out_of_memory():
             ending = "memory"
+        # As in `_shown`; a later command finds the copies, and not what the ended one did in the container.
         reports = await cargo.carry_out(box) if ending == "exited" else {}
         kept = await settled(asyncio.to_thread(output.finish))
         return Finished(code, kept.text, output.size, ending, seconds, kept.whole, reports, kept.streams)
@@ -250,6 +256,7 @@ class _Vessel:
 
     async def ready(self, cargo: Cargo, *, network: bool) -> Box:
         """Return a running container; a new one is empty, which is reported to the cargo."""
+        # The network of a container cannot be changed while it exists.
         if self._box is not None and (self._network != network or not await self._box.runs()):
             await self.end()
         if self._box is None:
@@ -304,6 +311,7 @@ async def _kept(pieces: Pieces, output: Output, on_output: OnOutput, most: int) 
     async with aclosing(pieces):
         async for stream, data in pieces:
             room = most - output.size
+            # Up to the very limit, so that the last line before it can still be read.
             if text := output.feed(stream, data[:room]):
                 on_output(stream, text)
             if len(data) > room:

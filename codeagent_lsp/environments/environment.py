@@ -1,25 +1,29 @@
-"""The values and ports of environments: where the commands of a session run, isolated from everything else.
+"""The values and ports of environments, where the commands of a session run, isolated from everything else, and of
+their screens, the web terminal and the desktop: the request, the status, and the port by which tools start and stop
+them.
 
-Not here: the two kinds (`local.py`, `container.py`), keeping track of them (`environments.py`).
+Not here: the two kinds of environments (`local.py`, `container.py`), keeping track of them (`environments.py`), running
+a screen and what is in it (`serving_screen.py`), which session has which.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.shadow.shell import Approve, Isolation, Shell
+from codeagent_lsp.shadow.shell import Approve, Command, Isolation, Shell
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileView
 
 if TYPE_CHECKING:
     from codeagent_lsp.shadow.workspace import BoundShell
 
+
 EnvironmentKind = Literal["local", "container"]
-Status = Literal["ready", "running"]
+EnvironmentStatus = Literal["ready", "running"]
 """`running` while a command runs in it; a stopped environment no longer exists."""
 
 
@@ -36,7 +40,7 @@ class Info:
 
     name: str
     kind: EnvironmentKind
-    status: Status
+    status: EnvironmentStatus
     isolation: Isolation
     folders: tuple[str, ...]
     where: str = ""
@@ -78,3 +82,89 @@ class Adapter(Protocol):
         """Return a new environment over the workspace folders. SettingError or ToolFailed if that
         is impossible here.
         """
+
+
+ScreenKind = Literal["terminal", "desktop"]
+
+PORTS: Mapping[ScreenKind, int] = {"terminal": 7681, "desktop": 6080}
+"""The default port of each; if it is taken, the next free one is used."""
+RESOLUTION = "1280x720"
+DISPLAY = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenRequest:
+    """The parameters of a screen. `port` None is the usual one or the next free one; a given one is taken or refused.
+
+    For a desktop, `resolution` is its size in pixels and `display` the number of its X display.
+    """
+
+    port: int | None = None
+    resolution: str = RESOLUTION
+    display: int = DISPLAY
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """The recipe of a screen: the command in the private view, and the files of its page.
+
+    `files` maps the names in the page to paths; `socket` is the name, in the folder of reports, of the X server's
+    socket, '' for a terminal.
+    """
+
+    kind: ScreenKind
+    command: Command
+    files: Mapping[str, str]
+    socket: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenStatus:
+    """The state of a screen. `url` contains the token that opens it; `pid` is the program that it shows; `seconds`
+    since the start; `why` is the reason, in English, why it no longer runs.
+    """
+
+    kind: ScreenKind
+    running: bool = False
+    url: str = ""
+    port: int = 0
+    pid: int = 0
+    seconds: float = 0.0
+    isolation: str = ""
+    resolution: str = RESOLUTION
+    display: int = DISPLAY
+    why: str = ""
+
+    @property
+    def address(self) -> str:
+        """Return the address without the token, which opens nothing."""
+        return f"http://127.0.0.1:{self.port}/" if self.running else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The result of stopping a screen: the paths that are staged, and the reasons for others."""
+
+    was_running: bool
+    staged: tuple[str, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+
+
+class Screens(Protocol):
+    """Port: the web terminal and the desktop of a session, at most one of each, as one run sees them."""
+
+    @property
+    def shows(self) -> bool:
+        """Return whether there is a user whose browser can open an address."""
+
+    def status(self, kind: ScreenKind) -> ScreenStatus:
+        """Return its current state."""
+
+    async def start(self, kind: ScreenKind, wanted: ScreenRequest) -> ScreenStatus:
+        """Start a screen, unless it runs. ToolFailed or SettingError with advice if that is impossible."""
+
+    async def stop(self, kind: ScreenKind) -> Stopped:
+        """Stop a screen with all its processes, if it runs."""
+
+    async def show(self, url: str) -> bool:
+        """Open an address in the user's browser, or show it to the user; return whether it was opened."""

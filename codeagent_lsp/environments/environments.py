@@ -23,9 +23,9 @@ from codeagent_lsp.environments.environment import (
     Environment,
     EnvironmentKind,
     EnvironmentProblem,
+    EnvironmentStatus,
     Info,
     PrivateView,
-    Status,
 )
 from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.shadow.shell import Approve, Command, CommandResult, Isolation, OnOutput, Shell, no_output
@@ -165,7 +165,7 @@ def _imported(module: str, name: str, settings: Callable[[], ShellSettings], sta
 
 def _info(name: str, known: _Known) -> Info:
     where = (known.settings.container_image or "") if known.kind == "container" else ""
-    status: Status = "running" if known.running else "ready"
+    status: EnvironmentStatus = "running" if known.running else "ready"
     return Info(name, known.kind, status, known.environment.isolation, known.folders, where)
 
 

@@ -25,12 +25,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from codeagent_lsp.environments.environment import EnvironmentKind
-from codeagent_lsp.environments.serving import PORTS, Recipe, ScreenRequest, Status
+from codeagent_lsp.environments.environment import PORTS, EnvironmentKind, Recipe, ScreenRequest, ScreenStatus
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.shadow.limits import ProcessLimits
 from codeagent_lsp.shadow.process import Guarded, settled
-from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, CommandResult, Finished, Launch, OnOutput, Shell
+from codeagent_lsp.shadow.shell import (
+    REPORT_VARIABLE,
+    Command,
+    CommandResult,
+    Finished,
+    Launch,
+    OnOutput,
+    ProcessLimits,
+    Shell,
+)
 from codeagent_lsp.system import is_superuser
 from codeagent_lsp.workspace.process_group import read_head
 
@@ -41,6 +48,7 @@ PORTS_TRIED = 100
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 _PROGRAM = "import sys; sys.path.append(sys.argv[1]); import codeagent_lsp.environments.serving_program as p; p.main()"
+# What our own Python needs to start; nothing else of the user's variables reaches the serving program.
 _KEPT = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "TZ")
 _MAX_ANSWER = 4096
 
@@ -99,18 +107,20 @@ class Screen:
         self._running: asyncio.Task[CommandResult] | None = None
         self._started = 0.0
         self._ended = ""
+        # Set by `stop`. Until then a shell that has ended keeps its private copy, so that what it wrote is asked for
+        # once, and by someone who shows it.
         self._collected = asyncio.Event()
 
     @property
-    def status(self) -> Status:
+    def status(self) -> ScreenStatus:
         """Return its current state."""
         kind, task = self._recipe.kind, self._running
         if task is None or not self._said.done() or self._said.cancelled():
-            return Status(kind)
+            return ScreenStatus(kind)
         if self._ended or task.done():
-            return Status(kind, why=self._ended or _why(task))
+            return ScreenStatus(kind, why=self._ended or _why(task))
         answer = self._said.result()
-        return Status(
+        return ScreenStatus(
             kind,
             True,
             f"http://127.0.0.1:{answer['port']}/{self._token}/",
@@ -133,6 +143,7 @@ class Screen:
         self._running = asyncio.create_task(shell.run(self._recipe.command))
         try:
             waiting: list[asyncio.Future[Any]] = [self._said, self._running]
+            # Whichever comes first: its answer, or the end of a program that could not start.
             await asyncio.wait(waiting, timeout=STARTING_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             if self._said.done():
                 _check(self._said.result())
@@ -180,6 +191,7 @@ class Screen:
             streams = dict(guarded.streams)
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._hear(streams["stdout"]))
+                # Read all the while, though only its beginning is kept: a full pipe would stop it.
                 complaint = group.create_task(read_head(streams["stderr"], _MAX_ANSWER))
                 await self._tell(guarded, launch)
                 await guarded.ended()
@@ -223,6 +235,7 @@ class Screen:
             answer = None
         if isinstance(answer, dict) and not self._said.done():
             self._said.set_result(answer)
+        # As for the complaint: dropped, but read.
         await read_head(stdout, 0)
 
 

@@ -49,7 +49,7 @@ class Baseline:
         self.is_whole = False
         self._tree = tree
         self._copies = copies
-        self._repositories: dict[str, Repository] = {}
+        self._repositories: dict[str, Repository] = {}  # by their tops
         self._stop = threading.Event()
 
     @property
@@ -83,6 +83,7 @@ class Baseline:
         found: dict[str, FileState] = {}
         asked: dict[str, list[str]] = {}
         for path in paths:
+            # Copies first: what git has of a file says nothing once the file was something else.
             state = await asyncio.to_thread(self._copies.state, path)
             top = self._top(path)
             if state is not None:
@@ -146,6 +147,7 @@ class Baseline:
         await asyncio.to_thread(self._copies.remove)
 
     def _top(self, path: str) -> str | None:
+        # The innermost: a submodule has its own index.
         tops = [top for top in self._repositories if within(path, (top,))]
         return max(tops, key=len, default=None)
 
@@ -205,6 +207,7 @@ class Baseline:
         if not entry.is_file:
             return False
         try:
+            # Twice, as git may count a text with LF that has CRLF here.
             data = self._tree.roots.read_bytes(path, max(entry.size * 2, 1))
         except AgentError:
             return False
@@ -242,6 +245,7 @@ class Copies:
             self._forget(path)
             return
         data = state.text.encode("utf-8", "surrogatepass")
+        # A file for which there is no room is not known, rather than taken for absent.
         full = len(self._sizes) >= MOST_COPIES or self._total + len(data) > MOST_BYTES
         if full or not self._write(path, data):
             self._sizes[path] = None

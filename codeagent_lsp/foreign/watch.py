@@ -69,12 +69,12 @@ class ForeignWatch:
         self._woken = asyncio.Event()
         self._stamps: dict[str, Stamp] = {}
         self._next_poll = 0.0
-        self._marks: dict[str, Marks] = {}
-        self._moved_at: float | None = None
-        self._saved: dict[str, Saved] = {}
-        self._counted: dict[str, float] = {}
-        self._ours: dict[str, frozenset[str | None]] = {}
-        self._commands: list[tuple[float, float]] = []
+        self._marks: dict[str, Marks] = {}  # of git, by repository, as they were at the last look
+        self._moved_at: float | None = None  # since when git has moved; None if what it did is judged
+        self._saved: dict[str, Saved] = {}  # what the editor has saved, by path, until it is judged
+        self._counted: dict[str, float] = {}  # saves of other editors that are counted already, by path
+        self._ours: dict[str, frozenset[str | None]] = {}  # texts that we have asked the editor for, by path
+        self._commands: list[tuple[float, float]] = []  # when commands of ours ran in the user's folders
 
     async def follow(self) -> None:
         """Follow the files until this is cancelled, or at once if there are too many."""
@@ -177,6 +177,7 @@ class ForeignWatch:
         states = await asyncio.to_thread(
             lambda: {path: (self._tree.state(path), self._tree.stamp(path)) for path in paths}
         )
+        # After the states: what changes between the two is looked at again with the next report of it.
         before = await self._baseline.before(paths)
         changed = {path: state for path, (state, _) in states.items() if state != before[path] or not state.known}
         moved = {top for top, each in marks.items() if each != self._marks.get(top)}
@@ -196,6 +197,7 @@ class ForeignWatch:
             found = self._judged(path, seen)
             changes += found.changes
             unknown += found.unknown
+        # Before they are handed on: what follows takes long, and the next look must not find the same again.
         await self._baseline.settle(changed)
         if changes or unknown:
             await self._take(Found(tuple(changes), tuple(unknown)))

@@ -30,12 +30,12 @@ LEAST_SHARE = 0.5  # share of the query's words that an unsaved text must have t
 
 MayRead = Callable[[str], bool]
 """Returns whether a file, by absolute path, may be shown."""
-_KEPT = 256
+_KEPT = 256  # parsed unsaved texts; each version of a buffer that was asked about is one
 STALE = 0.02  # the share of changed files above which the graph is rebuilt
 
 LEAST_SCORE = 0.001  # of the best score, for the most important file that is unrelated to the task
 
-_KEPT_MAPS = 8
+_KEPT_MAPS = 8  # the last maps, each of which its next version follows in order
 
 
 class Answers:
@@ -57,6 +57,7 @@ class Answers:
         asking = question(query)
         with self._lock:
             view = self._looking_at(files, may_read)
+            # Only the ranking is under the lock, which all runs share; reading and cutting the texts takes longer.
             ranked = _with_unsaved(self._mapper.ranked(Task(query)), view, asking)
             read = self._latest.read
         return tuple(relevance.answers(ranked, read, view.symbols, asking, limit))
@@ -161,6 +162,7 @@ class Overlay:
                 gone.add(path)
             elif (text := files.text(absolute)) is not None:
                 digest = digest_of(path, text.encode("utf-8", "replace"))
+                # A buffer that was opened and not changed is what the index has, and costs nothing.
                 if digest != self._store.digest(path):
                     unsaved[path] = self._looked_into(path, digest, text)
         return View(self._store, unsaved, _version(unsaved, gone), frozenset(gone))
@@ -278,6 +280,7 @@ class Mapper:
         before = self._last.pop(key, None)
         made = repomap.render(ranked, best, outline, budget, previous=before, lines=lines, among=among)
         self._last[key] = made
+        # Taken out and put back above, so the first one is the one that was not asked for the longest.
         while len(self._last) > _KEPT_MAPS:
             del self._last[next(iter(self._last))]
         return made
@@ -290,6 +293,7 @@ class Mapper:
         self._files = self._index.files()
         self._generation = generation
         graph = self._graph or _read(self._saved)
+        # A few changed files hardly move the ranks, and the graph of a large workspace takes seconds.
         if graph is None or graph.stale(self._files) > STALE:
             graph = rank.build_graph(self._index.defined(), self._index.used(), self._files)
             _write(self._saved, graph)
@@ -327,6 +331,7 @@ def _write(path: Path | None, graph: rank.Graph) -> None:
     """Save the graph atomically; failures are ignored, as the graph can be rebuilt."""
     if path is None:
         return
+    # Another server may be reading it.
     part = path.with_name(f"{path.name}.part")
     try:
         part.write_bytes(rank.dump_graph(graph))

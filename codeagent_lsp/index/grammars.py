@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Parser, Query, QueryCursor
+    from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
 _TESTS = frozenset(("test", "tests", "testing", "spec", "specs", "__tests__", "fixtures", "testdata"))
 _TEST_NAME = re.compile(r"^test_|^conftest\.|[._-]tests?\.|[._-]spec\.|Tests?\.(?:java|cs|php)$")
@@ -129,6 +129,11 @@ def _language(grammar: Grammar) -> Language:
     from tree_sitter import Language  # late: an idle server does without it
 
     return Language(getattr(importlib.import_module(grammar.module), grammar.function)())
+
+
+def text_of(node: Node) -> str:
+    """Return the text of a node; bytes that are no UTF-8 are replaced."""
+    return (node.text or b"").decode("utf-8", "replace")
 
 
 @lru_cache(maxsize=1 << 16)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.index import grammars
-from codeagent_lsp.index.grammars import Grammar
+from codeagent_lsp.index.grammars import Grammar, text_of
 from codeagent_lsp.index.literal_signs import Signs, Span, is_unclear, signs_of, spans
 from codeagent_lsp.index.parse import tree_of
 from codeagent_lsp.workspace.text.position import content_of, split_lines
@@ -283,7 +283,7 @@ def _in_tree(root: Node, name: str, rows: tuple[int, int]) -> Iterator[Literal]:
         # Ruby's `=begin` counts in column 0 only.
         is_block = node.type == "comment" and (node.text or b"").startswith(b"=begin")
         if (name, node.type) in EMBEDDED:
-            text = (node.text or b"").decode("utf-8", "replace")
+            text = text_of(node)
             for each in literals(text, signs_of(EMBEDDED[name, node.type])):
                 yield each._replace(first=each.first + node.start_point.row, last=each.last + node.start_point.row)
         elif node.type in strings or node.type in COMMENTS:

@@ -133,21 +133,12 @@ def _known(path: str, data: bytes | str) -> tuple[grammars.Grammar, bytes] | Non
 def _parsed(
     path: str, grammar: grammars.Grammar, source: bytes, seconds: float, within: tuple[int, int] | None = None
 ) -> Parsed | None:
-    stop = _Clock(seconds).over if len(source) > _WATCHED else None
+    end = time.monotonic() + seconds
+    stop = (lambda *_: time.monotonic() > end) if len(source) > _WATCHED else None
     tree = tree_of(grammar, source, stop)
     if tree is None or _is_hopeless(tree):
         return None
     return Parsed(path, grammar, source, tree, within)
-
-
-class _Clock:
-    """A deadline for the progress callback of the parser."""
-
-    def __init__(self, seconds: float) -> None:
-        self._end = time.monotonic() + seconds
-
-    def over(self, *_: object) -> bool:
-        return time.monotonic() > self._end
 
 
 def _utf8(data: bytes | str) -> bytes | None:

@@ -86,7 +86,7 @@ def refuse_left_out(path: str, before: str, after: str) -> None:
     are code: who changes single lines may mean them.
     """
     document, name = is_prose(path), path.rpartition(".")[2].lower()
-    old, new = _lines(before), _lines(after)
+    old, new = filled_lines(before), filled_lines(after)
     lost, spare = Counter(old) - Counter(new), Counter(new) - Counter(old)
     # Most changes have none, and need no comparison.
     standing = {
@@ -96,10 +96,10 @@ def refuse_left_out(path: str, before: str, after: str) -> None:
     }
     rows, fresh = (split_lines(before), split_lines(after)) if standing else ([], [])
     for run in runs_of(rows, fresh):
-        gone = _lines("".join(rows[run.old_start : run.old_end]))
+        gone = filled_lines("".join(rows[run.old_start : run.old_end]))
         if not any(lost[line] and _says(line) and (document or not COMMENT.match(line)) for line in gone):
             continue
-        for line in _lines("".join(fresh[run.new_start : run.new_end])):
+        for line in filled_lines("".join(fresh[run.new_start : run.new_end])):
             if line in standing:
                 raise EditRefused("not_found", _STANDS.format(line=line))
     if name in ("py", "pyi") and "..." in after and _stubs(new)[2] > _stubs(old)[2]:
@@ -119,7 +119,7 @@ def left_out(before: str, after: str, *, document: bool = False) -> str:
     """Return the first line of `after` that stands for code left out and is new; '' for none. In a `document` (prose),
     `#` begins a heading. Where every line of `before` is still there, words alone are an ordinary comment.
     """
-    old, new = _lines(before), _lines(after)
+    old, new = filled_lines(before), filled_lines(after)
     spare = Counter(old)
     # Nothing is missing, so "the rest stays the same" can only be an ordinary comment.
     whole = bool(old) and not spare - Counter(new)
@@ -130,7 +130,8 @@ def left_out(before: str, after: str, *, document: bool = False) -> str:
     return _emptied(old, new)
 
 
-def _lines(text: str) -> list[str]:
+def filled_lines(text: str) -> list[str]:
+    """Return the lines of a text that are not blank, stripped."""
     return [line.strip() for line in with_newlines(text, "\n").split("\n") if line.strip()]
 
 

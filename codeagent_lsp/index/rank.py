@@ -39,12 +39,12 @@ _OTHERS = 0.3  # weight of all lists but the first; other values are measured in
 
 _Key = tuple[str, int, int]
 MOST_DEFINERS = 5  # a name that more files define is ambiguous
-SHORTEST_NAME = 4
-MOST_EDGES = 32
+SHORTEST_NAME = 4  # shorter names (`get`, `id`, `run`) are defined by chance
+MOST_EDGES = 32  # of one file, so that a file which uses everything does not connect everything
 
 _ORDER = sys.byteorder
 _SIZES = {kind: array(kind).itemsize for kind in ("I", "Q")} | {"f": array("f").itemsize}
-_STEPS = 20_000
+_STEPS = 20_000  # files that one spreading looks at, at most
 # Of a file's weight so much goes on to its neighbours when a task spreads from the files that it names.
 _DAMPING = 0.7
 # After so many rounds the order of files changes no more.
@@ -76,12 +76,14 @@ class Task:
 def ranked(tables: Tables, graph: Graph, paths: Collection[str], task: Task) -> list[tuple[str, float]]:
     """Return files and scores by relevance, best first; scores from 0 to about 3, irrelevant files left out."""
     asking, subject = task.question(), task.subject()
+    # A first line without a word, such as `Fix this:`, says nothing about what the task is about.
     if not subject.words:
         subject = asking
     scores = {path: score * worth(path, subject) for path, score in matching(tables, asking) if path in paths}
     if subject.words != asking.words:
         _add_subject(tables, scores, paths, subject)
     _add_path_words(tables, scores, asking, subject, len(paths))
+    # Scaled before the bonuses: a file that is named counts as much as the best match, however well that matches.
     best = max(scores.values(), default=0.0) or 1.0
     scores = {path: score / best for path, score in scores.items()}
     for path in _named(paths, asking.paths):
@@ -89,6 +91,7 @@ def ranked(tables: Tables, graph: Graph, paths: Collection[str], task: Task) -> 
     for path in task.focused:
         if path in paths:
             scores[path] = scores.get(path, 0.0) + NAMED_BONUS
+    # After the names: what the user has named is also where the neighbourhood is looked for.
     _add_neighbours(graph, scores, paths, subject)
     _add_recent(scores, paths, task.recent)
     return sorted(scores.items(), key=lambda each: (-each[1], each[0]))
@@ -146,6 +149,7 @@ def _named(paths: Collection[str], wanted: Sequence[str]) -> Iterable[str]:
             yield name
             continue
         found = [path for path in paths if _fits(path, name)]
+        # A name that fits many files, such as `src`, chooses none.
         if len(found) <= FEW:
             yield from sorted(found)
 
@@ -186,6 +190,7 @@ def fused(found: Sequence[Sequence[Chunk]], limit: int) -> tuple[Chunk, ...]:
     The first list has the greatest weight. A chunk that a list lacks gets the rank after its file's first chunk in that
     list, so that files found by several searches come first. A single list keeps its order and scores.
     """
+    # Before the empty ones are left out: the first list is the lexical one, also where it has found nothing.
     several = [(_OTHERS if number else 1.0, way) for number, way in enumerate(found) if way]
     if len(several) < 2:
         return tuple(several[0][1][:limit]) if several else ()
@@ -198,6 +203,7 @@ def fused(found: Sequence[Sequence[Chunk]], limit: int) -> tuple[Chunk, ...]:
         pieces, files = _places(way)
         for key in known:
             place = pieces.get(key, files.get(key[0]))
+            # Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009), with weights.
             points[key] += 0.0 if place is None else weight / (_RANK + place)
     return tuple(known[key] for key in sorted(points, key=lambda key: (-points[key], key))[:limit])
 
@@ -231,6 +237,7 @@ class Graph:
         Computed locally by forward push: the cost depends on `precision`, not on the size of the graph. Files not
         reached are left out.
         """
+        # Forward push (Andersen, Chung and Lang 2006).
         total = sum(weight for path, weight in seeds.items() if path in self.number) or 1.0
         rest = {self.number[path]: weight / total for path, weight in seeds.items() if path in self.number}
         found: dict[int, float] = {}
@@ -307,6 +314,7 @@ def load_graph(data: bytes) -> Graph:
         raise ValueError("not the length of a graph")
     starts, targets, contents = whole
     weights, importance = shares
+    # The file may be damaged, and an index out of range would fail much later, amid a query.
     if list(starts) != sorted(starts) or starts[0] != 0 or starts[-1] != edges or max(targets, default=-1) >= files:
         raise ValueError("edges that lead nowhere")
     return Graph(tuple(paths), starts, targets, weights, importance, contents, _numbered(paths))
@@ -350,6 +358,7 @@ def _strongest(user: int, used: Mapping[str, int], definers: Mapping[str, Sequen
     found: dict[int, float] = {}
     for name, often in used.items():
         targets = definers.get(name)
+        # A name that a file defines itself is its own, whatever others define under it.
         if targets and user not in targets:
             for target in targets:
                 # Dampened: a name that is used a hundred times is no hundred reasons.

@@ -107,12 +107,14 @@ def weighed(parts: Sequence[FilePart]) -> list[float]:
     for part in parts:
         for word in part.named.union(part.counts):
             having[word] = having.get(word, 0) + 1
+    # Rare among these parts, not in the whole workspace: the files were chosen by that already.
     weights = {word: log1p(len(parts) / count) for word, count in having.items()}
     raw = [
         sum(weights[word] * min(2.0, 1 + log1p(count - 1) / 2) for word, count in part.counts.items())
         + sum(weights[word] for word in part.named)
         for part in parts
     ]
+    # Relative to the best part: the words scale a file's score by `FLOOR` at least, and by one more than that at most.
     top = max(raw, default=0.0) or 1.0
     return [part.file_score * (FLOOR + amount / top) for part, amount in zip(parts, raw, strict=True)]
 
@@ -140,6 +142,7 @@ def definitions(
 def central(ranked: Sequence[tuple[str, float]], outline: Outline) -> list[tuple[SymbolInfo, float]]:
     """Return the definitions at the top of the best files with scores, for a map of no task: types before functions."""
     found: list[tuple[SymbolInfo, float]] = []
+    # No words to choose by, so it is the top of each file; what is inside of a type is read with it.
     for path, score in ranked[:_CENTRAL_FILES]:
         top = [each for each in outline(path) if not each.parent]
         types = [each for each in top if each.kind in TYPES]
@@ -214,6 +217,7 @@ def _spans(lines: Sequence[str], symbols: Iterable[SymbolInfo]) -> list[tuple[in
     spans: list[tuple[int, int]] = []
     start = 1
     for cut in sorted(cuts)[1:]:
+        # A chunk of a line or two is found by chance and says nothing by itself.
         if cut - start < LEAST_LINES and cut < behind:
             continue
         spans += _shorter(lines, start, cut)
@@ -254,6 +258,7 @@ def _spread(chunks: Sequence[Chunk]) -> list[Chunk]:
         earlier = before.get(chunk.path, 0)
         before[chunk.path] = earlier + 1
         spread.append(replace(chunk, score=round(chunk.score * NEXT_OF_FILE**earlier, 4)))
+    # Sorted again: the second chunk of a file may stand behind the first of another now.
     return sorted(spread, key=_order)
 
 

@@ -40,8 +40,8 @@ _RULES = frozenset((".gitignore", ".codeagentignore"))
 _T = TypeVar("_T")
 
 logger = logging.getLogger(__name__)
-JOB_FILES = 48
-JOB_BYTES = 512_000
+JOB_FILES = 48  # as many as are lost at most when a worker is killed, and done again
+JOB_BYTES = 512_000  # so that one job of large files does not keep the last process busy while the others wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +178,7 @@ class IndexService:
                     self.last_scan.ended = time.monotonic()
             except (sqlite3.Error, OSError) as error:
                 self._set(Status("failed", files=self.status.files, problem=str(error)))
+            # Cancelled: what was written stays, and the next pass goes on from there.
             except BaseException:
                 self._set(Status("new", files=self.status.files))
                 raise
@@ -186,6 +187,7 @@ class IndexService:
     async def _build(self, found: Scan) -> None:
         if found.removed:
             await self._in_thread(lambda: self.store.write((), found.removed))
+        # To start processes takes longer than to parse a few files.
         if found.is_small:
             await self._in_thread(lambda: do(self.store, found.changed))
             self._done(len(found.changed))
@@ -295,11 +297,14 @@ async def _run(process: asyncio.subprocess.Process, job: Job) -> int | None:
         process.stdin.write(dump(job))
         await process.stdin.drain()
         while line := await process.stdout.readline():
+            # It has written before it says so: what a killed worker did not report is done again, without harm.
             if line == b"done\n":
                 return None
+            # The file that the worker has begun: if it ends now, this one is to blame.
             number = int(line)
     except (ConnectionError, ValueError):
         pass  # the process ended, perhaps in the middle of a line
+    # A half-written number may name a file that is not in the job.
     return min(number, len(job) - 1)
 
 

@@ -230,6 +230,7 @@ class Reader:
     def _by_path(self, sql: str) -> Iterator[tuple[Any, ...]]:
         """Yield all rows in batches, so that memory does not grow with their number."""
         last = ""
+        # By the last path and not by an offset: files that are written meanwhile shift no row.
         while rows := self._database.rows(sql, (last,)):
             yield from rows
             last = rows[-1][0]
@@ -292,12 +293,14 @@ class Store(Reader):
         with self._database.writing() as db:
             for entry in entries:
                 ident = _put(db, entry)
+                # Without a row there is nothing to which their data could belong.
                 for companion, prepared in zip(self.companions, entry.prepared if ident else (), strict=False):
                     companion.put(db, ident, prepared)
             for path in removed:
                 for (ident,) in db.execute("DELETE FROM files WHERE path = ? RETURNING id", (path,)).fetchall():
                     for companion in self.companions:
                         companion.drop(db, ident)
+            # In the same transaction: a reader never sees new rows under an old generation.
             db.execute("UPDATE generation SET value = value + 1")
 
     def touch(self, stamps: Mapping[str, Stamp]) -> None:
@@ -310,6 +313,8 @@ class Store(Reader):
         """Delete contents that no file has, once they are many."""
         with self._database.writing() as db:
             (files,), (contents,) = db.execute("SELECT count(*) FROM files UNION ALL SELECT count(*) FROM contents")
+            # Not at once: after switching branches back and forth, contents that no file had for a while are wanted
+            # again.
             if contents > 2 * files + _SPARE:
                 db.execute("DELETE FROM contents WHERE id NOT IN (SELECT content FROM files)")
 

@@ -88,10 +88,10 @@ class Completer:
         self._clean = clean
         self._failed = failed
         self._checks = checks
-        self._known = Suggestions()
-        self._flight: Flight | None = None
-        self._latest: object = None
-        self._slow = filler.slow
+        self._known = Suggestions()  # answers of before, which typing along them finds again
+        self._flight: Flight | None = None  # the one request to the model
+        self._latest: object = None  # the token of the last request: an earlier one gives up when it finds another
+        self._slow = filler.slow  # by the last answer, which budget the next request has
         self._pieces: tuple[Place, float, tuple[Piece, ...]] | None = None
 
     async def complete(self, place: Place, options: Options, *, invoked: bool = False) -> str:
@@ -133,6 +133,7 @@ class Completer:
         flight = self._flight
         if flight is None or flight.over or flight.place.path != path:
             return
+        # Where the cursor is if all that was changed was typed at it; anything else does not fit then.
         offset = flight.place.offset + len(text) - len(flight.place.text)
         if offset < 0 or not flight.fits(Place(path, text, offset)):
             flight.end()
@@ -254,10 +255,10 @@ class Flight:
         self._done = done
         self._failed = failed
         self._check = check
-        self._waiting = 0
+        self._waiting = 0  # requests of the editor that wait for this answer
         self._grown = asyncio.Event()
         self._task = asyncio.create_task(self._fly(texts))
-        self._linger: asyncio.TimerHandle | None = None
+        self._linger: asyncio.TimerHandle | None = None  # ends a request for which nobody waits any more
 
     @property
     def over(self) -> bool:
@@ -283,6 +284,7 @@ class Flight:
         finally:
             self._waiting -= 1
             if not self._waiting and not self.over:
+                # Not at once: the next key cancels one request and sends the next, which may wait for the same answer.
                 self._linger = asyncio.get_running_loop().call_later(LINGER_SECONDS, self.end)
 
     def end(self) -> None:
@@ -321,9 +323,10 @@ class Flight:
 
     async def _fine(self, texts: Callable[[int], AsyncGenerator[str, None]]) -> str:
         """Return the first answer that brings no error, '' if none does."""
-        fallen = ""
+        fallen = ""  # the answer before, which would bring an error
         for number in range(SAMPLES):
             answer = await self._sample(texts(number))
+            # The same again: the model has nothing else to offer.
             if not answer or answer == fallen:
                 break
             if self._check is None or not await self._check.brings_error(answer):
@@ -341,6 +344,7 @@ class Flight:
                 self._grow(final.text)
                 if final.final:
                     break
+                # At the end of a line, not of a word: a server takes longer for a text than the model for a token.
                 if self._check is not None and "\n" in text:
                     self._check.expect(final.text)
         # The line break makes the last line a whole one, which `cut` else takes for still growing.
@@ -466,6 +470,7 @@ def typed_since(place: Place, earlier: Place) -> str | None:
     typed = place.text[earlier.offset : place.offset]
     if len(place.text) != len(earlier.text) + len(typed):
         return None
+    # The lengths agree, so nothing else can have changed if both ends are the same.
     same_before = place.text.startswith(earlier.text[: earlier.offset])
     return typed if same_before and place.text[place.offset :] == earlier.text[earlier.offset :] else None
 

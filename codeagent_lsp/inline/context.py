@@ -232,6 +232,7 @@ def _windows(place: Place, path: str, text: str) -> list[Window]:
     found: list[Window] = []
     for start in range(0, max(1, len(lines) - 1), STRIDE):
         whole = lines[start : start + LOOKED_BACK + FOLLOWING]
+        # Around the cursor the text itself is sent, and what follows it must not be told as if it stood elsewhere.
         if here >= 0 and start - FOLLOWING <= here <= start + len(whole) + 2 * FOLLOWING:
             continue
         compared = frozenset(words_in("\n".join(whole[:LOOKED_BACK])))
@@ -287,6 +288,7 @@ def prefix_of(place: Place, budget: Budget) -> str:
         return place.text[: place.offset]
     step = max(1, int(budget.prefix * _STEP))
     start = -(-start // step) * step  # the next of fixed places, so never more than the budget
+    # A prefix that begins at the same place at the next key is in the server's cache but for its end.
     begins = place.text.find("\n", start, place.line_start) + 1
     return place.text[begins or place.line_start : place.offset][-2 * budget.prefix :]
 

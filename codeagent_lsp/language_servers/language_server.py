@@ -14,8 +14,7 @@ from typing import Any
 from codeagent_lsp.language_servers.known import KnownServer
 from codeagent_lsp.language_servers.server_connection import Handler, ServerConnection, ServerLate
 from codeagent_lsp.language_servers.text_diagnostics import OpenTexts, TextDiagnostics
-from codeagent_lsp.shadow.limits import ProcessLimits
-from codeagent_lsp.shadow.shell import Launch
+from codeagent_lsp.shadow.shell import Launch, ProcessLimits
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.position import Encoding
 

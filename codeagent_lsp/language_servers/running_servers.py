@@ -25,9 +25,8 @@ from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.language_servers.known import KnownServer
 from codeagent_lsp.language_servers.language_server import LanguageServer
 from codeagent_lsp.language_servers.server_connection import ServerFailed
-from codeagent_lsp.shadow.limits import ProcessLimits
 from codeagent_lsp.shadow.private_copy import FileChangeKind
-from codeagent_lsp.shadow.shell import Command, Launch
+from codeagent_lsp.shadow.shell import Command, Launch, ProcessLimits
 from codeagent_lsp.shadow.wanted import UnsavedState, wanted
 from codeagent_lsp.workspace.files.file_view import FileView
 

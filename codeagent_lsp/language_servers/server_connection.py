@@ -22,9 +22,8 @@ from pygls.protocol import JsonRPCProtocol
 from pygls.protocol.json_rpc import JsonRPCNotification, JsonRPCRequestMessage
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.shadow.limits import ProcessLimits
 from codeagent_lsp.shadow.process import Guarded, settled
-from codeagent_lsp.shadow.shell import Launch
+from codeagent_lsp.shadow.shell import Launch, ProcessLimits
 
 MAX_MESSAGE = 32 << 20
 MAX_UNSENT = 32 << 20

@@ -68,20 +68,20 @@ class Assembler:
 
     def __init__(self, where: Endpoint, info: ModelInfo | None = None) -> None:
         self.ended = False  # the end is an event of its own, `[DONE]`, after usage and timings
-        self.finish_reason = ""
+        self.finish_reason = ""  # as the server wrote it; '' while the reply goes on
         self.model = ""
         self._where = where
         self._info = info
-        self._said: list[str] = []
-        self._details: list[dict[str, Any]] = []
+        self._said: list[str] = []  # what came as `reasoning_content`, to be sent back under this name
+        self._details: list[dict[str, Any]] = []  # what came as `reasoning_details`, to be sent back as it came
         self._think = ThinkFilter()
         self._text: list[str] = []
         self._reasoning: list[str] = []
-        self._slots: list[_Slot] = []
-        self._current: _Slot | None = None
+        self._slots: list[_Slot] = []  # the calls, in the order in which they began
+        self._current: _Slot | None = None  # the call that a piece without id and index goes on with
         self._usage = Usage()
         self._timings: dict[str, float] = {}
-        self._size = 0
+        self._size = 0  # characters of all that was received
 
     @property
     def stopped(self) -> bool:
@@ -100,6 +100,7 @@ class Assembler:
         if error := chunk.get("error") or choice.get("error"):
             raise failures.from_event(error, self._where)
         self._note(chunk)
+        # The delta of the same chunk still counts: some servers send the last text together with the reason.
         if isinstance(choice.get("finish_reason"), str):
             self.finish_reason = choice["finish_reason"]
         delta = choice.get("delta") or choice.get("message") or {}
@@ -118,6 +119,7 @@ class Assembler:
             raise ModelRejected("model.filtered", url=self._where.root)
         reason = _FINISH.get(self.finish_reason, "stop")
         written = (WrittenCall(slot.name, "".join(slot.arguments), slot.id) for slot in self._slots)
+        # Only now: arguments are whole no earlier, and may be valid JSON before that.
         read = read_calls(written, cut=reason == "length")
         problem = read.problem
         if reason == "length" and not read.calls and not problem and not "".join(self._text).strip():
@@ -184,6 +186,7 @@ class Assembler:
 
     def _call(self, delta: Mapping[str, Any]) -> None:
         function = delta.get("function")
+        # Some servers leave the level `function` out.
         function = function if isinstance(function, Mapping) else delta
         name, call_id = _text(function.get("name")), _text(delta.get("id"))
         arguments = function.get("arguments")
@@ -198,9 +201,11 @@ class Assembler:
         """Return the call a delta belongs to: by id, then index, then the current one; else a new one."""
         if call_id:
             same = next((slot for slot in self._slots if slot.id == call_id), None)
+            # An id that comes again with another index and a name begins a second call.
             if same and not (name and index is not None and same.index != index):
                 return same
         if index is not None:
+            # The latest one: servers that give all calls the index 0 send them one after the other.
             at = next((slot for slot in reversed(self._slots) if slot.index == index), None)
             if at and at.goes_on(call_id, name, piece):
                 at.id = at.id or call_id
@@ -212,9 +217,14 @@ class Assembler:
         return slot
 
     def _grow(self, amount: int) -> None:
-        self._size += amount
-        if self._size > REPLY_LIMIT:
-            raise ModelReplyInvalid("model.reply_too_long", url=self._where.root, limit=f"{REPLY_LIMIT >> 20} MiB")
+        self._size = checked_size(self._size + amount, self._where)
+
+
+def checked_size(size: int, where: Endpoint) -> int:
+    """Return the characters of a reply so far. ModelReplyInvalid if they are more than any honest reply has."""
+    if size > REPLY_LIMIT:
+        raise ModelReplyInvalid("model.reply_too_long", url=where.root, limit=f"{REPLY_LIMIT >> 20} MiB")
+    return size
 
 
 def add_detail(details: list[dict[str, Any]], piece: Mapping[str, Any]) -> None:

@@ -45,7 +45,7 @@ class Exchange:
         self._limits = limits
         own = {"Accept": "text/event-stream, application/json", "Content-Type": "application/json"}
         self._headers = where.with_extra({**own, **headers})
-        self._lingers = False
+        self._lingers = False  # whether the server keeps finished streams open
         self._client = open_client(where, limits)
 
     @asynccontextmanager
@@ -61,6 +61,7 @@ class Exchange:
             raise failures.from_exception(error, self._where, self._limits) from error
         try:
             check_coding(response, self._where)
+            # The beginning is enough for a message, and a server may send without end.
             if response.status_code not in wire.REPLIES:
                 body_start = await read_body(response, self._limits, failures.BODY_LIMIT)
                 raise failures.from_response(response.status_code, response.headers, body_start, self._where)

@@ -65,10 +65,10 @@ class ThinkFilter:
     """Splits one streamed text into answer and reasoning."""
 
     def __init__(self) -> None:
-        self._held = ""
-        self._close: re.Pattern[str] | None = None
-        self._answering = False
-        self._thought = False
+        self._held = ""  # not told apart yet: a tag may have begun in it
+        self._close: re.Pattern[str] | None = None  # what ends the thoughts that have begun
+        self._answering = False  # text goes through from now on, until another message begins
+        self._thought = False  # there were thoughts, so that blank lines before the answer are no part of it
         self._apart = False  # another message of the same reply begins
         self._struck = False  # the answer has `<s>`, which `</s>` closes
 
@@ -88,12 +88,14 @@ class ThinkFilter:
         return text if self._strikes(text) else _LAST.sub("", text), ""
 
     def _before(self) -> tuple[str, str]:
+        # Only at the beginning of a message: an answer may be about such tags.
         start = self._held.lstrip()
         small = start.lower()
         if opening := next((each for each in _PAIRS if small.startswith(each)), None):
             self._close = re.compile(re.escape(_PAIRS[opening]), re.IGNORECASE)
             self._held = start[len(opening) :]
             return self._inside()
+        # A template that the server has not taken out; thoughts or the answer follow.
         if head := next((each for each in _HEADS if small.startswith(each)), None):
             self._held, self._thought = start[len(head) :], True
             return self._before()
@@ -108,6 +110,7 @@ class ThinkFilter:
         elif bare := _BARE_ENDS.match(start):
             self._held, self._thought = start[bare.end() :], True
             return self._before()
+        # It may still become one with the next piece.
         elif _CHANNEL_BEGUN.fullmatch(start):
             return "", ""
         elif any(each.startswith(small) for each in (*_PAIRS, *_HEADS, *_CHANNEL_STARTS)):

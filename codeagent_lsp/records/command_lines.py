@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 
-from codeagent_lsp.records.mark import Mark
-from codeagent_lsp.records.search import lowered, places, replaced
+from codeagent_lsp.records.mark import MARK, Mark, lowered, places, replaced
 from codeagent_lsp.records.values import is_placeholder, looks_random, looks_scrambled, looks_spoken
 
 HASH = 40  # characters of a SHA-1 in hexadecimal
 _BEHIND = 4  # blanks between the parts of a form may be as many line ends
 
-_M = r"<secret:[0-9a-f]{6}>"
+_M = MARK.pattern
 _V = rf"(?:{_M}|[^\s\"'`;|&<>])"
 _TOOLS = re.compile(
     r"(?:curl|wget|http|https|xh|mysql|mysqldump|mysqladmin|mariadb|mongosh?|redis-cli|sshpass|mosquitto_pub|mosquitto_sub|docker|podman|helm|"

@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from codeagent_lsp.records.mark import MARK, Mark, marked
-from codeagent_lsp.records.search import lowered, places
+from codeagent_lsp.records.mark import MARK, Mark, lowered, marked, places
 from codeagent_lsp.records.values import (
     is_placeholder,
     looks_chosen,

@@ -3,7 +3,7 @@
 Each key is searched for as it is, in hex, in Base64 of both alphabets and Base32 at any alignment, URL-quoted, escaped
 for JSON, HTML, C or a shell, as numbers, reversed, and split into pieces that are joined again. Each encoding of a key
 has a mark of its own, as what stood there is put back for it. Keys can be added later, such as tokens of a login.
-Not here: other secrets (`vendors.py`, `assignments.py`, ...).
+Not here: other secrets (`fixed_forms.py`, `assignments.py`, ...).
 """
 
 from __future__ import annotations

@@ -1,20 +1,22 @@
-"""Secrets whose name does not stand right before them: parallel assignment, lists, values before names, arguments.
+"""Secrets whose name does not stand right before them: parallel assignment, lists, arguments, and values before names.
 
 Which value belongs to a name is a matter of counting: the second of `user, password = "bob", "…"`, the items of
 `passwords = […]`, the `value:` above `name: DB_PASSWORD`, the third argument of a function whose third parameter is a
-password. Not here: values right behind their name (`assignments.py`), programs' options (`command_lines.py`).
+password. Or the value stands before what names it: it is compared with a name, explained by a comment behind the code,
+or given as the default in an annotation above a field. Not here: values right behind their name (`assignments.py`),
+programs' options (`command_lines.py`).
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 from codeagent_lsp.records.literals import MARGIN, Literal, is_key, literal
-from codeagent_lsp.records.mark import MARK, Mark, marked
-from codeagent_lsp.records.names import NameKind, kind_of
-from codeagent_lsp.records.search import places
-from codeagent_lsp.records.stems import Name
+from codeagent_lsp.records.mark import MARK, Mark, marked, places
+from codeagent_lsp.records.names import Name, NameKind, kind_of
 from codeagent_lsp.records.values import bare_reveals, looks_generated, looks_random, looks_scrambled, quoted_reveals
 
 MOST_ITEMS = 200
@@ -142,7 +144,7 @@ def _counted(text: str, name: Name) -> Iterator[_Span]:
 
 def _items(text: str, name: Name) -> Iterator[_Span]:
     """Yield the items of a list of secrets, if they look like such: a list of names of secrets is more common."""
-    judge = looks_generated if name.kind is NameKind.LOOKS else _is_item
+    judge = looks_generated if name.kind is NameKind.LOOKS else _is_token
     if bullets := _BULLETS.match(text, name.end):
         place = bullets.end()
         for _ in range(MOST_ITEMS):
@@ -167,10 +169,6 @@ def _items(text: str, name: Name) -> Iterator[_Span]:
             place, end = opening.end(), text.find(")", opening.end(), opening.end() + 4096)
             words = _WORD.finditer(text, place, end) if end > 0 else ()
             yield from (word.span() for word in words if judge(word[0]))
-
-
-def _is_item(value: str) -> bool:
-    return looks_random(value, least=6) and quoted_reveals(value, sure=True)
 
 
 def _value_before(text: str, name: Name) -> Iterator[_Span]:
@@ -234,7 +232,7 @@ def _of_calls(text: str) -> Iterator[_Span]:
             values = [item for item in _arguments(text, text.index("(", at) + 1) if item is not None]
             # `change_password(old, new)` has two of them; elsewhere the password is the last argument.
             changed = values if sets[0].startswith("change") else values[-1:]
-            yield from ((item.start, item.end) for item in changed if _is_argument(item.value))
+            yield from ((item.start, item.end) for item in changed if _is_token(item.value))
     yield from _of_definitions(text)
 
 
@@ -265,11 +263,97 @@ def _calls(text: str, name: str) -> Iterator[int]:
 def _argument(text: str, start: int, place: int) -> Iterator[_Span]:
     for number, item in enumerate(_arguments(text, start)):
         if number == place:
-            if item is not None and _is_argument(item.value):
+            if item is not None and _is_token(item.value):
                 yield item.start, item.end
             return
 
 
-def _is_argument(value: str) -> bool:
-    """Return whether an argument is a secret rather than a name: letters and digits, and no words."""
+def _is_token(value: str) -> bool:
+    """Return whether a value is a secret rather than a name: letters and digits, and no words."""
     return looks_random(value, least=6) and quoted_reveals(value, sure=True)
+
+
+_LONGEST = 4_400  # characters of a line before a name, in which a value may stand
+_NEAR = 200  # characters before a name, in which its comment or comparison begins
+_QUOTED = r"(?P<q>[\"'`])(?P<value>[^\"'`\s]{6,4096}+)(?P=q)"
+# `"…" == password`, also with the object that has it.
+_COMPARED = re.compile(rf"{_QUOTED}[ \t]{{0,4}}(?:[!=]==?|<>|eq|ne)[ \t]{{0,4}}\(?[\w.>$@-]{{0,60}}\Z")
+_COMPARES = ("=", "<>", " eq ", " ne ")
+_COMPARING = re.compile(r"[\"'`][ \t]{0,4}(?:[!=]==?|<>|eq|ne)[ \t]{0,4}\(?[\w.>$@-]{0,60}\Z")
+_COMPARING_ANYWHERE = re.compile(r"[\"'`][ \t]{0,4}(?:[!=]=|<>|(?:eq|ne)[ \t(])")
+_COMMENT = re.compile(r"[ \t;,)}`](?P<sign>#|//|--|/\*|;)[ \t]")
+_VALUE = re.compile(rf"{_QUOTED}|(?<![^\s=:(])(?P<bare>[^\s\"'`,;()\[\]{{}}<>]{{12,4096}}+)")
+_HASH = re.compile(r"[0-9a-f]{7,128}")
+# `#[arg(default_value = "…")]`, `@Value(defaultValue = "…")` above a field.
+_ANNOTATION = re.compile(r"[ \t]*(?:#\[|@|\[)[^\n]*\bdefault", re.IGNORECASE)
+_DEFAULT = re.compile("default|DEFAULT")
+_OWN_LINE = re.compile(r"[ \t]*(?:[A-Za-z_][\w<>?.]*[ \t]+){0,4}\Z")
+
+
+class Behind:
+    """Where one text has anything of what may stand before a name; most names need no further look."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def may_have(self, start: int) -> bool:
+        """Return whether there is any near before the name that begins at an offset."""
+        return _has(self._near, start - _NEAR - 1, start) or _has(self._defaults, start - 2 * _LONGEST, start)
+
+    @cached_property
+    def _near(self) -> list[int]:
+        found = [match.start() for match in _COMPARING_ANYWHERE.finditer(self._text)]
+        return sorted(found + [match.start() for match in _COMMENT.finditer(self._text)])
+
+    @cached_property
+    def _defaults(self) -> list[int]:
+        return [match.start() for match in _DEFAULT.finditer(self._text)]
+
+
+def _has(places: list[int], first: int, last: int) -> bool:
+    at = bisect_left(places, first)
+    return at < len(places) and places[at] < last
+
+
+def before(text: str, name: Name) -> Iterator[_Span]:
+    """Yield the spans of the secrets that stand before their name, on its line or in an annotation above it."""
+    if name.kind not in (NameKind.SECRET, NameKind.PERHAPS):
+        return
+    near = max(0, name.start - _NEAR)
+    line = text[text.rfind("\n", near, name.start) + 1 or near : name.start]
+    if any(sign in line[-70:] for sign in _COMPARES) and _COMPARING.search(line):
+        start = _line_start(text, name)
+        found = _COMPARED.search(text, start, name.start)
+        judge = looks_scrambled if name.kind is NameKind.PERHAPS else _is_compared
+        if found and judge(found["value"]):
+            yield found.span("value")
+    elif comment := _COMMENT.search(line):
+        yield from _scrambled(text, _line_start(text, name), name.start - len(line) + comment.start())
+    elif len(line) < _NEAR and _OWN_LINE.match(line):
+        yield from _annotated(text, name.start - len(line))
+
+
+def _line_start(text: str, name: Name) -> int:
+    far = max(0, name.start - _LONGEST)
+    return text.rfind("\n", far, name.start) + 1 or far
+
+
+def _annotated(text: str, start: int) -> Iterator[_Span]:
+    """Yield the defaults in the annotation on the line before the one that begins at an offset."""
+    if text[start - 2 : start - 1] not in ("]", ")", "\r"):
+        return
+    above = text.rfind("\n", max(0, start - _LONGEST), start - 1) + 1
+    if _ANNOTATION.match(text, above, start - 1):
+        yield from _scrambled(text, above, start - 1)
+
+
+def _scrambled(text: str, start: int, end: int) -> Iterator[_Span]:
+    for found in _VALUE.finditer(text, start, end):
+        part = "value" if found["value"] is not None else "bare"
+        # A number that git or a list of checksums has, and a remark behind it.
+        if looks_scrambled(found[part][:400]) and (part == "value" or not _HASH.fullmatch(found[part])):
+            yield found.span(part)
+
+
+def _is_compared(value: str) -> bool:
+    return _is_token(value) and not MARK.search(value)

@@ -20,17 +20,15 @@ from typing import Any
 from uuid import UUID
 
 from codeagent_lsp.records.assignments import DIGITS, mask_assignments
-from codeagent_lsp.records.blocks import mask_blocks
 from codeagent_lsp.records.command_lines import mask_command_lines
-from codeagent_lsp.records.headers import mask_headers
+from codeagent_lsp.records.fixed_forms import mask_blocks, mask_vendor_tokens
 from codeagent_lsp.records.holders import mask_held
+from codeagent_lsp.records.http_secrets import mask_headers, mask_urls
 from codeagent_lsp.records.mark import MARK, Mark, Marker, mask_id
 from codeagent_lsp.records.names import NameKind, kind_of
 from codeagent_lsp.records.own import OwnSecrets
 from codeagent_lsp.records.positions import mask_calls
-from codeagent_lsp.records.urls import mask_urls
 from codeagent_lsp.records.values import is_no_secret, looks_generated
-from codeagent_lsp.records.vendors import mask_vendor_tokens
 
 SHORTEST = 6  # no secret is shorter than this, with its name
 CACHED_TEXT = 65_536
@@ -217,6 +215,7 @@ class Structure:
             return value
         if isinstance(value, bytes | bytearray | memoryview):
             return self._text(bytes(value).decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        # By identity, as a value that holds itself has no end to compare by.
         if id(value) in above:
             return CYCLE
         if len(above) >= DEEPEST:
@@ -239,6 +238,7 @@ class Structure:
 
     def _mapping(self, value: Mapping[Any, Any], above: tuple[int, ...]) -> dict[Any, Any]:
         items = list(value.items())
+        # `{"name": "API_KEY", "value": "…"}`: the name of the value stands beside it, not above it.
         named = _named_value(value)
         return {
             self._key(key): self._under(named if named and key in ("value", "Value") else str(key), item, above)
@@ -302,6 +302,7 @@ class Structure:
         """
         found: list[Any] = []
         for number, item in enumerate(items):
+            # Arguments of a command are a list, in which the option and its value are neighbours.
             before = items[number - 1] if number else None
             if isinstance(item, str) and isinstance(before, str) and _announces(before, item, len(items)):
                 found.append(self._mark(item))

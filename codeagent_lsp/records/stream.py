@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from codeagent_lsp.records.blocks import open_block
+from codeagent_lsp.records.fixed_forms import open_block
 
 LONGEST_HELD = 65_536
 LONGEST_KEY = 8192  # no encoding of a key of ours is expected to be longer

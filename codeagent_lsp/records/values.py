@@ -240,6 +240,7 @@ def _may_be_irregular(text: str) -> bool:
 
 
 def _irregular(text: str) -> bool:
+    # Words are a few long runs of one kind of characters; what is generated changes its kind all the time.
     runs = _RUNS.findall(text)
     characters, digits = sum(map(len, runs)), sum(map(str.isdigit, runs))
     # Mostly other signs: an expression or a pattern.
@@ -270,6 +271,7 @@ def quoted_reveals(value: str, *, sure: bool) -> bool:
     # Words only, so no other rule would find it.
     if _SEED.fullmatch(value[:300]):
         return True
+    # A name that only may be one of a secret needs a value that looks like one.
     if not sure:
         return looks_random(value)
     if len(value) < 2 or is_label(value) or ("\n" in value and " " in value.split("\n")[0].strip()):

@@ -1,7 +1,7 @@
 """The texts that the user has now, in buffers and on disk, and waiting until changes that were sent are in them.
 
 Every version since the request counts: what is typed or formatted right behind a change may hide it in the next one.
-Not here: applying changes (`editor.py`), how the outcome is judged (`outcomes.py`).
+Not here: applying changes (`editor.py`), how the outcome is judged (`text_edits.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.server.documents import Documents, Listener
-from codeagent_lsp.server.outcomes import holds, same_text
+from codeagent_lsp.server.text_edits import holds, same_text
 from codeagent_lsp.workspace.changes.changeset import Current, FileChange
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.document import Document

@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from codeagent_lsp import __version__
-from codeagent_lsp.lend.frames import MAX_HELLO, PROTOCOL, BadFrame, Frames
-from codeagent_lsp.lend.meeting import LendRequest
+from codeagent_lsp.lend import MAX_HELLO, PROTOCOL, BadFrame, Frames, LendRequest
 from codeagent_lsp.session.lending.lent_run import CallCancelled, LentCall
 from codeagent_lsp.system import peer_user, user_id
 

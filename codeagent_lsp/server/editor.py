@@ -3,7 +3,7 @@ afterwards.
 
 The user may type while the files are sent one after the other, so each is read again right before: what has changed
 since is merged, conflicts are left out. What comes too late, because the text has another version by then, is merged
-and sent again. Not here: accepting changes (`session/proposal.py`) and how the outcome is judged (`outcomes.py`).
+and sent again. Not here: accepting changes (`session/proposal.py`) and how the outcome is judged (`text_edits.py`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,15 @@ from lsprotocol import types
 from codeagent_lsp.errors import EditorError
 from codeagent_lsp.server.current_texts import Arrivals, CurrentTexts
 from codeagent_lsp.server.file_effects import Modes, delete_for_client, drop_places, make_places
-from codeagent_lsp.server.minimal_edits import minimal_edits
-from codeagent_lsp.server.outcomes import Said, Try, nothing_of, report, same_text, without_stray_returns
+from codeagent_lsp.server.text_edits import (
+    Said,
+    Try,
+    minimal_edits,
+    nothing_of,
+    report,
+    same_text,
+    without_stray_returns,
+)
 from codeagent_lsp.server.wire.outgoing import METHOD_NOT_FOUND
 from codeagent_lsp.workspace.changes.changeset import Applied, Changeset, Current, FileChange, HunkConflict
 from codeagent_lsp.workspace.text.position import Encoding, LineIndex, offset_at, shared_ends, split_lines, units
@@ -119,19 +126,21 @@ class _Applying:
         self._may_lose = may_lose
         self._opened = opened
         self._unclear = frozenset[str]()
-        self._waiting = deque(self._groups())
-        self._tries: dict[str, Try] = {}
-        self._conflicts: dict[str, tuple[HunkConflict, ...]] = {}
-        self._prepared: dict[str, Prepared] = {}
-        self._taken_back: set[str] = set()
+        self._waiting = deque(self._groups())  # groups of changes that are sent together
+        self._tries: dict[str, Try] = {}  # the last attempt at each path, by which it is reported
+        self._conflicts: dict[str, tuple[HunkConflict, ...]] = {}  # by path, as of the last rebase
+        self._prepared: dict[str, Prepared] = {}  # by path, the edits as they were sent last
+        self._taken_back: set[str] = set()  # paths of the last request, of which the change was at a wrong place
 
     async def run(self) -> Applied:
         """Apply the groups one after the other; also after a cancellation, return the account."""
+        # A new file has no encoding yet that could be misread.
         read = (change.moved_from or change.path for change in self._wanted if change.base is not None)
         try:
             self._unclear = await self._opened(read)
             while self._waiting:
                 await self._apply(self._waiting.popleft())
+        # Nothing that was sent can be called back, so the account has to be given: it is what the user is told.
         except asyncio.CancelledError as error:
             _cancel_later(error)
         untried = [_untried(change) for group in self._waiting for change in group]
@@ -150,6 +159,7 @@ class _Applying:
         typing only. There is no wait between reading the texts and sending.
         """
         now = asyncio.get_running_loop().time
+        # First at once, however fast the user types; later only in pauses, as each attempt may come too late again.
         slows = now() + TYPING_SECONDS
         ends = slows + PAUSES_SECONDS
         while ready := self._ready(group):
@@ -158,6 +168,7 @@ class _Applying:
                 await self._apply_move(ready[0], ready[0].moved_from)
                 return
             await self._try(ready)
+            # Sent again: a change that was at the wrong place has been taken out, and is not there now.
             if taken_back := [change for change in ready if change.path in self._taken_back]:
                 group = taken_back  # the others have come
             elif not self._came_too_late(ready):
@@ -202,6 +213,7 @@ class _Applying:
         try:
             await self._try([FileChange(change.path, None, change.text)])
         finally:
+            # Else the old file stays: to delete it would lose the text.
             if self._tries[change.path].arrived:
                 deletion = FileChange(origin, change.base, None)
                 self._wanted = self._wanted.with_change(deletion)
@@ -231,7 +243,8 @@ class _Applying:
                 self._prepared[change.path] = follows
                 ready.append(follows.change)
                 continue
-            rebased = _filling(change, now).rebase({change.moved_from or change.path: now}, beside=True)
+            # Here the user's typing meets the change: where both touch the same lines, theirs stay.
+            rebased = _filling(change, now).rebase({change.moved_from or change.path: now})
             self._conflicts[change.path] = rebased.conflicts
             ready.extend(each for each in rebased.changeset if self._is_safe(each))
         return ready
@@ -261,6 +274,7 @@ class _Applying:
         """Return whether it is not known how the editor reads a file, or it has lost characters of it: to edit it
         would put the edit elsewhere, to save it would lose them on disk, too.
         """
+        # A file that every editor reads alike cannot be misread.
         if (change.moved_from or change.path) not in self._unclear or now.text is None:
             return False
         return now.version is None or bool(_LOST.search(now.text)) or change.read_as(now.text) is None
@@ -366,10 +380,11 @@ class _Applying:
         the first time in pauses of the typing only.
         """
         encoding = self._client.server.documents.encoding
+        # Bounded: while the user types, each attempt to take something back may be misplaced itself.
         for left in range(times, 0, -1):
             if left < TAKES_BACK:
                 await self._texts.pause(PAUSE_SECONDS, PAUSES_SECONDS)
-            rebased = Changeset((change,)).rebase({change.path: self._texts.current(change.path)}, beside=True)
+            rebased = Changeset((change,)).rebase({change.path: self._texts.current(change.path)})
             sent = rebased.changeset.get(change.path)
             if sent is None or rebased.conflicts:
                 return not rebased.conflicts
@@ -389,8 +404,12 @@ class _Applying:
     async def _send(self, group: Sequence[FileChange]) -> tuple[Said, str]:
         """Send `workspace/applyEdit` and return the client's answer with its reason for a refusal."""
         operations = [operation for change in group for operation in self._operations(change)]
+        # Nothing to ask for, as where we have deleted the file ourselves: what counts is the text that is there then.
         if not self._policy.applies_edits or not operations:
             return "no", CANNOT
+        # Without versions the client has no way to refuse an edit for a text that is gone: what it makes of it is
+        # judged by
+        # `misplaced` afterwards.
         if self._policy.versioned_edits:
             edit = types.WorkspaceEdit(document_changes=operations)
         else:
@@ -420,6 +439,7 @@ class _Applying:
             operations.append(types.CreateFile(uri=uri))
         edits = self._edits(change)
         if edits:
+            # A new file has no version that the client could compare.
             version = change.version if change.kind == "edit" else None
             if version == 0 and self._policy.drops_stale:
                 version = 1  # 0 it takes for no version; its later ones are greater than 1
@@ -497,7 +517,7 @@ def misplaced(
         after = laid(before, edits, encoding)
         if after not in later:
             continue
-        right = Changeset((change,)).rebase({change.path: Current(before)}, beside=True)
+        right = Changeset((change,)).rebase({change.path: Current(before)})
         meant = right.changeset.get(change.path)
         if right.conflicts or meant is None or not same_text(meant.text, after):
             return FileChange(change.path, after, before)
@@ -512,6 +532,7 @@ def _ends(text: str) -> int:
 def laid(text: str, edits: Sequence[types.TextEdit], encoding: Encoding) -> str:
     """Return a text with edits in ascending order at their places, whatever text they are for. Pure."""
     lines, parts, place = LineIndex.of(text), list[str](), 0
+    # Never before the end of the edit above: in another text two ranges may come to overlap.
     for edit in edits:
         ends = ((each.line, each.character) for each in (edit.range.start, edit.range.end))
         start, end = (max(place, offset_at(text, lines, each, encoding)) for each in ends)
@@ -537,6 +558,7 @@ class Prepared:
         if now.text is None or self.change.base is None or self.change.text is None:
             return None
         before, present, after = map(split_lines, (self.change.base, now.text, self.change.text))
+        # One span: typing in two places at once, as with several cursors, is left to the merge.
         head, tail = shared_ends(before, present)
         start, end, new_end = head, len(before) - tail, len(present) - tail
         # Lines right beside an edit are left to the merge, too: ranges alone do not say which of the two texts comes
@@ -546,6 +568,7 @@ class Prepared:
         # Where the typed-in lines are in the new text: the edits above them have moved them.
         moved = start + sum(map(_added_lines, self._before(start)))
         place = slice(moved, moved + end - start)
+        # The lines that were typed into are not as they were in the new text, so the change is about them.
         if after[place] != before[start:end]:
             return None
         after[place] = present[start:new_end]

@@ -2,7 +2,7 @@
 them in.
 
 Until one is allowed nothing listens: a request is a small file in a folder that is looked at every second. Not here:
-the files (`lend/meeting.py`), the socket (`door.py`), what an agent may do (`session/lending`).
+the files (`lend.py`), the socket (`door.py`), what an agent may do (`session/lending`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import SessionError, UsageError
-from codeagent_lsp.lend.meeting import LendAnswer, LendRequest, MeetingPlace, holding
+from codeagent_lsp.lend import LendAnswer, LendRequest, MeetingPlace, holding
 from codeagent_lsp.session.request import LENT, RunRequest
 from codeagent_lsp.state import changing, read_json, replace_json
 from codeagent_lsp.texts import text

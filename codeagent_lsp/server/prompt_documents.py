@@ -1,7 +1,7 @@
 """Prompt documents: Markdown files in the state folder in which a user of any editor writes a task, and the completion
 of what it points at.
 
-Not here: the commands about them (`commands/prompt_commands.py`), what mentions stand for in a run
+Not here: the commands about them (`commands/run_commands.py`), what mentions stand for in a run
 (`session/mentioned.py`).
 """
 

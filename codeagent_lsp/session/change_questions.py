@@ -8,7 +8,7 @@ from codeagent_lsp.session.proving.proofs import Proofs
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.permissions.approval_words import exactly, named_together
+from codeagent_lsp.tools.permissions.approvals import exactly, named_together
 from codeagent_lsp.workspace.changes.changeset import Changeset
 from codeagent_lsp.workspace.files.paths import Roots
 from codeagent_lsp.workspace.text.visible import ends_of

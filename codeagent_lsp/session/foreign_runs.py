@@ -136,8 +136,8 @@ class ForeignProposal(Proposal):
     ) -> None:
         super().__init__(record, services, output, judge, diagnose)
         self.taken_back: dict[str, str | None] = {}
-        self._texts: dict[str, tuple[str, ...]] = {}
-        self._refused = Changeset()
+        self._texts: dict[str, tuple[str, ...]] = {}  # what the disk had, by path: a buffer may have read any of them
+        self._refused = Changeset()  # kept changes that a buffer with unsaved text did not take
 
     async def joins(self, changes: Iterable[DiskChange]) -> bool:
         """Add changes that were made since; return whether anything is different now."""
@@ -277,7 +277,7 @@ class ForeignProposal(Proposal):
     def conflicts(self) -> tuple[HunkConflict, ...]:
         """Return the changes that meet unsaved lines of the user."""
         present = {path: Current(file.text) for path in self._refused.paths if (file := own_file(self._present, path))}
-        return self._refused.of(self.changeset.paths).rebase(present, beside=True).conflicts
+        return self._refused.of(self.changeset.paths).rebase(present).conflicts
 
     def onto_present(self, files: Collection[str]) -> ChosenHunks:
         """Stage the changes of these files as `Proposal.onto_present`, on what each buffer had read from the disk."""

@@ -173,7 +173,9 @@ class _Resolver:
         if port is None:
             return ""
         found = [item for path in sorted(self._view.over_disk()) for item in await port.of(path) or ()]
-        shown = show(ordered(item for item in found if may_show(self._context, item.path, None)), self._name)
+        shown = show(
+            ordered(item for item in found if may_show(self._context, item.path, None)), self._view.roots.relative
+        )
         return f"What the editor reports (@diagnostics):\n{shown}" if shown else ""
 
     async def _output(self) -> str:
@@ -182,9 +184,6 @@ class _Resolver:
         said = (each for each in reversed(self._parts.session.context.conversation) if each.role == "tool")
         last = next((each.content for each in said if result_of(each.name or "") == "printed"), "")
         return f"The output of the last command (@terminal-output):\n{last}" if last else ""
-
-    def _name(self, path: str) -> str:
-        return self._view.roots.relative(path)
 
     def _tell(self, key: str, mention: Mention, **values: object) -> None:
         words = self._parts.output.text(key, name=mention.text, **values)

@@ -80,11 +80,11 @@ class Proposal:
         # changes.
         self._applying = asyncio.Lock()
         self._discarded: set[str] = set()  # while a question about unsaved text is open
-        self._undecided = Changeset()
-        self._since = time.time()
-        self._renamed: dict[str, str] = {}
-        self._left_out = Applied("none")
-        self._stayed: tuple[list[AppliedPart], frozenset[str] | None] = ([], None)
+        self._undecided = Changeset()  # what was asked about and not decided; the same is not asked about again
+        self._since = time.time()  # files that were renamed before that are not looked for
+        self._renamed: dict[str, str] = {}  # new names by the old ones, for the next event
+        self._left_out = Applied("none")  # the last answer of the editor, to explain what is missing
+        self._stayed: tuple[list[AppliedPart], frozenset[str] | None] = ([], None)  # what one more undo goes over
 
     @property
     def applying(self) -> bool:
@@ -123,10 +123,12 @@ class Proposal:
         review, apply, discard = (self._output.text(f"choice.{name}") for name in ("review", "apply", "discard"))
         choices: tuple[str, ...] = (review, apply, discard)
         beside = False
+        # Until it is decided: a review, or a command that stages more meanwhile, brings the question again.
         while self.changeset:
             self.refused = await self.judge()  # a command in the background may have staged more
             if self.refused:
                 return "stopped"
+            # The user answers about these, whatever is staged while the question is open.
             shown = self.changeset
             plain = self.questions.title(shown)
             title = self._output.text("plan.step", step=step, question=plain) if step else plain
@@ -293,7 +295,7 @@ class Proposal:
         files = {each.moved_from or each.path for each in self.changeset}
         present = {path: file.text for path in files if (file := own_file(self._present, path))}
         now = {path: Current(present.get(path)) for path in files}
-        return self.changeset.rebase(now, beside=True).conflicts
+        return self.changeset.rebase(now).conflicts
 
     def onto_present(self, files: Collection[str]) -> ChosenHunks:
         """Stage the changes of these files, absolute paths, on the user's present text, with the agent's lines where
@@ -376,6 +378,7 @@ class Proposal:
 
     def tested(self) -> Callable[[Tally], None]:
         """Return what records the results of tests on what is staged now."""
+        # Taken before the tests run: what is staged meanwhile has not been tried.
         changeset, digest = self.changeset, self.proofs.state(self.changeset)
         return lambda tally: self.proofs.tested(tally, changeset, digest)
 
@@ -408,6 +411,7 @@ class Proposal:
     def _note_applied(
         self, applied: Applied, *, undo: bool, steps: tuple[str, ...] = (), files: frozenset[str] | None = None
     ) -> None:
+        # First: from now on it is known what the editor was asked for, and a restart need not find out.
         self.record.settle(applied.late, time.time())
         if applied.done and not undo:
             self.record.accept(applied.done)

@@ -126,6 +126,7 @@ class Run:
         try:
             status, summary = await self._within_budget(work)
             self._output.emit(events.ResponseEnd())
+            # However the work ended: also what a stopped or unsolved run has staged is the user's to decide about.
             status = await self.proposal.decide(status)
             if self.proposal.refused:
                 summary = self._output.text("hooks.refused", reason=self.proposal.refused)
@@ -214,6 +215,7 @@ class Run:
                     self._planner.create(request.instruction, steps, "")
             else:
                 result = await conversation.loop()
+            # Also where nobody asked for a plan: a model may make one in the middle of its work.
             if self._planner.made:
                 if not await self._plan_start.agreed(conversation, request.planning):
                     return "stopped", self._output.text("plan.not_started")

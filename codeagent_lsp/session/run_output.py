@@ -176,6 +176,7 @@ def detailed(event: events.Event, record: RunRecord, text: Callable[[str], str])
     """Return the event with its `plan`, `message`, `step_id`, `step_number` and `progress_detail` where it has such
     fields without a value. `text` returns a sentence of the catalogue.
     """
+    # None stands for "not given"; who emits an event may also set such a field, and then it stays.
     empty = {item.name for item in fields(event) if getattr(event, item.name) is None}
     added: dict[str, Any] = {}
     if "plan" in empty:
@@ -200,8 +201,8 @@ class OutputStream:
         self._emit = emit
         self._total = self._left = total
         self._left_out = left_out or text("output.left_out")
-        self._beyond = 0
-        self._end: tuple[Stream, str] = ("stdout", "")
+        self._beyond = 0  # characters beyond the total
+        self._end: tuple[Stream, str] = ("stdout", "")  # the last of them, as errors stand at the end
         self._waiting: list[tuple[Stream, str]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._waited = 0

@@ -13,8 +13,15 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from codeagent_lsp.environments.environment import EnvironmentKind, PrivateView
-from codeagent_lsp.environments.serving import Recipe, ScreenKind, ScreenRequest, Status, Stopped
+from codeagent_lsp.environments.environment import (
+    EnvironmentKind,
+    PrivateView,
+    Recipe,
+    ScreenKind,
+    ScreenRequest,
+    ScreenStatus,
+    Stopped,
+)
 from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.shadow.shell import Approve, Shell
 from codeagent_lsp.workspace.changes.staging import Staging
@@ -90,12 +97,12 @@ class SessionScreens:
         """Return the screens of a session as one run sees them."""
         return RunScreens(self, session_id, desk)
 
-    def status(self, key: _Key) -> Status:
+    def status(self, key: _Key) -> ScreenStatus:
         """Return the present state of a screen."""
         known = self._open.get(key)
-        return Status(key[1]) if known is None else known.screen.status
+        return ScreenStatus(key[1]) if known is None else known.screen.status
 
-    async def start(self, key: _Key, wanted: ScreenRequest, desk: Desk) -> Status:
+    async def start(self, key: _Key, wanted: ScreenRequest, desk: Desk) -> ScreenStatus:
         """Start a screen, unless it runs in the right place; return its state. Errors: SettingError, ToolFailed."""
         async with self._turns[key]:
             known = self._open.get(key)
@@ -184,11 +191,11 @@ class RunScreens:
         """Return whether there is a user to show an address to."""
         return self.screens.show is not None
 
-    def status(self, kind: ScreenKind) -> Status:
+    def status(self, kind: ScreenKind) -> ScreenStatus:
         """Return the present state of a screen."""
         return self.screens.status((self.session_id, kind))
 
-    async def start(self, kind: ScreenKind, wanted: ScreenRequest) -> Status:
+    async def start(self, kind: ScreenKind, wanted: ScreenRequest) -> ScreenStatus:
         """Start a screen, unless it runs. SettingError or ToolFailed if it cannot start."""
         return await self.screens.start((self.session_id, kind), wanted, self.desk)
 

@@ -21,7 +21,8 @@ from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.context import PresentTexts
 from codeagent_lsp.tools.diagnostics.difference import Diagnostics
 from codeagent_lsp.tools.outputs import OutputStore
-from codeagent_lsp.tools.permissions.approvals import Mode, StandingApprovals
+from codeagent_lsp.tools.permissions.approvals import StandingApprovals
+from codeagent_lsp.tools.permissions.command_permissions import Mode
 from codeagent_lsp.tools.plan.plan import StepEdit
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.variables.variables import Variables

@@ -16,7 +16,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.loop import complete
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.direct.checks import LookingShell
-from codeagent_lsp.environments.serving import Screens
+from codeagent_lsp.environments.environment import Screens
 from codeagent_lsp.errors import AgentError, CodeAgentError, ErrorCode, SettingError, ToolFailed
 from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.llm.model import Model
@@ -30,8 +30,8 @@ from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.screens import Desk
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
+from codeagent_lsp.shadow.guard_messages import KILLED
 from codeagent_lsp.shadow.shell import (
-    KILLED,
     Command,
     CommandResult,
     Isolation,
@@ -57,7 +57,7 @@ from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.hooks.hooks import Hooks, OwnView, RunFacts
 from codeagent_lsp.tools.lost_marks import with_secrets
 from codeagent_lsp.tools.outputs import OutputStore
-from codeagent_lsp.tools.permissions.approvals import Mode
+from codeagent_lsp.tools.permissions.command_permissions import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.skills.shelf import SkillDesk
 from codeagent_lsp.tools.skills.trust import WorkspaceItem
@@ -91,19 +91,20 @@ class Toolbox:
         self.no_shell = ""
         self.index = code_index(services, proposal)
         self.diagnostics = edit_diagnostics(session.session_id, services, proposal.view)
+        # Hooks have a view of their own: the commands of the run may be at work in the other one for minutes.
         views = OwnView(partial(self._private_shell, "hooks", audited=True), partial(self._close_private, "hooks"))
         self.hooks = hooks_of(session.session_id, services, proposal, views)
         self.baselines = Baselines(self._on_own_text, partial(self._close_private, "baseline"), self._touched)
         self._background = BackgroundCommands(
             self._private_shell, self._close_private, self._record, services.kept.variables(session.session_id)
         )
-        self._behind: OpenRecords | None = None
+        self._behind: OpenRecords | None = None  # masking and records, once they are loaded
         self._run_id = proposal.record.run_id
         self._session = session
         self._services = services
         self._proposal = proposal
         self._output = output
-        self._opened = False
+        self._opened = False  # a run that needs no tools never opens it
 
     def brings(self) -> tuple[WorkspaceItem, ...]:
         """Return what the workspace brings that needs the user's trust, as this run sees it. Blocks."""
@@ -202,6 +203,7 @@ class Toolbox:
         are not isolated. What needs to be asked about is denied there.
         """
         proposal, services = self._proposal, self._services
+        # Nobody has agreed to this run of the tests, so it must not be able to do any harm.
         if self.shell is None or not self.shell.isolation.complete:
             return None
         applied = [part.changeset for part in proposal.record.applied]
@@ -367,12 +369,12 @@ class Baselines:
         self._close = close
         self._touched = touched
         self._results = Results()
-        self._asked: set[str] = set()
-        self._waiting: deque[str] = deque()
+        self._asked: set[str] = set()  # files whose tests have run or wait to
+        self._waiting: deque[str] = deque()  # those that wait
         self._work: asyncio.Task[None] | None = None
         self._execute: Execute | None = None
         self._beside: Callable[[Sequence[str]], Sequence[str]] | None = None
-        self._followed: set[str] = set()
+        self._followed: set[str] = set()  # changed files whose tests were looked for
         self._tasks = BackgroundTasks()
         self._ending = BackgroundTasks()
 
@@ -383,6 +385,7 @@ class Baselines:
 
     def begin(self, names: Iterable[str]) -> None:
         """Begin to run the tests of these files (relative paths, `ALL` for all tests) that have not run yet."""
+        # Once is enough: the user's own text does not change by what this run does.
         new = [name for name in dict.fromkeys(names) if name not in self._asked]
         self._asked.update(new)
         self._waiting.extend(new)
@@ -414,6 +417,7 @@ class Baselines:
         the tests of their files run there, for which this waits 20 s at most.
         """
         differs = compared(reports, self._results)
+        # Only these are waited for: a failure that the user's own text is known to have needs no other run.
         if differs.unknown:
             self.begin(case.file or ALL for case in differs.unknown)
         if differs.unknown and self._work is not None:

@@ -127,6 +127,7 @@ def collect(writings: Writings, view: FileView, seen: UnsavedState, limits: Coll
         for file in files
         if file.kind not in ("text", "deleted") and file.path not in scripts
     ]
+    # All or nothing: a part of a generated tree would be a change that nobody meant.
     excess = _excess(writings, proposed, limits or CollectLimits())
     if excess:
         where = view.roots.folders[0] if view.roots.folders else ""
@@ -190,6 +191,7 @@ class _Sorting:
         """
         old = {path: self._read[path].text for path, text in self._texts.items() if text is None}
         new = {path: text for path, text in self._texts.items() if text is not None and path not in self._read}
+        # Only now: a move is seen from both of its ends, which may be far apart in the order of files.
         moves = tuple(pairs(old, new))
         moved = {path for move in moves for path in move}
         texts = {path: text for path, text in self._texts.items() if path not in moved}
@@ -256,6 +258,7 @@ def pairs(old: Mapping[str, str], new: Mapping[str, str]) -> Iterable[tuple[str,
 
 def _paired(gone: list[str], come: list[str], *, shortest: int) -> Iterable[tuple[str, str]]:
     length = max((len(PurePath(path).parts) for path in gone), default=0) if come else 0
+    # From whole paths down to names: what shares most of its path finds its partner before what shares less.
     for count in range(length, shortest - 1, -1):
         left, right = _by_end(gone, count), _by_end(come, count)
         for end in left.keys() & right.keys():

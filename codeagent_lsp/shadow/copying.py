@@ -102,6 +102,7 @@ class CopyLayer:
     def launch(self, command: Command) -> Launch:
         """See `Layer`."""
         for mirror in self._mirrors:
+            # An earlier command may have taken the rights that the next one needs to start there.
             open_way(mirror.place, command.cwd.removeprefix(mirror.root) if within(command.cwd, (mirror.root,)) else "")
         return self._outside(command) if self._sandbox is None else self._inside(self._sandbox, command)
 

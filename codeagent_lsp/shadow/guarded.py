@@ -15,8 +15,7 @@ from typing import Any
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.guard_messages import KILLED, sent, told
-from codeagent_lsp.shadow.limits import ProcessLimits
-from codeagent_lsp.shadow.shell import Launch, Stream
+from codeagent_lsp.shadow.shell import Launch, ProcessLimits, Stream
 from codeagent_lsp.system import OWN_GROUP
 
 MARK_VARIABLE = "CODEAGENT_COMMAND"

@@ -17,8 +17,7 @@ from typing import Any
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.guard_messages import KILLED
-from codeagent_lsp.shadow.limits import ProcessLimits
-from codeagent_lsp.shadow.shell import Launch, Stream
+from codeagent_lsp.shadow.shell import Launch, ProcessLimits, Stream
 
 assert sys.platform == "win32"
 

@@ -59,6 +59,7 @@ class Mirror:
         """
         rules = self._rules()
         disk, here = walk(self.root, rules), self._here(rules)
+        # First, as it takes large ignored files out of what was found.
         self._link(disk)
         # What `git init` made for one command does not stay for the next.
         for name in set(here.version_control) - set(disk.version_control):
@@ -66,6 +67,7 @@ class Mirror:
         self._wanted = {self._name(path): data for path, data in wanted.items() if self._keeps(path)}
         self.copy.begin({name for name, data in self._wanted.items() if data is not None})
         desired = self._desired(disk)
+        # Removed before anything is made: a file may stand where a folder is to be.
         for name, item in here.files.items():
             if name not in desired and self._goes(name, item):
                 self.copy.remove(name)
@@ -189,6 +191,7 @@ class Mirror:
         if after.special:
             return "special"
         origin = self.copy.origins.get(name)
+        # Written anew with the same bytes, as by a formatter that has nothing to change.
         if before is not None and stat.S_ISREG(before.info.st_mode) and origin and self.copy.has(name, origin[0]):
             return None if stat.S_IMODE(before.info.st_mode) == stat.S_IMODE(after.info.st_mode) else "mode"
         if after.info.st_size > self._limits.file_bytes:

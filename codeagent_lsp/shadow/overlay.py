@@ -44,7 +44,7 @@ _PROGRAMS = frozenset({"/usr", "/etc", "/boot", "/nix", "/gnu", "/snap", "/lost+
 """Folders that only the system's own installer writes; each overlay costs every command two milliseconds."""
 _REMOTE = re.compile(rb"(?:nfs\d?|cifs|smb\w*|9p|ceph|glusterfs|lustre|afs|autofs|fuse(?:\.\S+)?) ")
 """File systems that are not asked to mount: a server that does not answer would keep every command from starting."""
-_MOST = 24
+_MOST = 24  # folders read through an overlay: each is one more mount for every command
 _PLAIN = re.compile(r"[^,:\\\"]+")  # the others would need escapes, which not every `mount` knows
 
 
@@ -87,6 +87,7 @@ class OverlayLayer:
         """Run a command in the view and return None if that works, else the reason."""
         try:
             self.prepare({})
+            # The whole way, as each of its steps may be forbidden on some machine, and only the last one says so.
             return fails(self.launch(Command(("true",), self._folders[0])).argv, _CHECK_SECONDS)
         except (OSError, ToolFailed) as error:
             return str(error)
@@ -99,6 +100,8 @@ class OverlayLayer:
                 f"Something is mounted inside the workspace, at {nested[0]}, and only root can lay a private view over "
                 "it. Unmount it, or set shell.isolation to copy."
             )
+        # By their parts, so that a mount stands behind the folder that it is in: in this order they are laid over each
+        # other.
         self._shown = tuple(sorted({*self._folders, *nested}, key=lambda path: path.split("/")))
         if self._caches is None:
             self._caches = self._over_caches()
@@ -106,6 +109,7 @@ class OverlayLayer:
             if root not in self._known:
                 self._known[root] = self._made(root)
             if (made := self._known[root]) is not None:
+                # Only into the innermost root: what an outer one has there is covered by the inner one.
                 made[1].prepare({path: data for path, data in wanted.items() if self._root_of(path) == root})
 
     def launch(self, command: Command) -> Launch:
@@ -174,6 +178,7 @@ class OverlayLayer:
 
     def _made(self, root: str) -> tuple[Over, Upper] | None:
         """Create the private folders over `root`; None if it cannot be overlaid."""
+        # A number is never used again, as entries of `_known` stay when a mount goes.
         over = Over(str(len(self._known)), root)
         self._lay_out(over)
         if root not in self._folders:

@@ -111,6 +111,7 @@ def walk(top: str, rules: FolderRules | None, *, ours: bool = False) -> Tree:
 
 def _entries(folder: str, *, ours: bool) -> list[os.DirEntry[str]]:
     try:
+        # A command may have locked itself out of its copy; the user's own folders are left as they are.
         if ours and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
             Path(folder).chmod(0o700)
         with os.scandir(folder) as entries:
@@ -161,6 +162,7 @@ def copy_file(source: str, target: str) -> bool:
             set_mode(copy, stat.S_IMODE(info.st_mode) & 0o777)
         finally:
             os.close(copy)
+        # Build tools compare times: with new ones they would build everything again.
         os.utime(target, ns=(info.st_atime_ns, info.st_mtime_ns))
     return True
 
@@ -176,6 +178,7 @@ def same_bytes(one: str, other: str) -> bool:
     """Return whether two regular files have the same contents."""
     try:
         sizes = [os.lstat(path).st_size for path in (one, other)]
+        # Most that differ do so in size, which costs no reading.
         if sizes[0] != sizes[1]:
             return False
         with os.fdopen(open_reading(one), "rb") as first, os.fdopen(open_reading(other), "rb") as second:
@@ -228,6 +231,7 @@ class PrivateCopy:
             self._times.give(target, like, before)
         elif not copy_file(f"{self._root}/{name}", target):
             return
+        # The stamp of now: a later one means that a command wrote the file.
         self.origins[name] = (origin, Item(os.lstat(target), False).stamp)
 
     def remove(self, name: str) -> None:
@@ -295,6 +299,7 @@ class TextTimes:
     def give(self, place: str, *others: os.stat_result | None) -> None:
         """Set the modification time of the file at `place`, different from that of `others`, its earlier versions."""
         if self._now is None:
+            # In whole seconds, as many programs compare no finer ones.
             self._now = max(int(self._clock()), self._given + 1)
         second, taken = self._now, {int(other.st_mtime) for other in others if other is not None}
         while second in taken:

@@ -17,9 +17,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from codeagent_lsp.shadow.limits import ProcessLimits
 from codeagent_lsp.shadow.output import KeptOutput, Output
-from codeagent_lsp.shadow.shell import Ending, Finished, Launch, OnOutput, Stdin, Stream, in_pieces, no_output
+from codeagent_lsp.shadow.shell import (
+    Ending,
+    Finished,
+    Launch,
+    OnOutput,
+    ProcessLimits,
+    Stdin,
+    Stream,
+    in_pieces,
+    no_output,
+)
 from codeagent_lsp.system import open_reading
 
 if sys.platform == "win32":

@@ -1,7 +1,8 @@
-"""The values and ports of the shadow workspace: a command, its result, and what it wrote.
+"""The values and ports of the shadow workspace: a command, what ends it if it does not end by itself, its result, and
+what it wrote.
 
-Not here: how a command is kept from the disk (`overlay.py`, `copying.py`), how a process is run
-(`process.py`), how what it wrote becomes staged changes (`workspace.py`).
+Not here: how a command is kept from the disk (`overlay.py`, `copying.py`), how a process is run and its limits are
+enforced (`process.py`, `guarded.py`, `job.py`), how what it wrote becomes staged changes (`workspace.py`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,10 @@ import shlex
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
+
+from codeagent_lsp.shadow.control_group import parent_group
+from codeagent_lsp.shadow.guard_messages import INTERVAL_SECONDS
+from codeagent_lsp.system import memory_bytes
 
 Level = Literal["overlay", "copy", "direct", "container"]
 Stream = Literal["stdout", "stderr"]
@@ -146,6 +151,30 @@ class Launch:
     reports: str
 
 
+def half_of_memory() -> int:
+    """Return half of the machine's memory in bytes."""
+    return memory_bytes() // 2
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessLimits:
+    """The limits of one command; the first that is exceeded ends it.
+
+    `memory_bytes` is for all processes together. `disk_bytes` is how much the free space of `disk_folder`'s file system
+    (default: that of the reports) may shrink while the command runs, whatever the cause. `look_seconds` is the interval
+    of the checks. `control_group` is the folder of the group in which each command gets its own; "" for none.
+    """
+
+    seconds: float = 300.0
+    output_bytes: int = 16 << 20
+    memory_bytes: int = field(default_factory=half_of_memory)
+    processes: int = 512
+    disk_bytes: int = 2 << 30
+    disk_folder: str = ""
+    look_seconds: float = INTERVAL_SECONDS
+    control_group: str = field(default_factory=parent_group)
+
+
 class Layer(Protocol):
     """Port: the private view of the workspace at one level, for one session; its commands run one at a time.
 
@@ -199,9 +228,6 @@ class Shell(Protocol):
 
 RecordCommand = Callable[[str, str, str, int | None], None]
 """Receives the command, its folder, the isolation level, and the exit code (None before the command has ended)."""
-
-KILLED = 128 + 9
-"""The exit code of a command that did not end by itself, as a shell would tell it."""
 
 Approve = Callable[[tuple[str, ...]], Awaitable[bool]]
 """Asks the user whether files that can run code later may become proposed changes."""

@@ -64,6 +64,7 @@ class Upper:
             self._drop(path)
             emptied.update(self._paths.above(path))
         self._wanted = wanted
+        # Contents before their folder: a folder is taken back when nothing is left in it.
         for entry in reversed(list(self._walk())):
             self._take_back(entry, emptied)
         self._times.begin()
@@ -72,6 +73,7 @@ class Upper:
             self._lay(path, wanted[path])
         for entry in self._walk():
             forget_origin(entry)
+        # Taken last: whatever has another stamp later was written by the command.
         self._stamps = {entry.path: entry.stamp for entry in self._walk()}
 
     def collect(self, found: WrittenFiles) -> None:
@@ -113,6 +115,7 @@ class Upper:
         if data is not None and is_file and info is not None and info.st_size == len(data) and read(place) == data:
             return
         self._drop(path)
+        # A whiteout where the disk has no file would be a deletion that nobody made.
         if (data is None and below is None) or not self._make_folders(path):
             return
         if data is None:
@@ -121,6 +124,7 @@ class Upper:
                 os.mknod(place, stat.S_IFCHR, 0)
             return
         before = info if is_file else below
+        # The mode that a command gave the file stays: only its text is ours to set.
         mode = before.st_mode if before is not None and stat.S_ISREG(before.st_mode) else 0o644
         with os.fdopen(open_new(place), "wb") as file:
             file.write(data)
@@ -215,6 +219,7 @@ class UpperChanges:
                     self._found.add(entry.path, "git")
             elif not entry.ignored:
                 self._entry(entry)
+        # A deleted file that only the buffers had leaves no trace in the upper, so it is missed rather than met.
         for path, data in self._wanted.items():
             if data is not None and path not in met and not os.path.lexists(self._paths.place(path)):
                 self._gone(path)
@@ -226,11 +231,13 @@ class UpperChanges:
                 self._found.add(entry.path, "deep")
         elif entry.is_folder:
             self._hidden_by(entry)
+        # Before its kind: whatever it is, it was there when the command began.
         elif self._stamps.get(entry.path) == entry.stamp:
             pass
         elif entry.is_whiteout:
             self._deleted(entry.path, entry.lower, entry.rules)
         else:
+            # A file in the place of a folder is two changes: all that was in the folder is deleted.
             if entry.lower is not None and is_folder(entry.lower):
                 self._deleted(entry.path, entry.lower, entry.rules)
             if (written := self._changed(entry)) is not None:

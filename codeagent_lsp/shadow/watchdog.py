@@ -30,12 +30,12 @@ if TYPE_CHECKING:  # as in `typing`, which would take a third of the time this p
     from typing import Any
 
 ENDING_SECONDS = 5.0
-OPEN_FILES = 8192
-NICENESS, FIRST = 5, -20
+OPEN_FILES = 8192  # some programs close, or make room for, every descriptor that the limit allows
+NICENESS, FIRST = 5, -20  # of the command and of this program
 
 CONTROL = 0
 
-_SPEC_LIMIT = 16 << 20
+_SPEC_LIMIT = 16 << 20  # bytes: the words and the environment of a command
 _SUBREAPER, _DEATH_SIGNAL = 36, 1
 _KEYCTL = {"x86_64": 250, "aarch64": 219}  # the number of the system call, for which the C library has no function
 _JOIN_SESSION_KEYRING = 1
@@ -75,6 +75,7 @@ def guard(spec: dict[str, Any], control: int) -> dict[str, Any]:
     _go_first()
     limits = TreeLimits(spec)
     ending = _followed(tree, limits, control, wake)
+    # However the command ended: what it left in the background must not outlive it.
     left = tree.end()
     return {"code": KILLED if tree.code is None else tree.code, "ending": ending, "left": left}
 
@@ -176,6 +177,7 @@ def start(spec: dict[str, Any]) -> int:
 
 def descendants(pid: int, at_most: int | None = None) -> list[int]:
     """Return the processes below `pid`, parents first, stopping at `at_most`. Short-lived ones may be missed."""
+    # The scan is of one moment: processes that begin during it are found at the next look.
     of = _children if os.path.exists(f"/proc/{pid}/task/{pid}/children") else _children_by_scan()  # noqa: PTH110
     found: list[int] = []
     waiting = [pid]
@@ -225,6 +227,8 @@ def _followed(tree: Tree, limits: TreeLimits, control: int, wake: int) -> str:
             look = time.monotonic() + limits.look_seconds
         wait = max(0.0, min(look, limits.deadline) - time.monotonic())
         ready, _, _ = select.select([control, wake], [], [], wait)
+        # The server says nothing more on this socket: it is readable once its side is shut, to end the command, or by
+        # the end of the server.
         if control in ready or (wake in ready and set(os.read(wake, 4096)) & set(_STOP_SIGNALS)):
             return "stopped"
 
@@ -276,6 +280,7 @@ def _limit(processes: int) -> None:
     except (OSError, ValueError, IndexError):
         return
     _, hard = resource.getrlimit(resource.RLIMIT_NPROC)
+    # Far above what a command may have: it only stops what forks faster than it is counted.
     ceiling = threads + 8 * processes
     if hard == resource.RLIM_INFINITY or ceiling < hard:
         resource.setrlimit(resource.RLIMIT_NPROC, (ceiling, ceiling))

@@ -18,7 +18,6 @@ from typing import TypeVar
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.errors import EditRefused, ToolFailed, UserError
 from codeagent_lsp.shadow.collect import Collected, collect
-from codeagent_lsp.shadow.limits import ProcessLimits
 from codeagent_lsp.shadow.process import run_process
 from codeagent_lsp.shadow.shell import (
     Approve,
@@ -29,6 +28,7 @@ from codeagent_lsp.shadow.shell import (
     Launch,
     Layer,
     OnOutput,
+    ProcessLimits,
     Writings,
     no_output,
 )
@@ -125,7 +125,7 @@ class ShadowWorkspace:
         self._turn = asyncio.Lock()
         # One thread for the layer: what a cancelled command left it doing is over before the next one begins.
         self._thread = ThreadPoolExecutor(1, "shadow")
-        self._closed = self._shut = False
+        self._closed = self._shut = False  # `_closed`: no command begins any more; `_shut`: the view is being removed
 
     def bind(self, view: FileView, staging: Staging, approve: Approve) -> BoundShell:
         """Return the shell of one run."""
@@ -140,6 +140,7 @@ class ShadowWorkspace:
             finished = await self._execute(launch, command, on_output)
             try:
                 return await self._result(finished, binding, seen, proposes=command.proposes)
+            # Also when cancelled: nobody would ever remove the file.
             except BaseException:
                 _forget(finished)
                 raise
@@ -168,8 +169,10 @@ class ShadowWorkspace:
         if not proposes:
             return CommandResult(finished, self.isolation)
         while True:
+            # For each owner anew: what may be staged depends on its view, and on the answer of its user.
             owner = await binding.taken()
             collected = await asyncio.to_thread(collect, writings, owner.view, seen)
+            # What it wrote until then may be half of what it meant to write.
             if finished.ending != "exited":
                 collected = collected.without(collected.paths, _stopped(finished))
             elif collected.protected and not await binding.approved(owner, collected.protected):
@@ -264,6 +267,7 @@ def executing(settings: Callable[[], ShellSettings], spool_folder: Path) -> Exec
 
     async def execute(launch: Launch, command: Command, on_output: OnOutput) -> Finished:
         now = settings()
+        # The settings of now: they may have changed since the session began.
         limits = ProcessLimits(
             seconds=command.seconds or now.timeout_seconds,
             output_bytes=command.output_bytes or now.max_output_bytes,

@@ -1,32 +1,55 @@
-"""The command `codeagent-lsp doctor`: the checks of this installation with advice, as a list or as JSON."""
+"""The commands that need no server, as all they tell is on the disk: `codeagent-lsp doctor`, the checks of this
+installation with advice; `sessions list|search [QUERY]`, the recorded runs of a folder; `trust`, what a workspace
+brings that needs the user's trust, listed and asked about.
+
+A server that runs reads the user's answer about trust when it would use any of it. Not here: reading recorded runs
+(`session/history`), what counts as brought (`session/memory/knowledge.py`), the same question in an editor
+(`tools/skills/trust.py`), the records of a session (`trace.py`).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from codeagent_lsp.doctor import Check, diagnose
 from codeagent_lsp.errors import UsageError
+from codeagent_lsp.session.history.listing import FOLDER, found_rows, history_in, listed
+from codeagent_lsp.session.left_waiting import undecided
+from codeagent_lsp.session.memory.knowledge import knowledge_in
+from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.settings_files import read_policy, read_user_settings
 from codeagent_lsp.settings_layers import environment_layer, load
-from codeagent_lsp.state import workspace_state
-from codeagent_lsp.terminal.display import user_locale, visible
+from codeagent_lsp.state import state_root, workspace_state
+from codeagent_lsp.terminal.display import one_line, say, user_locale, visible
 from codeagent_lsp.terminal.stage import console
-from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_FAILED, EXIT_USAGE
-from codeagent_lsp.texts import choose_language
+from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_FAILED, EXIT_REJECTED, EXIT_USAGE, WAITING, place_of
+from codeagent_lsp.texts import choose_language, text
+from codeagent_lsp.tools.skills.trust import WorkspaceItem, name_of, named, said_of
+from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
+from codeagent_lsp.workspace.files.paths import Roots
+
+if TYPE_CHECKING:
+    from codeagent_lsp.doctor import Check
 
 _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "failed": ("✗", "red")}
 
 
 def print_doctor(workspace: str, *, as_json: bool) -> int:
     """Run all checks, print them and return the exit code: 1 if something required fails, 2 for a bad folder."""
+    from codeagent_lsp.doctor import Check, diagnose  # late: it takes longer to load than the other commands to run
+
     settings, problems = load(environment_layer(), policy=read_policy(), user=read_user_settings())
     language = choose_language(settings.language, user_locale())
     folder = Path(workspace).absolute()
@@ -57,3 +80,128 @@ def show_checks(checks: Sequence[Check], out: Console) -> None:
             finding.append("\n").append("→ ", colour).append(visible(check.advice))
         table.add_row(Text(mark, colour), Text(check.name, "bold"), finding)
     out.print(table)
+
+
+STATE_COLUMNS = 11
+
+
+def sessions_command(action: str, query: str, workspace: str, limit: int, *, as_json: bool) -> int:
+    """List or search the runs of a folder; return the exit code: 1 if there are none, 2 for a bad argument."""
+    language = choose_language("auto", user_locale())
+    folder = Path(workspace)
+    if not folder.is_dir():
+        return _refuse(text("terminal.folder", language, folder=workspace))
+    if action == "search" and not query.strip():
+        return _refuse(text("terminal.query", language))
+    state = workspace_state([str(folder.resolve())])
+    history = history_in(state)
+    try:
+        rows = found_rows(history.search(query, limit)) if action == "search" else [*map(listed, history.runs(limit))]
+    except (sqlite3.Error, OSError) as error:  # the list of what is recorded cannot be brought up to date
+        return _refuse(text("terminal.unlisted", language, reason=error, folder=state))
+    finally:
+        history.close()
+    waiting = undecided(SessionStore(state / FOLDER), dict.fromkeys(row["sessionId"] for row in rows))
+    rows = [{**row, "undecided": waiting[row["runId"]]} if row["runId"] in waiting else row for row in rows]
+    if as_json:
+        say(json.dumps(rows, ensure_ascii=False, indent=2))
+    else:
+        for row in rows:
+            say(_lines(row, place_of(folder.resolve()), language))
+        if not rows:
+            key = "terminal.no_match" if action == "search" else "terminal.no_runs"
+            sys.stderr.write(f"codeagent-lsp: {text(key, language, folder=folder.resolve())}\n")
+    return EXIT_DONE if rows else EXIT_FAILED
+
+
+Answer = Callable[[str], str]
+"""Shows a question and returns what was entered; '' at the end of the input."""
+
+
+def trust_command(
+    workspace: str, *, yes: bool, listing: bool, names: Sequence[str] = (), answer: Answer | None = None
+) -> int:
+    """List what a workspace brings, or what has these names or paths, and, unless only that is wanted, ask about what
+    is not trusted yet; with `yes` all of it is trusted. Return the exit code: 0 if all is trusted or only listed, 3 if
+    not, 2 for a bad argument.
+    """
+    words = partial(_words, choose_language("auto", user_locale()))
+    folder = Path(workspace)
+    if not folder.is_dir():
+        return _refuse(words("terminal.folder", folder=workspace))
+    root = str(folder.resolve())
+    own, others = state_root(), (Path.home() / ".claude",)
+    knowledge = knowledge_in(own, workspace_state([root]), tuple, lambda: False, others)
+    items = knowledge.brought(FileView(Roots([root]), NoBuffers(), NothingStaged()))
+    if unknown := [name for name in names if not named(items, name)]:
+        known = ", ".join(item.name for item in items) or words("trust.none")
+        return _refuse(words("trust.unknown", name=one_line(unknown[0]), names=one_line(known)))
+    items = tuple(item for item in items if not names or any(named([item], name) for name in names))
+    if not items:
+        say(words("trust.nothing"))
+        return EXIT_DONE
+    for item in items:
+        say(_line(item, words, trusted=knowledge.trust.covers(item.digest)))
+    open_ones = [item for item in items if not knowledge.trust.covers(item.digest)]
+    if listing or not open_ones:
+        return EXIT_DONE
+    # an answer from a pipe shows no user who has read the list
+    if not yes and answer is None and not sys.stdin.isatty():
+        say(words("trust.no_terminal"))
+        return EXIT_REJECTED
+    for item in open_ones if yes else _chosen(open_ones, answer or _entered, words):
+        knowledge.trust.add(item.digest, item.name)
+    say(said_of(knowledge.trust, open_ones, words))
+    return EXIT_DONE if all(knowledge.trust.covers(item.digest) for item in open_ones) else EXIT_REJECTED
+
+
+def _lines(row: Mapping[str, Any], place: str, language: str) -> str:
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row.get("modified", 0)))
+    state = text(f"recorded.{row['state']}", language)
+    padding = " " * (STATE_COLUMNS - cell_len(state))
+    lines = [f"{when}  {row['sessionId']}  {state}{padding}  {one_line(row.get('title', ''))}"]
+    if row.get("excerpt"):
+        lines.append(one_line(row["excerpt"]))
+    if row.get("undecided"):
+        command = f"codeagent-lsp apply {row['runId']}{place}"
+        lines.append(text("terminal.undecided", language, count=row["undecided"], command=command))
+    elif row["state"] == WAITING:
+        command = f'codeagent-lsp run --session {row["sessionId"]}{place} "…"'
+        lines.append(text("terminal.answer", language, command=command))
+    return "\n    ".join(lines)
+
+
+def _refuse(words: str) -> int:
+    sys.stderr.write(f"codeagent-lsp: {words}\n")
+    return EXIT_USAGE
+
+
+def _chosen(items: Sequence[WorkspaceItem], answer: Answer, words: Callable[..., str]) -> Sequence[WorkspaceItem]:
+    """Return those that the user trusts: all, none, or each that is shown whole and accepted."""
+    said = answer(words("trust.ask")).strip().lower()
+    if said == "e":
+        return [item for item in items if _accepted(item, answer, words)]
+    return items if said in ("y", "yes") else ()
+
+
+def _accepted(item: WorkspaceItem, answer: Answer, words: Callable[..., str]) -> bool:
+    say(f"\n{visible(item.detail)}\n")
+    return answer(words("trust.ask_one", what=name_of(item, words))).strip().lower() in ("y", "yes")
+
+
+def _line(item: WorkspaceItem, words: Callable[..., str], *, trusted: bool) -> str:
+    mark = "✓" if trusted else "?"
+    return (
+        f"{mark} {name_of(item, words)}: {one_line(item.path)}, {item.digest[:12]}  {one_line(item.line, 400)}".rstrip()
+    )
+
+
+def _entered(question: str) -> str:
+    try:
+        return input(f"{question} ")
+    except EOFError:
+        return ""
+
+
+def _words(language: str, key: str, /, **values: object) -> str:
+    return text(key, language, **values)

@@ -49,28 +49,26 @@ def show_trace(
     `follow` never returns; `full` as in `print_record`.
     """
     folder = workspace_state([str(Path(workspace).resolve())])
-    out = console()
+    out, sanitizer = console(), Sanitizer()
     found = 0
     for record in read_trace(folder, session=session, run=run, last=last):
-        print_record(record, out, full=full)
+        print_record(record, out, sanitizer, full=full)
         found += 1
     if follow:
         for record in followed(folder / TRACE_FILE):
             if belongs(record, session=session, run=run):
-                print_record(record, out, full=full)
+                print_record(record, out, sanitizer, full=full)
     if not found and not follow:
         sys.stderr.write(text("trace.none", choose_language("auto", user_locale())) + "\n")
         return EXIT_FAILED
     return EXIT_DONE
 
 
-def print_record(
-    record: Mapping[str, Any], out: Console, sanitizer: Sanitizer | None = None, *, full: bool = False
-) -> None:
+def print_record(record: Mapping[str, Any], out: Console, sanitizer: Sanitizer, *, full: bool = False) -> None:
     """Print one record on one line: time, run, kind, contents. With `full`, what a tool returned and a command printed
     is printed below, all of it.
     """
-    clean = (sanitizer or Sanitizer()).sanitize(record)
+    clean = sanitizer.sanitize(record)
     kind = str(clean.get("type", "?"))
     data = clean.get("data")
     data = data if isinstance(data, Mapping) else {}

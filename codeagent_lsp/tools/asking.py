@@ -1,7 +1,7 @@
 """A question to the user as a value, the port that returns the answer, and words of a model or a server made unlike an
 approval: bounded, on one line, nothing unseen.
 
-Not here: approvals (`permissions/approval_words.py`), how a question is shown (`server/prompts.py`) or kept
+Not here: approvals (`permissions/approvals.py`), how a question is shown (`server/prompts.py`) or kept
 (`session/inbox.py`).
 """
 

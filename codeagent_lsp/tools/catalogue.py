@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from codeagent_lsp.tools import (
+    Feature,
     artifacts,
     code,
     commands,
@@ -25,7 +26,6 @@ from codeagent_lsp.tools import (
     variables,
     web,
 )
-from codeagent_lsp.tools.feature import Feature
 from codeagent_lsp.tools.tool import Tool
 from codeagent_lsp.tools.traits import Result
 

@@ -41,9 +41,8 @@ from codeagent_lsp.tools.diagnostics.edit_diagnostics import with_remark
 from codeagent_lsp.tools.hooks.hooks import Hooks
 from codeagent_lsp.tools.lost_marks import check_marks, mark_looked_for
 from codeagent_lsp.tools.outputs import OutputStore, name_of, truncate
-from codeagent_lsp.tools.permissions.approval_words import about, asked_title, describe
-from codeagent_lsp.tools.permissions.approvals import Approvals, Decision, Mode, fingerprint
-from codeagent_lsp.tools.permissions.command_permissions import CommandEnvironment
+from codeagent_lsp.tools.permissions.approvals import Approvals, about, asked_title, describe, fingerprint
+from codeagent_lsp.tools.permissions.command_permissions import CommandEnvironment, Decision, Mode
 from codeagent_lsp.tools.permissions.policy import decide, resolved_paths
 from codeagent_lsp.tools.registry import CallOutcome, ToolRegistry, own_call
 from codeagent_lsp.tools.tool import Tool, ToolOutput
@@ -96,6 +95,7 @@ class ToolExecutor:
     async def execute(self, call: ToolCall) -> ToolResult:
         """Run one call and return its result; errors of the tool or the model become failed results."""
         started = time.perf_counter()
+        # First of all: rules, circuits and counts know tools by our names, not by those of other agents.
         name, arguments, problem = own_call(call.name, call.arguments, self._registry.entries())
         call = replace(call, name=name, arguments=arguments)
         known = self._registry.traits(call.name) is not None
@@ -128,6 +128,7 @@ class ToolExecutor:
             results.append(result)
 
         run = calls[:MAX_CALLS]
+        # One that writes or runs something sees what the calls before it have done.
         if all(map(self._only_reads, run)):
             async with asyncio.TaskGroup() as group:  # none goes on when another one fails
                 # All are started before the first is awaited.
@@ -136,6 +137,7 @@ class ToolExecutor:
         else:
             for call in run:
                 ended(await self.execute(call))
+        # Each with a result of its own: servers refuse a conversation in which a call has none.
         for call in calls[MAX_CALLS:]:
             ended(_left_out(call, self._registry))
         return tuple(results)
@@ -164,7 +166,7 @@ class ToolExecutor:
             attempt = circuits.admit(call.name)
         except CircuitOpen as error:
             return _failure("failed", error.code, str(error))
-        outcome: CallOutcome = "neither"
+        outcome: CallOutcome = "neither"  # also of a call that is cancelled
         message = ""
         try:
             result, outcome = await self._guarded(call)
@@ -202,6 +204,7 @@ class ToolExecutor:
         """Return the text cut to the tool's limit; the full text is stored in a file that the model can read."""
         limit, outputs = self._limit(call.name), self._context.get(OutputStore)
         keywords = (self._context.get(TaskWords) or TaskWords()).words
+        # Once to see whether it is too long at all: only then is the text written to the disk.
         short = truncate(value, limit, "", keywords)
         if short == value or outputs is None or name_of(call.arguments.get("path")):  # that is kept already
             return short
@@ -282,6 +285,7 @@ class ToolExecutor:
     def _with_permission(self, handler: Handler) -> Handler:
         async def permitted(invocation: Invocation) -> ToolOutput:
             call, tool, context = invocation.call, invocation.tool, self._context
+            # From the completed arguments: a default that the model left out may be what needs approval.
             traits = replace(tool.traits, approved=tool.approves(invocation.arguments, context.settings))
             isolation = context.shell.isolation if context.shell else None
             settings = replace(context.settings.permissions, mode=self._mode())
@@ -301,7 +305,9 @@ class ToolExecutor:
             approval_id = fingerprint(call, place.terms if traits.effect == "run" else traits.pin)
             if decision.verdict == "ask" and not (decision.remember and self._approvals.covers(approval_id)):
                 await self._ask(invocation, approval_id, decision, place)
+                # A tool whose description has changed is shown as such until the user has approved a call of it.
                 invocation.tool.accepted()
+            # After the question, which may have been open for hours.
             if (texts := context.get(PresentTexts)) is not None:
                 await texts.refresh(resolved_paths(traits, call.arguments, context.view.roots))
             run: Callable[[], Awaitable[ToolOutput]] = partial(handler, invocation)

@@ -85,6 +85,8 @@ class ToolRegistry:
         entries: dict[str, RegisteredTool] = {}
         for tool in self._first:
             _add(entries, RegisteredTool(tool))
+        # Names in the settings may be those of other agents' tools, or of tools that come later; the unknown ones are
+        # ignored.
         for other in self._disabled:
             name = own_name(other, entries.values())
             if name in entries:
@@ -111,10 +113,6 @@ class ToolRegistry:
         """Disable a tool; the model gets the reason when it calls it. ToolFailed if it is unknown."""
         _put(self._entries, replace(self._known(name), state="disabled", reason=reason))
 
-    def mark_error(self, name: str, reason: str) -> None:
-        """Mark a tool as broken; it is not offered until it is enabled again. ToolFailed if it is unknown."""
-        _put(self._entries, replace(self._known(name), state="error", reason=reason))
-
     def miss(self, name: str, reason: CodeAgentError) -> None:
         """Record why something is absent, such as an MCP server; a call of `name.anything` fails with this error."""
         self.missing[name] = reason
@@ -127,6 +125,7 @@ class ToolRegistry:
         """Return an active tool. ToolFailed with the reason if it is unknown, absent or not active."""
         entry = self._entries.get(self._own(name))
         if entry is None:
+            # Why the server is not there says more than that its tool is not.
             cause = next((reason for prefix, reason in self.missing.items() if name.startswith(f"{prefix}.")), None)
             if cause is not None:
                 raise ToolFailed(str(cause), cause.code)
@@ -296,6 +295,7 @@ class CircuitBreaker:
         circuit = self._circuits.get(name, _Circuit())
         if circuit.opened is not None:
             left = self._left(circuit)
+            # One trial at a time: many at once would load a server that is just coming up.
             if left > 0 or circuit.trial:
                 raise CircuitOpen(_refusal(name, circuit, left))
             self._circuits[name] = replace(circuit, trial=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.agent.guards import Anomaly, LoopGuard
+from codeagent_lsp.agent.limits import Anomaly, LoopGuard
 from tests.clock import processor_seconds
 
 SENTENCE = "I will now look at the file again to be quite sure. "

@@ -18,8 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from codeagent_lsp.background_tasks import BackgroundTasks
-from codeagent_lsp.lend.frames import MAX_FRAME, MAX_HELLO, PROTOCOL, Frames, encoded
-from codeagent_lsp.lend.meeting import LendRequest
+from codeagent_lsp.lend import MAX_FRAME, MAX_HELLO, PROTOCOL, Frames, LendRequest, encoded
 from codeagent_lsp.server import door as door_module
 from codeagent_lsp.server.door import Door, LentConnection
 from codeagent_lsp.session.lending.lent_run import CallCancelled, LentCall
@@ -220,7 +219,7 @@ async def test_what_is_no_call_ends_the_connection(state: Path) -> None:
 
 @pytest.mark.slow
 async def test_one_that_does_not_read_is_dropped(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codeagent_lsp.lend.frames.WRITE_SECONDS", 0.2)
+    monkeypatch.setattr("codeagent_lsp.lend.WRITE_SECONDS", 0.2)
     async with guarded(state) as guard:
         address, token = await guard.door.expect(REQUEST)
         reader, writer = await asyncio.open_unix_connection(address.removeprefix("unix:"))

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codeagent_lsp.lend.meeting import (
+from codeagent_lsp.lend import (
     MAX_FILE,
     MAX_REQUESTS,
     LendAnswer,

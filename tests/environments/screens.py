@@ -17,8 +17,8 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
 from codeagent_lsp.config import ShellSettings
+from codeagent_lsp.environments.environment import ScreenRequest
 from codeagent_lsp.environments.environments import Environments
-from codeagent_lsp.environments.serving import ScreenRequest
 from codeagent_lsp.environments.serving_screen import find_programs
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.session.screens import Desk, RunScreens, SessionScreens

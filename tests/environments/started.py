@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.environments.serving import ScreenKind, ScreenRequest
+from codeagent_lsp.environments.environment import ScreenKind, ScreenRequest
 from tests.environments.screens import rig
 
 

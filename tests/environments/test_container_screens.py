@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.environments.serving import ScreenRequest
+from codeagent_lsp.environments.environment import ScreenRequest
 from codeagent_lsp.errors import SettingError
 from tests.environments.engine_rig import IMAGE, Podman, needs_engine
 from tests.environments.folders import Folder

@@ -14,7 +14,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin
 
-from codeagent_lsp.environments.serving import PORTS, ScreenRequest
+from codeagent_lsp.environments.environment import PORTS, ScreenRequest
 from codeagent_lsp.environments.serving_page import connected
 from tests.environments.screens import Rig, browse, killed, needs_browser, needs_desktop, rig, socket_url, until, wrote
 

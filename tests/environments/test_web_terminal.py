@@ -16,7 +16,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.environments.serving import PORTS, ScreenRequest, Stopped
+from codeagent_lsp.environments.environment import PORTS, ScreenRequest, Stopped
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.watchdog import resident_bytes
 from tests.children import command_lines

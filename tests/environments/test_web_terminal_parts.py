@@ -15,8 +15,15 @@ import pytest
 
 from codeagent_lsp.config import Settings
 from codeagent_lsp.environments import serving_screen
-from codeagent_lsp.environments.environment import EnvironmentKind, PrivateView
-from codeagent_lsp.environments.serving import ScreenKind, ScreenRequest, Screens, Status, Stopped
+from codeagent_lsp.environments.environment import (
+    EnvironmentKind,
+    PrivateView,
+    ScreenKind,
+    ScreenRequest,
+    Screens,
+    ScreenStatus,
+    Stopped,
+)
 from codeagent_lsp.environments.serving_program import listening
 from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.messages import ToolCall, ToolResult
@@ -29,7 +36,7 @@ from tests.tools.fakes import Bench, FakeAsker
 from tests.tools.shells import OVERLAY, FakeShell
 
 TOKEN = "t0ken"
-RUNNING = Status("terminal", True, f"http://127.0.0.1:7681/{TOKEN}/", 7681, 4321, 3.0, "overlay")
+RUNNING = ScreenStatus("terminal", True, f"http://127.0.0.1:7681/{TOKEN}/", 7681, 4321, 3.0, "overlay")
 
 
 class FakeScreens:
@@ -42,12 +49,12 @@ class FakeScreens:
         self.shown: list[str] = []
         self._opens = opens
         self._stopped = stopped or Stopped(was_running=True)
-        self._status = Status("terminal")
+        self._status = ScreenStatus("terminal")
 
-    def status(self, kind: ScreenKind) -> Status:
+    def status(self, kind: ScreenKind) -> ScreenStatus:
         return replace(self._status, kind=kind)
 
-    async def start(self, kind: ScreenKind, wanted: ScreenRequest) -> Status:
+    async def start(self, kind: ScreenKind, wanted: ScreenRequest) -> ScreenStatus:
         self.calls.append(("start", kind))
         self.wanted.append(wanted)
         self._status = replace(RUNNING, kind=kind, resolution=wanted.resolution, display=wanted.display)
@@ -55,7 +62,7 @@ class FakeScreens:
 
     async def stop(self, kind: ScreenKind) -> Stopped:
         self.calls.append(("stop", kind))
-        self._status = Status(kind)
+        self._status = ScreenStatus(kind)
         return self._stopped
 
     async def show(self, url: str) -> bool:
@@ -220,7 +227,7 @@ async def test_a_session_without_a_folder(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     screens = SessionScreens(NoViews())  # type: ignore[arg-type]
     run = screens.of("s", Desk(folder.view, folder.staging, _no))
-    assert run.status("desktop") == Status("desktop")
+    assert run.status("desktop") == ScreenStatus("desktop")
     assert await run.stop("desktop") == Stopped(was_running=False)
     assert not run.shows and not await run.show("http://127.0.0.1/")
     await screens.close()
@@ -263,7 +270,7 @@ async def test_no_desktop_beside_a_container(tmp_path: Path) -> None:
 
 async def test_a_setting_that_does_not_work_is_told_to_the_model_and_to_the_user(tmp_path: Path) -> None:
     class Refusing(FakeScreens):
-        async def start(self, kind: ScreenKind, wanted: ScreenRequest) -> Status:
+        async def start(self, kind: ScreenKind, wanted: ScreenRequest) -> ScreenStatus:
             raise SettingError("container.no_image", image="localhost/x:1")
 
     notes: list[str] = []

@@ -17,8 +17,8 @@ from codeagent_lsp import events, own_tools
 from codeagent_lsp.agent.prompt import Environment, system_prompt
 from codeagent_lsp.call_forms import translated
 from codeagent_lsp.config import PermissionsSettings
+from codeagent_lsp.environments.environment import PORTS
 from codeagent_lsp.environments.failures import grade
-from codeagent_lsp.environments.serving import PORTS
 from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.index.symbols import SymbolInfo
 from codeagent_lsp.llm.calls.bare_calls import check

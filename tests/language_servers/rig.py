@@ -18,8 +18,7 @@ from codeagent_lsp.language_servers.server_connection import ServerConnection
 from codeagent_lsp.language_servers.session_servers import FoundDiagnostics, SessionServers
 from codeagent_lsp.shadow.copying import CopyLayer
 from codeagent_lsp.shadow.folder import LayerFolder
-from codeagent_lsp.shadow.limits import ProcessLimits
-from codeagent_lsp.shadow.shell import Launch
+from codeagent_lsp.shadow.shell import Launch, ProcessLimits
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, StagedFile
 from codeagent_lsp.workspace.files.paths import Roots
 from tests.children import children, command_lines

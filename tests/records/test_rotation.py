@@ -237,7 +237,7 @@ def test_all_kinds_of_json_are_shown_on_a_line() -> None:
     for _ in range(300):
         out = io.StringIO()
         record = {"type": rng.choice(["event", "request", "reply", 5]), "data": anything(), "ts": anything(3)}
-        print_record(record, Console(file=out, width=200))
+        print_record(record, Console(file=out, width=200), Sanitizer())
         assert out.getvalue().count("\n") == 1
         assert "\x1b" not in out.getvalue()
         assert len(out.getvalue()) < 600

@@ -20,7 +20,7 @@ from tests.records.formats import TOKENS
 
 def shown(record: dict[str, object]) -> str:
     out = io.StringIO()
-    print_record(record, Console(file=out, width=200))
+    print_record(record, Console(file=out, width=200), Sanitizer())
     return out.getvalue()
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lsprotocol import types
 
-from codeagent_lsp.server.minimal_edits import minimal_edits
+from codeagent_lsp.server.text_edits import minimal_edits
 from codeagent_lsp.workspace.text.document import Change, Document
 from codeagent_lsp.workspace.text.position import Encoding
 from tests.examples import examples

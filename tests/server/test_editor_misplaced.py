@@ -14,8 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from codeagent_lsp.server.editor import laid, misplaced
-from codeagent_lsp.server.minimal_edits import minimal_edits
-from codeagent_lsp.server.outcomes import same_text
+from codeagent_lsp.server.text_edits import minimal_edits, same_text
 from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange
 from codeagent_lsp.workspace.text.document import Change
 from tests.examples import pairwise
@@ -130,7 +129,7 @@ def test_what_is_taken_back_is_what_was_misplaced_and_nothing_else(base: str, te
     if back is not None:
         assert (back.base, back.text) == (after, typed)
         return
-    meant = Changeset((change,)).rebase({"/a": Current(typed)}, beside=True)
+    meant = Changeset((change,)).rebase({"/a": Current(typed)})
     right = meant.changeset.get("/a")
     is_right = (right.text if right else typed) == after and not meant.conflicts
     assert is_right or same_text(typed, base) or typed == text or after in (base, typed, text) or not edits

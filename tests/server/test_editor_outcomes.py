@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.server.outcomes import Said, Try, holds, report, same_text, without_stray_returns
+from codeagent_lsp.server.text_edits import Said, Try, holds, report, same_text, without_stray_returns
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange, HunkConflict
 
 BASE = "".join(f"line {number}\n" for number in range(30))

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
-from codeagent_lsp.server.commands.queue_commands import QueueCommands
+from codeagent_lsp.server.commands.run_commands import QueueCommands
 from codeagent_lsp.server.commands.session_commands import RewindCommands
 from codeagent_lsp.server.reviews import Reviews
 from codeagent_lsp.session.history.run_history import RunHistory

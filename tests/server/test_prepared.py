@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeagent_lsp.server.editor import Prepared
-from codeagent_lsp.server.minimal_edits import minimal_edits
+from codeagent_lsp.server.text_edits import minimal_edits
 from codeagent_lsp.workspace.changes.changeset import Current, FileChange
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.text.document import Change, Document

@@ -57,7 +57,6 @@ _PARTS = (
     # what the first run of a session loads
     "codeagent_lsp.session.redaction.recording",
     "codeagent_lsp.session.run",
-    "codeagent_lsp.session.redaction.guarded_model",
     "codeagent_lsp.session.own_commands",
     "codeagent_lsp.session.plan.steering",
     "codeagent_lsp.direct.question",

@@ -24,7 +24,7 @@ class DiskEditor(FakeEditor):
     async def apply(self, changeset: Changeset, label: str, may_lose: frozenset[str] = frozenset()) -> Applied:
         self.labels.append(label)
         current = {each.path: self._current(each.path, None) for each in changeset}
-        rebased = changeset.rebase(current, beside=True)
+        rebased = changeset.rebase(current)
         for change in rebased.changeset:
             if change.text is None:
                 self.buffers.documents.pop(change.path, None)

@@ -12,8 +12,9 @@ from codeagent_lsp.environments.container import CONTAINER
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.session.toolbox import AuditedShell, commands_line
-from codeagent_lsp.shadow.shell import KILLED, Command, CommandResult, Finished, Isolation, OnOutput, no_output
-from codeagent_lsp.tools.permissions.approvals import Mode
+from codeagent_lsp.shadow.guard_messages import KILLED
+from codeagent_lsp.shadow.shell import Command, CommandResult, Finished, Isolation, OnOutput, no_output
+from codeagent_lsp.tools.permissions.command_permissions import Mode
 from tests.session.fakes import World, call, calls, say, world
 from tests.tools.shells import DIRECT, OPEN_COPY, OVERLAY, FakeEnvironments
 

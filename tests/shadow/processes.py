@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.shadow.limits import ProcessLimits
 from codeagent_lsp.shadow.process import run_process
-from codeagent_lsp.shadow.shell import Finished, Launch, OnOutput, no_output
+from codeagent_lsp.shadow.shell import Finished, Launch, OnOutput, ProcessLimits, no_output
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
 

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.shadow.limits import ProcessLimits
 from codeagent_lsp.shadow.process import Guarded
-from codeagent_lsp.shadow.shell import Launch
+from codeagent_lsp.shadow.shell import Launch, ProcessLimits
 from tests.children import command_lines
 
 LIMITS = ProcessLimits(seconds=math.inf, look_seconds=1.0)

@@ -18,10 +18,9 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.shadow.limits import ProcessLimits, half_of_memory
 from codeagent_lsp.shadow.process import MAX_REPORTS, read_reports, run_process
 from codeagent_lsp.shadow.shared_memory import FileMemory, memory_mounts
-from codeagent_lsp.shadow.shell import Launch, Stream
+from codeagent_lsp.shadow.shell import Launch, ProcessLimits, Stream, half_of_memory
 from codeagent_lsp.shadow.watchdog import descendants
 from tests.shadow.processes import ENVIRONMENT, Runner, descriptors, needs_bwrap, needs_proc, text_of, until
 
@@ -315,7 +314,7 @@ SERVER = """
 import asyncio, sys
 from pathlib import Path
 from codeagent_lsp.shadow.shell import Launch
-from codeagent_lsp.shadow.limits import ProcessLimits
+from codeagent_lsp.shadow.shell import ProcessLimits
 from codeagent_lsp.shadow.process import run_process
 launch = Launch(("bash", "-c", sys.argv[1]), "/", {"PATH": sys.argv[2]}, "")
 asyncio.run(run_process(launch, ProcessLimits(), spool_folder=Path("/nowhere")))

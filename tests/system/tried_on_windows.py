@@ -25,9 +25,8 @@ from codeagent_lsp.lsp_client.disk import Disk, FileWrite, commit
 from codeagent_lsp.shadow.copying import CopyLayer
 from codeagent_lsp.shadow.environment import scrubbed
 from codeagent_lsp.shadow.folder import LayerFolder
-from codeagent_lsp.shadow.limits import ProcessLimits
 from codeagent_lsp.shadow.process import run_process
-from codeagent_lsp.shadow.shell import Command, Finished, Launch
+from codeagent_lsp.shadow.shell import Command, Finished, Launch, ProcessLimits
 from codeagent_lsp.system import (
     OWN_GROUP,
     copy_new,

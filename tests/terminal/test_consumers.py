@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from codeagent_lsp import events
+from codeagent_lsp import doctor, events
 from codeagent_lsp.config import Settings
 from codeagent_lsp.doctor import Check
 from codeagent_lsp.errors import UserError
-from codeagent_lsp.terminal import reports
 from codeagent_lsp.terminal.display import one_line, visible
 from codeagent_lsp.terminal.options import RunOptions, from_namespace
 from codeagent_lsp.terminal.reports import print_doctor, show_checks
@@ -177,7 +176,7 @@ def test_the_doctor_says_and_exits(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("CODEAGENT_STATE_DIR", str(tmp_path / "state"))
-    monkeypatch.setattr(reports, "diagnose", diagnosis(*checks))
+    monkeypatch.setattr(doctor, "diagnose", diagnosis(*checks))
     assert print_doctor(str(tmp_path), as_json=as_json) == code
     out = capsys.readouterr().out
     if as_json:

@@ -10,7 +10,7 @@ import pytest
 from codeagent_lsp.cli import main
 from codeagent_lsp.session.memory.knowledge import Knowledge, knowledge_in
 from codeagent_lsp.state import STATE_VARIABLE, state_root, workspace_state
-from codeagent_lsp.terminal.trust import trust_command
+from codeagent_lsp.terminal.reports import trust_command
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots
 from tests.tools.skills.samples import skill

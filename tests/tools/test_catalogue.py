@@ -14,8 +14,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from codeagent_lsp.call_forms import USE_TOOL
 from codeagent_lsp.config import ShellSettings
+from codeagent_lsp.environments.environment import Screens
 from codeagent_lsp.environments.environments import Environments
-from codeagent_lsp.environments.serving import Screens
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.language_servers.answers import CodeServers
 from codeagent_lsp.session.screens import Desk, SessionScreens

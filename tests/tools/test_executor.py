@@ -15,8 +15,7 @@ from codeagent_lsp.errors import CircuitOpen, CodeAgentError, ToolFailed, ToolRe
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.tools.context import TaskWords, ToolContext
 from codeagent_lsp.tools.executor import MAX_CALLS, ToolExecutor
-from codeagent_lsp.tools.permissions.approval_words import describe
-from codeagent_lsp.tools.permissions.approvals import fingerprint
+from codeagent_lsp.tools.permissions.approvals import describe, fingerprint
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from tests.tools.fakes import Bench

@@ -8,8 +8,8 @@ from subprocess import run
 import pytest
 
 from codeagent_lsp import tools
+from codeagent_lsp.tools import Feature
 from codeagent_lsp.tools.catalogue import BUILTIN, FEATURES
-from codeagent_lsp.tools.feature import Feature
 from codeagent_lsp.tools.tool import Tool
 
 FOLDER = Path(tools.__file__).parent

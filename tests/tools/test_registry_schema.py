@@ -66,8 +66,8 @@ def test_switching_off_and_on() -> None:
     assert off.value.code is ErrorCode.TOOL_DISABLED
     registry.enable("grep")
     assert registry.get("grep").traits.name == "grep"
-    registry.mark_error("grep", "cannot start")
-    with pytest.raises(ToolFailed, match="is error: cannot start"):
+    registry.disable("grep", "cannot start")
+    with pytest.raises(ToolFailed, match="is disabled: cannot start"):
         registry.get("grep")
     assert "grep" not in {spec["name"] for spec in registry.specs(["read"], ["core"])}
 

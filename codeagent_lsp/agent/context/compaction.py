@@ -39,7 +39,7 @@ SUMMARY_SHARE = 0.2
 LEAST_SUMMARY, MOST_SUMMARY = 96, 1024
 # Well under the limit, so that the next compaction, which loses the prompt cache, is a while off.
 AIM = 0.65
-LEAST_ROOM = 200
+LEAST_ROOM = 200  # tokens; requests that fill the window by themselves are cut later, by `squeeze`
 
 HEADER = "Summary of our work so far; the messages it tells of were removed to save room:"
 END = "(end of the summary)"
@@ -99,6 +99,7 @@ def plan_compaction(messages: Sequence[Message], budget: int, *, fixed: int = 0,
     asked = _seen([*parts.requests, *filter(is_request, flat(parts.exchanges))], latest)
     # What stays whatever is chosen is taken off first; the rest is shared.
     room = max(LEAST_ROOM, budget - fixed - size(parts.system) - size(asked))
+    # Exchanges, not messages: a result without its call, or a call without its result, is refused by servers.
     start, last = _start(parts.exchanges, parts.latest_turn, room, pressure)
     old, stays = parts.exchanges[:start], parts.exchanges[start:]
     tail = (*flat(map(_short, parts.exchanges[start:last])), *flat(parts.exchanges[last:]))
@@ -109,6 +110,7 @@ def plan_compaction(messages: Sequence[Message], budget: int, *, fixed: int = 0,
         old,
         _without_loose_references(tail, messages),
         max(LEAST_SUMMARY, min(MOST_SUMMARY, int(room * SUMMARY_SHARE))),
+        # Only of the room that can be shared: what stays in any case cannot be compacted below its size.
         budget - int(room * (1 - AIM)),
     )
 
@@ -125,6 +127,7 @@ async def compact(
     """Return the conversation in fewer tokens than before, if possible at most `budget`; unchanged when it cannot be
     made smaller. With `pressure` 2 even the last results, requests and the system message are cut.
     """
+    # Measured without the files in focus: these get only what room is left in the end.
     spoken = size([note(_kept_text(kept))])
     plan = plan_compaction(messages, budget, fixed=spoken, pressure=pressure)
     told = await _summary(plan, summarise)
@@ -144,6 +147,7 @@ def squeeze(messages: Sequence[Message], budget: int, keywords: Sequence[str] = 
     older requests, the latest request, the system message. Tool calls stay unchanged.
     """
     made = list(messages)
+    # The longest of a kind first, so that few texts are cut, and those can spare it.
     for index in sorted(range(len(made)), key=lambda index: (_rank(made, index), -len(made[index].content))):
         if size(made) <= budget:
             break

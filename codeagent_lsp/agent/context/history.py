@@ -51,6 +51,7 @@ class History:
         on_replace: Callable[[tuple[Message, ...]], None] = lambda messages: None,
     ) -> None:
         self._messages = list(well_formed(tuple(messages)))
+        # Of all calls ever made: an id of one that a compaction removed must not come again either.
         self._call_ids = {call.id for message in self._messages for call in message.tool_calls}
         self._on_append = on_append
         self._on_replace = on_replace

@@ -28,10 +28,10 @@ from codeagent_lsp.workspace.text.excerpts import keywords_of, share_out
 
 # One for each pressure of `compaction.py`; a fourth would do the same as the third.
 MOST_IN_A_ROW = 3
-LEAST_BUDGET = 512
-LEAST_RESULT = 200
-RESULT_SHARE = 4
-FULL = 0.9
+LEAST_BUDGET = 512  # tokens; a window so small that less is left holds no conversation
+LEAST_RESULT = 200  # tokens; below that, an excerpt of a result says nothing
+RESULT_SHARE = 4  # the results of one reply may take a quarter of the room
+FULL = 0.9  # of the aim: a conversation that a compaction left as full as that is not compacted again until it must be
 SHORTENED = "\n(Shortened to fit. Read a range of lines or search for what you need.)"
 
 
@@ -63,17 +63,15 @@ class ConversationWindow:
         self._meter = TokenMeter()
         self._sizes = Sizes()
         self._in_a_row = 0
-        self._floor = 0
+        self._floor = 0  # tokens after the last compaction
 
     async def fit(self, tools: Sequence[ToolSpec]) -> None:
         """Compact until the next prompt fits. ContextOverflow when it does not after three compactions."""
         while self._due(tools) and self._in_a_row < MOST_IN_A_ROW:
-            shrunk = await self._compact(tools, self._aim)
+            await self._compact(tools, self._aim)
             # What a compaction could not get below: a conversation that is full right after it must not be compacted
             # at every call.
             self._floor = self._tokens(tools)
-            if not shrunk and self._in_a_row >= MOST_IN_A_ROW:
-                break
         if self._tokens(tools) > self._most:
             needed = f"{self._tokens(tools)} + {self._limits.reserved} > {self._limits.window}"
             raise ContextOverflow("model.overflow", reason=needed)
@@ -85,6 +83,7 @@ class ConversationWindow:
         if told is not None and told < self._limits.window:
             # The reply was planned for the larger window, and prompt and reply share the stated one.
             self._limits = replace(self._limits, window=told, reply_tokens=min(self._limits.reply_tokens, told // 4))
+        # Before the history changes: the count belongs to the prompt that was refused.
         estimated = self._estimated(tools)
         # The server has said that it is at least a window long, whatever was estimated.
         self._meter = self._meter.told(estimated, max(self._tokens(tools), self._limits.window))
@@ -117,6 +116,7 @@ class ConversationWindow:
         sizes = [estimate_tokens(text) for text in texts]
         shares = share_out(sizes, self._room(tools) // RESULT_SHARE)
         words = self._keywords()
+        # With many results in one reply, the least of each is less, or together they would fill the window.
         return tuple(
             text if needed <= max(share, LEAST_RESULT // len(texts)) else _shortened(text, share, words)
             for text, needed, share in zip(texts, sizes, shares, strict=True)
@@ -189,4 +189,5 @@ class ConversationWindow:
 
 
 def _shortened(text: str, tokens: int, keywords: Sequence[str]) -> str:
+    # The sentence behind it takes about 30 tokens.
     return within(text, max(40, tokens - 30), keywords) + SHORTENED

@@ -109,6 +109,7 @@ def _named(text: ParsedText, name: Node, node: Node, kind: DeclarationKind, owne
 
 def _function(text: ParsedText, node: Node, owner: str, family: Family) -> Iterator[Declaration]:
     name, parameters = node.child_by_field_name("name"), node.child_by_field_name("parameters")
+    # Being typed: half a list of parameters would look like one from which some were removed.
     if name is None or parameters is None or (node.has_error and parameters.has_error):
         return
     if family == "go" and (receiver := node.child_by_field_name("receiver")) is not None:
@@ -116,6 +117,7 @@ def _function(text: ParsedText, node: Node, owner: str, family: Family) -> Itera
     found = _named(text, name, node, "function", owner)
     head = text.between(found.node_range[0], name.start_byte)
     signature = signature_of(text, parameters, family)
+    # Callers do not pass `self` or `cls`.
     if signature is not None and owner and family == "python" and not _NO_SELF.search(head):
         signature = Signature(signature.parameters[1:])
     body = node.child_by_field_name("body")
@@ -138,6 +140,7 @@ def _own_attributes(text: ParsedText, body: Node, owner: str) -> Iterator[Declar
         if left is None or assigned is None or left.type != "attribute":
             continue
         whose, name = left.child_by_field_name("object"), left.child_by_field_name("attribute")
+        # By its usual name: one that is called otherwise costs an attribute, nothing else.
         if whose is not None and name is not None and text.of(whose) == "self" and text.of(name) not in known:
             known.add(text.of(name))
             yield _named(text, name, assigned, "member", owner)
@@ -173,6 +176,7 @@ def _fields(text: ParsedText, body: Node, by_name: bool) -> Signature:
             continue
         right = assigned.child_by_field_name("right")
         value = text.of(right) if right is not None else ""
+        # A `field()` without a default is there for other reasons, and the field still has to be given.
         made = re.match(r"(?:\w+\.)?(?:[fF]ield|ib|attrib)\((?![^)]*\b(?:default|default_factory|factory)\s*=)", value)
         if "init=False" in value.replace(" ", ""):
             continue
@@ -227,6 +231,7 @@ def signature_of(text: ParsedText, node: Node, family: Family) -> Signature | No
         if made is None:
             return None
         found += made
+        # What stands behind `*args` can only be given by name.
         if any(each.kind == "rest" for each in made) and family == "python":
             kind = "keyword"
     return Signature(tuple(found))

@@ -124,17 +124,21 @@ async def finish(
     texts = {path: text for path, text in texts.items() if path in bases or path in paths}
     before = {path: bases.get(path, text) for path, text in texts.items()}
     check = _Check(servers, over, time.monotonic() + seconds)
+    # Asked with the change first: where nothing is wrong now, nothing has to be asked about the text before.
     now = await check.errors(texts, list(dict.fromkeys((*paths, *defined_in))))
     work = _Repairs(changes, {path: texts[path] for path in now}, now, places)
     wrong = [*dict.fromkeys((*work.wrong(), *(path for path in defined_in if now.get(path))))]
     was = await check.errors(before, wrong) if wrong else {}
     brought = {path: _brought(was[path], now[path], before[path], texts[path]) for path in was}
+    # Of the errors of now, only those that the change brought: what was wrong before is none of ours.
     sound = [change for change in changes if is_sound(change, brought.get(change.path, ()), texts)]
     await asyncio.to_thread(work.begin, brought, sound)
     for _ in range(MOST_ROUNDS):
         if not work.chosen:
             break
+        # The proof: a repair counts only if the servers find nothing wrong with it.
         after = await check.errors({**texts, **work.texts()}, list(now))
+        # Nothing to take back or to add: what is chosen now is proved.
         if not await asyncio.to_thread(work.judge, after):
             return work.finished()
     return Finished(tuple(changes), {}, (), work.left(), bool(now))
@@ -253,10 +257,12 @@ class _Repairs:
         """
         before = {path: tuple(found) for path, found in self.chosen.items()}
         for path in list(self._texts):
+            # Of a file about which the servers say nothing in time, nothing is proved.
             if path not in after:
                 self._drop(path, self.chosen.get(path, ()))
                 continue
             back = _Back(self._edits(path), self._texts[path], self.texts().get(path, self._texts[path]))
+            # Counted: a line may have the same error twice, of which a repair may have removed one.
             known = Counter((*_said(item), item.line) for item in self._now[path])
             for item in after[path]:
                 at = back.offset(item)
@@ -292,6 +298,7 @@ class _Repairs:
     def _choose(self, path: str, at: int) -> bool:
         """Choose the innermost site at a place that can be repaired; return whether one was added."""
         here = [site for site in self._sites.get(path, ()) if site.start <= at < max(site.end, site.start + 1)]
+        # The innermost first: in `f(g(x))`, an error at `g` is about the inner call.
         for site in sorted(here, key=lambda site: site.end - site.start):
             chosen = self.chosen.setdefault(path, [])
             # One repair of a place at a time: where an error stays with it, the next one is tried.

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from codeagent_lsp.index.grammars import text_of
 from codeagent_lsp.inline.next_edit.history import Example
 from codeagent_lsp.inline.next_edit.parsed_text import (
     CALLS,
@@ -127,7 +128,7 @@ def _local(one: Example, other: Example, nodes: tuple[Node, Node], old: str, new
     language, place = one.after.language, (first.start_byte, first.end_byte)
     inside = Renaming(language, old, new, frozenset(("plain", "parameter")), one.after.path, place)
     name = first.child_by_field_name("name")
-    called = (name.text or b"").decode("utf-8", "replace") if name is not None else ""
+    called = text_of(name) if name is not None else ""
     if called and any(role_of(node) == "parameter" for node in nodes):
         return [inside, Renaming(language, old, new, frozenset(("keyword",)), of=called)]
     return [inside]

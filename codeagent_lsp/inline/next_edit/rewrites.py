@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from codeagent_lsp.index.grammars import text_of
 from codeagent_lsp.inline.next_edit.history import Example, Pair
 from codeagent_lsp.inline.next_edit.parsed_text import CALLS, ParsedText, has_above, is_bound, nodes_of, role_of
 
@@ -117,7 +118,7 @@ def middle(text: ParsedText, node: Node, head: int, tail: int) -> str:
 def key(node: Node) -> str:
     """Return what names a child of a list: the name of a keyword, else its text."""
     first = node.children[0] if node.type in KEYED and node.children else node
-    return (first.text or b"").decode("utf-8", "replace")
+    return text_of(first)
 
 
 _PROSE = re.compile(r"comment|string|template|char_literal|text\b|heredoc")
@@ -386,7 +387,7 @@ def _shown(form: Form) -> str:
 def _names_in(node: Node) -> list[Node]:
     """Return the names in a node that tell where a rewrite is due: not short ones, and none that every text has."""
     leaves = (each for each in nodes_of(node) if not each.child_count and _NAMES.search(each.type))
-    texts = ((leaf, (leaf.text or b"").decode("utf-8", "replace")) for leaf in leaves)
+    texts = ((leaf, text_of(leaf)) for leaf in leaves)
     return [leaf for leaf, name in texts if len(name) > 2 and name not in _EVERYWHERE]
 
 
@@ -394,12 +395,12 @@ def _plain_names(node: Node) -> set[str]:
     """Return the names in a node that have to be bound outside of it: no members, no keywords."""
     leaves = (each for each in nodes_of(node) if not each.child_count and _NAMES.search(each.type))
     free = (leaf for leaf in leaves if role_of(leaf) in ("plain", "called", "type"))
-    return {(leaf.text or b"").decode("utf-8", "replace") for leaf in free}
+    return {text_of(leaf) for leaf in free}
 
 
 def _all_names(node: Node) -> Counter[str]:
     leaves = (each for each in nodes_of(node) if not each.child_count and _NAMES.search(each.type))
-    return Counter((leaf.text or b"").decode("utf-8", "replace") for leaf in leaves)
+    return Counter(text_of(leaf) for leaf in leaves)
 
 
 def _is_used(text: ParsedText, place: Node, name: str) -> bool:

@@ -88,6 +88,7 @@ class AnswerReader:
         return self._inside()
 
     def _inside(self) -> str:
+        # Whole escapes only: what is cut in the middle of one waits for the next piece.
         match = re.match(r'(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*', self._held)
         whole = match.end() if match else 0
         ended = self._held[whole : whole + 1] == '"'

@@ -128,9 +128,9 @@ _WORDS = tuple(marker for marker in dialects.READERS if marker[0].isalpha())
 _HINT = re.compile(r"[<`~]")
 _ACTION = re.compile(r"[ \t]*A(?:c(?:t(?:i(?:on?)?)?)?)?\Z|[ \t]*Action(?: \d*)?(?::[ \t]*[\w.\-]{0,64}[\[(]?)?\Z")
 _CALL_START = re.compile(r"\s*(?:[<{\[]|[\w.]+\()")
-_SHORT = 20
-_DEEPEST = 50
-_LONG = 200
+_SHORT = 20  # characters after which it can be told whether a block begins like a call
+_DEEPEST = 50  # open elements that are remembered
+_LONG = 200  # characters: no marker is longer, nor a sentence that announces an example
 
 
 @dataclass(frozen=True)
@@ -167,6 +167,7 @@ def parse(text: str, tools: Iterable[ToolSpec]) -> list[ToolCall]:
 def extract(text: str, tools: Iterable[ToolSpec]) -> Extraction:
     """Return the calls, the text around them and the problem with any call that is not understood."""
     finder = _Finder(tuple(tools))
+    # Calls in thoughts are plans, not calls.
     source = _THINKING.sub("", text[:TEXT_LIMIT])
     finder.scan(source)
     # Only then is the whole reply in question; beside calls that ran, the doubtful ones are just named.
@@ -234,17 +235,19 @@ class _Finder:
     spans: list[tuple[int, int]] = field(default_factory=list)
     unusable: list[ToolCall] = field(default_factory=list)
     doubtful: list[ToolCall] = field(default_factory=list)
-    _scanned: int = 0
-    _unread: int = 0
+    _scanned: int = 0  # characters read in search of the ends of JSON
+    _unread: int = 0  # actions that were no calls
     _pending: list[tuple[list[ToolCall], tuple[int, int]]] = field(default_factory=list)
     _open: list[str] = field(default_factory=list)
-    _tags_read: int = 0
+    _tags_read: int = 0  # how far the tags have been read into `_open`
     _fenced: list[tuple[int, int]] = field(default_factory=list)
 
     def scan(self, text: str) -> None:
+        # A reply that is nothing but calls has no prose that could quote one.
         if self._whole(text):
             return
         position = 0
+        # Found first: what is inside of such an element must not be taken for a call of another form.
         unread = self._unread_forms(text)
         while match := NEXT.search(text, position):
             # An element that a fence has in it is an example.
@@ -321,6 +324,7 @@ class _Finder:
         sentence = before and not self.calls
         if sentence and (not calls or _IN_SENTENCE.match(text, end)):
             return match.end()
+        # Noted and not dropped: if nothing else is in the reply, the model is asked whether it meant it.
         if calls and self._is_quoted(text, match.start(), end):
             self._note(calls)
             return end
@@ -427,8 +431,10 @@ class _Finder:
 
     def _settle(self, text: str) -> None:
         """Accept the fenced calls if no text follows them."""
+        # Words behind the last block: an answer that shows calls, not one that makes them.
         if self._pending and not _ONLY_ENDS.match(text, self._pending[-1][1][1]):
             self._doubt()
+        # An action without arguments is a call only at the very end of a reply that has no other.
         last = _LAST_ACTION.search(text)
         if last and not self.calls and not self._pending and is_known(last[1], self.tools):
             self._take([Raw(last[1], {})], last.span(), sure=True)
@@ -469,6 +475,7 @@ class _Finder:
         last = begins_line and ends_text and not text[end:].strip()
         if not calls and last and _ONLY_NAME.match(text, start):
             calls = read_json(text[start:end], self.tools)
+        # Before the place in the line is looked at: also a quoted call may fill its line.
         quoted = bool(calls) and self._is_quoted(text, start, end)
         if calls and not quoted and ((begins_line and ends_line) or ends_text):
             # At the end, one whose arguments do not fit is told: it is no answer.
@@ -542,6 +549,7 @@ class _Finder:
         results = [check_raw(raw, self.tools) for raw in raws]
         good = [result for result in results if isinstance(result, ToolCall)]
         bad = [result for result in results if isinstance(result, str)]
+        # Silently: it was probably no call, and a complaint about it would confuse the model.
         if not sure and bad:
             return False
         # A marker of a dialect with nothing that can be read: surely meant, so the model is told.
@@ -594,6 +602,7 @@ class StreamFilter:
 
     def feed(self, piece: str) -> str:
         """Return the text that may be shown now; '' once a call has certainly begun."""
+        # Behind a call nothing is shown any more; what of it is text comes with the end of the reply.
         if self._closed:
             return ""
         self._text += piece
@@ -619,6 +628,7 @@ class StreamFilter:
                     # Whole lines of code are shown; the last one may become the closing fence.
                     return max(position, self._text.rfind("\n") + 1)
                 self._inside, position = "", close.end()
+            # The same search as over the whole reply, or it would show what is taken for a call in the end.
             match = NEXT.search(self._text, position)
             if match is None:
                 return self._before_hint(max(position, self._text.rfind("\n") + 1))

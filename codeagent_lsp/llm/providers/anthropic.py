@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Unpack
 
-from codeagent_lsp.errors import ContextOverflow, ModelError, ModelRejected, ModelReplyInvalid, ModelStreamBroken
+from codeagent_lsp.errors import ContextOverflow, ModelError, ModelRejected, ModelStreamBroken
 from codeagent_lsp.llm import failures, wire
-from codeagent_lsp.llm.deltas import NO_ANSWER, REPLY_LIMIT
+from codeagent_lsp.llm.deltas import NO_ANSWER, checked_size
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, TextChunk
 from codeagent_lsp.llm.providers import openai
@@ -62,8 +62,8 @@ class AnthropicModel(HttpModel):
     def __init__(self, where: Endpoint, info: ModelInfo, **options: Unpack[Options]) -> None:
         super().__init__(keyed(where), info, **options)
         self._head_mark = LASTING_MARK if options.get("interactive") else MARK
-        self._budgeted = False
-        self._longest_reply = 0
+        self._budgeted = False  # whether the model wants a budget of tokens to think in, learnt from its refusal
+        self._longest_reply = 0  # tokens, learnt from a refusal; 0 while it is not known
 
     def _url(self) -> str:
         return f"{self._where.api}/messages"
@@ -113,6 +113,7 @@ class AnthropicModel(HttpModel):
         instead of an effort.
         """
         reason = refusal(error)
+        # Only a smaller number: the same one again would repeat the request for ever.
         if (most := _MOST.search(reason)) and 0 < int(most[1]) < body["max_tokens"]:
             self._longest_reply = int(most[1])
             return True
@@ -141,10 +142,10 @@ class MessagesAssembler:
         self.model = ""
         self._where = where
         self._info = info
-        self._blocks: dict[int, dict[str, Any]] = {}
-        self._arguments: dict[int, str] = {}
+        self._blocks: dict[int, dict[str, Any]] = {}  # by index, as they have come so far
+        self._arguments: dict[int, str] = {}  # JSON of calls, whole only at the end of their block
         self._stop = ""
-        self._counts: dict[str, int] = {}
+        self._counts: dict[str, int] = {}  # the last of each: later events count from the beginning again
         self._size = 0
 
     def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
@@ -183,6 +184,7 @@ class MessagesAssembler:
         cut = self._stop == "max_tokens"
         read = read_calls(self._written(), cut=cut)
         text, problem = self._texts("text"), read.problem
+        # All of it was thoughts: said as such, or it would count as an empty reply, and be asked for again as it was.
         if cut and not read.calls and not problem and not text.strip():
             problem = NO_ANSWER
         return Reply(
@@ -212,9 +214,8 @@ class MessagesAssembler:
                 block[name] = (block.get(name) or "") + delta[name]
         if isinstance(delta.get("partial_json"), str):
             self._arguments[index] = self._arguments.get(index, "") + delta["partial_json"]
-        self._size += sum(len(value) for value in delta.values() if isinstance(value, str))
-        if self._size > REPLY_LIMIT:
-            raise ModelReplyInvalid("model.reply_too_long", url=self._where.root, limit=f"{REPLY_LIMIT >> 20} MiB")
+        grown = sum(len(value) for value in delta.values() if isinstance(value, str))
+        self._size = checked_size(self._size + grown, self._where)
         return self._shown(str(delta.get("text") or ""), str(delta.get("thinking") or ""))
 
     def _shown(self, text: str, thinking: str) -> list[TextChunk | ReasoningChunk]:
@@ -330,6 +331,7 @@ def turns(messages: Iterable[Message], info: ModelInfo) -> list[dict[str, Any]]:
             made[-1]["content"] += blocks
         elif blocks:
             made.append({"role": role, "content": blocks})
+    # The API wants the user to begin, and a compaction may have left the assistant's words first.
     if made and made[0]["role"] == "assistant":
         made.insert(0, {"role": "user", "content": [_text("(The conversation goes on.)")]})
     _mark([turn for turn in made if turn["role"] == "user"][-MARKED_TURNS:])

@@ -85,6 +85,7 @@ class GeminiModel(HttpModel):
             config["maxOutputTokens"] = min(room, self._info.facts.longest_reply or room)
         if request.stop:
             config["stopSequences"] = list(request.stop)
+        # In the reduced form of this API, as for tools.
         if request.response_schema is not None:
             config |= {"responseMimeType": "application/json", "responseSchema": reduced(request.response_schema)}
         return {**config, "thinkingConfig": thinking} if thinking else config
@@ -97,6 +98,7 @@ class GeminiModel(HttpModel):
         if effort == "auto":
             return {"includeThoughts": True}
         if _generation(name) >= 3:
+            # Not to be switched off from this generation on, only to be kept small.
             level = ("low" if "pro" in name else "minimal") if effort == "none" else effort
             return {"includeThoughts": True, "thinkingLevel": level}
         budget = max(_BUDGETS[effort], 128) if "pro" in name else _BUDGETS[effort]  # 2.5 Pro cannot do without
@@ -106,6 +108,7 @@ class GeminiModel(HttpModel):
         return GeminiAssembler(self._where, self._info)
 
     def _learn(self, error: ModelError, body: dict[str, Any]) -> bool:
+        # Whether a model takes this setting is known by its refusal alone; it is left out from the next attempt on.
         reason = str(error.values.get("reason", "")) if error.key == "model.rejected" else ""
         refused = "thinking" in reason.lower() and "thinkingConfig" in body["generationConfig"]
         if refused:
@@ -132,6 +135,7 @@ class GeminiAssembler(deltas.Assembler):
 
     def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
         """Return what can be shown of one chunk. Raises ModelError for an error in it and for a blocked prompt."""
+        # Sent in place of any candidate, with status 200.
         if _object(chunk.get("promptFeedback")).get("blockReason"):
             raise ModelRejected("model.filtered", url=self._where.root)
         candidate = next(iter(_objects(chunk.get("candidates"))), {})
@@ -151,6 +155,7 @@ class GeminiAssembler(deltas.Assembler):
     def finish(self, *, done_marker: bool) -> Reply:
         """Return the reply with its parts. Raises ModelError when it was cut or filtered."""
         reply = super().finish(done_marker=done_marker)
+        # Signatures of thoughts belong to their parts, and the API wants them back at their places.
         reply = replace(reply, carried=pack(self._model_info, self._parts))
         if not self._complaint:
             return reply
@@ -175,6 +180,7 @@ class GeminiAssembler(deltas.Assembler):
 
     def _new_id(self, given: object) -> str:
         used = {call_id for call_id, _ in self._parts}
+        # Most models give none, and results are told apart by them here.
         return given if isinstance(given, str) and given and given not in used else new_call_id()
 
     def _keep(self, call_id: str, part: dict[str, Any]) -> None:
@@ -245,6 +251,7 @@ def _usage(told: object) -> dict[str, Any] | None:
     """Return the counts as chat completions name them; thoughts are part of the completion."""
     if not isinstance(told, Mapping):
         return None
+    # `type`, as a bool is an int for `isinstance`.
     counts = {name: value for name, value in told.items() if type(value) is int}
     thoughts = counts.get("thoughtsTokenCount", 0)
     return {
@@ -283,9 +290,11 @@ def _turns(messages: list[Message], info: ModelInfo, *, signed: bool) -> Iterato
         if message.role != "assistant":
             yield from _told(message)
             continue
+        # Its results stand right behind a message; they become the one turn that this API wants behind it.
         results = list(takewhile(lambda later: later.role == "tool", messages[at:]))
         at += len(results)
         by_call = {said.tool_call_id: said for said in results}
+        # Calls without results are left out: the API refuses a turn whose counts differ.
         kept = _kept(message, info, by_call)
         if parts := [part for _, part in kept]:
             yield "model", _signed(parts) if signed else parts
@@ -305,6 +314,7 @@ def _told(message: Message) -> Iterator[tuple[str, list[Part]]]:
 def _kept(message: Message, info: ModelInfo, answered: Mapping[str, Message]) -> list[tuple[str, Part]]:
     """Return the parts of a message, a call with its id: as they came, without calls that have no result."""
     stored = (item for item in unpack(info, message.carried) if isinstance(item, list) and len(item) == 2)
+    # What was carried comes from a file of the session, and may be anything.
     came: list[tuple[str, Part]] = [(call_id, part) for call_id, part in stored if isinstance(part, dict)]
     if not came and message.content.strip():
         came = [("", {"text": message.content})]

@@ -103,7 +103,7 @@ class HttpModel:
         self._max_tokens = options.get("max_tokens")
         self._effort = options.get("effort", "auto")
         self._remember = options.get("learn")
-        self._refused: set[str] = set()
+        self._refused: set[str] = set()  # optional parameters that the server does not know
         self._http = Exchange(where, self._limits, self._headers())
 
     @property
@@ -120,6 +120,7 @@ class HttpModel:
                 async for item in items:
                     yield item
         except ContextOverflow as overflow:
+            # What a server says of its window is worth more than what we assume of it, also for the next run.
             if overflow.stated is not None:
                 await self._learn_facts(Facts(context_window=overflow.stated))
             raise
@@ -173,6 +174,8 @@ class HttpModel:
                         yield item
                 return
             except ModelRejected as error:
+                # Before the optional parameters: such a refusal names one, and it must not be left out but be made
+                # smaller.
                 if (longest := reply_in(refusal(error), _asked(body))) is not None:
                     await self._learn_facts(Facts(longest_reply=longest))
                 # Each try has to teach something new, so the loop ends.
@@ -221,6 +224,7 @@ class HttpModel:
                 # A stream that breaks behind a complete reply has lost nothing but its counts.
                 if not assembler.stopped or error.key not in _BROKEN_OFF:
                     raise
+        # Held back in case a tag began there: at the end it is text.
         for item in assembler.flush():
             yield item
         reply = _finished(assembler, self._where, chunk, done_marker=done)
@@ -240,6 +244,7 @@ class HttpModel:
 
 def _finished(assembler: Assembler, where: Endpoint, last: Mapping[str, Any], *, done_marker: bool) -> Reply:
     """Return the reply; in place of none, raise the error that the last object may have been."""
+    # Some servers say in a last object, without a name for it, why they stop.
     told = failures.told_in(last, where)
     try:
         reply = assembler.finish(done_marker=done_marker)

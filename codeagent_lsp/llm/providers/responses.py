@@ -8,9 +8,9 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, Unpack
 
-from codeagent_lsp.errors import ModelError, ModelRejected, ModelReplyInvalid, ModelStreamBroken
+from codeagent_lsp.errors import ModelError, ModelRejected, ModelStreamBroken
 from codeagent_lsp.llm import failures, wire
-from codeagent_lsp.llm.deltas import NO_ANSWER, REPLY_LIMIT, token_count
+from codeagent_lsp.llm.deltas import NO_ANSWER, checked_size, token_count
 from codeagent_lsp.llm.endpoint import Endpoint
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, TextChunk
 from codeagent_lsp.llm.providers.http_model import HttpModel, Options, refusal
@@ -197,9 +197,7 @@ class ResponsesAssembler:
         return failures.from_event({"message": told, "code": _STATUS.get(code)}, self._where)
 
     def _grow(self, amount: int) -> None:
-        self._size += amount
-        if self._size > REPLY_LIMIT:
-            raise ModelReplyInvalid("model.reply_too_long", url=self._where.root, limit=f"{REPLY_LIMIT >> 20} MiB")
+        self._size = checked_size(self._size + amount, self._where)
 
 
 def _marked(told: str) -> dict[str, Any]:

@@ -30,8 +30,7 @@ from codeagent_lsp.server.commands.convert import (
     run_request,
     step_edits,
 )
-from codeagent_lsp.server.commands.prompt_commands import prompt_commands
-from codeagent_lsp.server.commands.queue_commands import QueueCommands, question_commands, started
+from codeagent_lsp.server.commands.run_commands import QueueCommands, prompt_commands, question_commands, started
 from codeagent_lsp.server.commands.session_commands import RewindCommands, SessionCommands
 from codeagent_lsp.server.commands.tool_commands import ToolCommands, knowledge_commands
 from codeagent_lsp.server.prompt_documents import Prompting

@@ -50,7 +50,7 @@ from codeagent_lsp.session.toolbox import commands_line
 from codeagent_lsp.tools.context import Reader, TaskWords, ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.files.read_tools import LARGE_FILE_LINES, render
-from codeagent_lsp.tools.permissions.approvals import Mode
+from codeagent_lsp.tools.permissions.command_permissions import Mode
 from codeagent_lsp.tools.plan.plan import Planner
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.traits import ToolGroups
@@ -83,7 +83,7 @@ class Conversation:
         self._context: ToolContext | None = None
         # Again in `open`: secrets cannot be masked before the toolbox is open.
         self._focusing = _focusing(parts, parts.toolbox.context())
-        self._small = model
+        self._small = model  # for summaries and short questions
         self._mode = RunMode(self._kind, planner, parts.services.user.mode)
         registry, heads = parts.services.registry, parts.session.context.tool_heads
         capable = model.info.capable
@@ -222,6 +222,7 @@ class Conversation:
         record = self._parts.record
         # Each run makes its own system prompt; a stored one would stand there twice.
         said = tuple(message for message in messages if message.role != "system")
+        # With what it replaces: another run of the session may have compacted or added to the same messages meanwhile.
         record.compacted = Compacted(said, len(record.messages), self._base, self._generation)
         self._parts.output.emit(
             events.ConversationCompacted(
@@ -307,6 +308,7 @@ class RunMode:
         """Return the mode by which tools are offered; `readOnly` for a run that only answers, whatever the model
         tries.
         """
+        # Read at each call, as the user may change the mode while the run is at work.
         return "readOnly" if self._kind in ANSWERS else self._user()
 
     def now(self) -> Mode:

@@ -70,9 +70,9 @@ class PlanRun:
         self._state = state
         self._planner = planner
         self._question: Question | None = None
-        self._ordered: Way | None = None
-        self._notes: list[str] = []
-        self._discarded = False
+        self._ordered: Way | None = None  # what a command has answered in place of a choice
+        self._notes: list[str] = []  # what became of the steps before, for the next message to the model
+        self._discarded = False  # whether the user has discarded the changes of a step
         self._direct: DirectStep | None = None
 
     @property
@@ -174,6 +174,7 @@ class PlanRun:
         """Handle a failed step, first by replanning, then by asking the user; return whether the plan goes on.
         StepWaits if the user does not answer.
         """
+        # Only where other steps could help: a server that is away fails them all.
         if failure.hopeful and self._state.plan.may_replan and await self._replanned(conversation, step, failure):
             return True
         match await self._ask(step, failure):
@@ -227,6 +228,8 @@ class PlanRun:
         """Return the paths that a step changed, applied or still staged."""
         record, staged = self._parts.record, self._parts.proposal.changeset
         applied = [path for part in record.applied if part.step_id == step.step_id for path in part.changeset.paths]
+        # Compared with the beginning of the step: what earlier steps have staged and nobody has decided about is not
+        # its own.
         waiting = [change.path for change in staged if before.get(change.path) != change]
         return tuple(dict.fromkeys((*applied, *waiting)))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp import events
@@ -96,14 +97,10 @@ class Redactor:
     async def before(self, model: Model, session_id: str, run_id: str) -> Model:
         """Return the model wrapped for a run: secrets in requests are masked, requests and replies are recorded."""
         # late: with the rest of what a run needs
-        from codeagent_lsp.session.redaction.guarded_model import GuardedModel
+        from codeagent_lsp.session.redaction.recording import GuardedModel
 
         opened = await self.ready()
-
-        def record(kind: str, data: Mapping[str, Any]) -> None:
-            opened.recording.model(session_id, run_id, kind, data)
-
-        return GuardedModel(model, opened.masking.hide, record)
+        return GuardedModel(model, opened.masking.hide, partial(opened.recording.model, session_id, run_id))
 
     async def close(self) -> None:
         """Write the remaining records, within seconds."""

@@ -63,7 +63,7 @@ class EarlierTexts:
             now = self.text(source)
             # `beside`: lines typed right next to a hunk are no conflict; `formatted`: nor is what a formatter did to
             # it on save.
-            rebased = Changeset((change,)).rebase({source: Current(now)}, beside=True, formatted=True)
+            rebased = Changeset((change,)).rebase({source: Current(now)}, formatted=True)
             if self.over and rebased.conflicts and now is not None and change.kind == "edit":
                 self._make(on_present(change, now)[0])
                 continue

@@ -1,6 +1,6 @@
 """The feature `artifacts`: files exported to the user or imported, beside the workspace."""
 
-from codeagent_lsp.tools.feature import Feature
+from codeagent_lsp.tools import Feature
 
 FEATURE = Feature(
     "artifacts",

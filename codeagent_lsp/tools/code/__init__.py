@@ -1,6 +1,6 @@
 """The feature `code`: questions to the code index and edits by the syntax tree."""
 
-from codeagent_lsp.tools.feature import Feature
+from codeagent_lsp.tools import Feature
 
 FEATURE = Feature(
     "code",

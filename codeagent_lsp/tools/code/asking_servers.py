@@ -121,6 +121,7 @@ async def ask_again(
     if servers is None:
         return None
     start, end = place or (None, None)
+    # Items of a server hold data of its own, which no other can read.
     found = await servers.ask(ServerQuestion(method, path, start, end, more, answer.server))
     # A server of ours and one of the editor may have the same name.
     return next((each for each in found if each.lent == answer.lent), None)
@@ -145,11 +146,13 @@ def no_server(path: str) -> ToolFailed:
 
 def shown_places(context: ToolContext, found: Iterable[CodePlace]) -> list[CodePlace]:
     """Return the places that the user's rules let be shown."""
+    # A place outside of the workspace is shown as a path and a line only, without any text.
     return [place for place in found if place.start < 0 or may_show(context, place.path, None)]
 
 
 def _offset(path: str, text: str, symbol: str, line: int | None, column: int | None = None) -> tuple[int, str]:
     name = normal(symbol).rpartition(".")[2]
+    # A definition before any use: a word of the same name in a comment above would be found first.
     if symbol and line is None and (offset := _defined_at(path, text, symbol)) is not None:
         return offset, name
     lines = LineIndex.of(text)
@@ -157,8 +160,10 @@ def _offset(path: str, text: str, symbol: str, line: int | None, column: int | N
         raise ToolRetry(f"{path} has {len(lines)} lines, and no line {line}.")
     first, last = line_span(text, lines, line - 1) if line is not None else (0, len(text))
     if not symbol:
+        # Counted from 1; without a column it is in front of the line, where no word is.
         at = first + (column or 0) - 1
         for word in _WORD.finditer(text, first, last):
+            # Just behind the word counts as well: so editors place the cursor.
             if word.start() <= at <= word.end():
                 return word.start(), word.group()
         return _only_name(path, text, line or 1, first, last)
@@ -186,6 +191,7 @@ def _defined_at(path: str, text: str, symbol: str) -> int | None:
     try:
         definition = find_one(source, symbol) if source is not None else None
     except EditRefused as refusal:
+        # Else the first use would be taken, which need not be of the definition that was meant.
         if refusal.reason == "ambiguous":
             raise
         return None
@@ -216,6 +222,7 @@ async def exact_references(context: ToolContext, symbol: str, targets: Sequence[
     """Return the uses of the definitions of a name in these files (shown paths), and the definitions; None if no
     server knows any.
     """
+    # One question for each definition; for many, as of `__init__`, the index answers sooner and as well.
     if not targets or len(targets) > MAX_TARGETS:
         return None
     found: dict[CodePlace, None] = {}
@@ -243,6 +250,8 @@ async def exact_calls(context: ToolContext, symbol: str, path: str, depth: int) 
         return None
     answer, starts = found
     graph = _Graph(context, answer, place.path)
+    # Both ways from the same start: only callees of callees and callers of callers, as anything else soon spans the
+    # whole program.
     await graph.grow(starts[:1], depth, "callHierarchy/outgoingCalls", "to")
     await graph.grow(starts[:1], depth, "callHierarchy/incomingCalls", "from")
     return answer.server, graph.done()

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from codeagent_lsp.index.grammars import text_of
 from codeagent_lsp.tools.code.codebase import Codebase
 from codeagent_lsp.tools.code.meaning import SELVES, definition_site
 from codeagent_lsp.tools.code.source import Definition, SourceFile
@@ -169,7 +170,7 @@ class CallGraph:
 
     async def _meant(self, caller: DefinitionPlace, use: Use) -> list[DefinitionPlace]:
         """Return the definitions that a call refers to; none if unknown, several for overloads."""
-        name = (use.node.text or b"").decode("utf-8", "replace")
+        name = text_of(use.node)
         here = [each for each in _callable(caller.path, caller.source) if each.definition.symbol.name == name]
         if use.receiver in SELVES:
             owner = caller.definition.symbol.parent
@@ -209,7 +210,7 @@ class CallGraph:
         binder = uses.binder(use)
         if binder is None:
             return False
-        name = (use.node.text or b"").decode("utf-8", "replace")
+        name = text_of(use.node)
         return not any(each.symbol.name == name and uses.home(each) == binder for each in source.definitions)
 
     def _join(self, caller: DefinitionPlace, callee: DefinitionPlace) -> None:

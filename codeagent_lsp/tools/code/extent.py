@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from codeagent_lsp.index.grammars import text_of
 from codeagent_lsp.tools.code.source import Definition, SourceFile
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def _before(node: Node) -> Node | None:
 
 def _is_doc(source: SourceFile, comment: Node, outer: Node) -> bool:
     """Return whether a comment is alone on its lines and indented like the definition it precedes."""
-    text = (comment.text or b"").decode("utf-8", "replace")
+    text = text_of(comment)
     if _OF_THE_FILE.match(text) or not first_alone(source, comment.start_byte):
         return False
     return indentation(source, comment.start_byte) == indentation(source, outer.start_byte)

@@ -77,6 +77,7 @@ class FindDefinition(Tool[SymbolParameters]):
         codebase = _codebase(context, arguments.path)
         found = await _definitions(codebase, arguments.symbol)
         head = []
+        # A wrong file is the commonest slip; the place itself answers faster than a refusal.
         if not found and arguments.path:
             found = await _definitions(Codebase(context), arguments.symbol)
             head = [f"Not defined in {arguments.path}, but in:"] if found else []
@@ -117,6 +118,7 @@ class FindReferences(Tool[SymbolParameters]):
         """Return the definitions, then each use with its line; ambiguous results are marked."""
         arguments = await _with_name(arguments, context)
         codebase = _codebase(context, arguments.path)
+        # `path` limits where the uses are sought; the definition may be anywhere.
         targets = await _definitions(Codebase(context) if arguments.path else codebase, arguments.symbol)
         exact = await exact_references(context, arguments.symbol, [source.path for _, source, _ in targets])
         if exact is not None:
@@ -170,6 +172,7 @@ class CallGraph(Tool[CallGraphParameters]):
         if not found:
             where = f" in {arguments.path}" if arguments.path else ""
             raise ToolFailed(f"No definition of {arguments.function_name} was found{where}.", ErrorCode.NOT_FOUND)
+        # A server is asked about one place, and which of several was meant it cannot say.
         if len(found) == 1:
             exact = await exact_calls(context, arguments.function_name, found[0][1].path, arguments.depth)
             if exact is not None:
@@ -208,6 +211,7 @@ class DependencyGraph(Tool[DependencyGraphParameters]):
         if path is not None and context.view.roots.kind(path) != "folder":
             focus, path = (await read_source(context, arguments.path or "")).path, None
         everything = Codebase(context)
+        # All files, even for a part: what a file of the part imports can lie outside.
         files = await files_of(everything, context)
         part = Codebase(context, path)
         imports: dict[str, list[str]] = {}
@@ -296,6 +300,7 @@ def _exact_report(arguments: SymbolParameters, context: ToolContext, exact: Exac
         if below is None or place.path == below or place.path.startswith(f"{below}/")
     ]
     definitions = [definition_site(source, definition) for _, source, definition in targets[:MAX_SITES]]
+    # Most servers count the definition among the references; by line alone, as its column may be that of the keyword.
     at = {(site.path, site.line) for site in definitions}
     uses = [site for site in sites if (site.path, site.line) not in at]
     shown = uses[:MAX_SITES]
@@ -314,6 +319,7 @@ def _exact_report(arguments: SymbolParameters, context: ToolContext, exact: Exac
 
 
 def _place_name(place: CodePlace, context: ToolContext) -> str:
+    # Without a start it is a place outside of the workspace, as in a library.
     return context.view.roots.relative(place.path) if place.start >= 0 else place.path
 
 
@@ -361,6 +367,7 @@ def unit(path: str) -> str:
 
 
 def _near(edges: list[tuple[str, str]], focus: str) -> list[tuple[str, str]]:
+    # Two steps down, one up: what the file needs is needed to understand it, what needs its importers is not.
     direct = {target for source, target in edges if source == focus}
     return [edge for edge in edges if focus in edge or edge[0] in direct]
 

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from codeagent_lsp.index.grammars import text_of
 from codeagent_lsp.tools.code.source import Definition, SourceFile, matching, normal
 from codeagent_lsp.tools.code.uses import MEMBER_NAMES, Use, Uses, around
 
@@ -69,20 +70,27 @@ def surely_means(source: SourceFile, uses: Uses, definitions: Sequence[Definitio
     first = definitions[0]
     if uses.in_other_namespace(first, use):
         return False
+    # A name that no object is needed for: the scopes decide, and they are fully in this text.
     if not is_member(source, first):
         if use.access == "member" and first.symbol.parent:
+            # `module.name`: only the full path of its module is sure, as the last part may be that of another.
             return dotted(use.receiver) == first.symbol.parent
         if use.access != "plain" or uses.binder(use) != uses.home(first) or _is_from_elsewhere(source, use):
             return False
+        # No home: it stands at the top of the text, where a module or class around the use can have one of the same
+        # name.
         return uses.home(first) is not None or not hidden(source, definitions, use)
     owner = first.symbol.parent
     if use.access == "member":
         return is_self(source, use, owner)
+    # The bare name of a member can mean it only within its class, and a key (`{name: 1}`) belongs to an object that
+    # nothing is known of.
     if use.access == "key" or not inside(source, owner, use):
         return False
     home = uses.home(first)
     if source.language not in _WITHOUT_SELF:
         return home is not None and uses.binder(use) == home
+    # In these languages the bare name is the member unless a local variable or an import takes it first.
     return uses.binder(use) is None and not use.imported
 
 
@@ -90,18 +98,22 @@ def cannot_mean(source: SourceFile, uses: Uses, targets: Sequence[Definition], e
     """Return whether the syntax shows that a use refers neither to `targets`, all in this text, nor
     to those elsewhere.
     """
-    name = (use.node.text or b"").decode("utf-8", "replace")
+    name = text_of(use.node)
+    # From here on each step leaves out only what it can exclude; what falls through every one of them is shown.
     if targets and not elsewhere.known and all(uses.in_other_namespace(each, use) for each in targets):
         return True
     binder = uses.binder(use)
     if binder is not None:
+        # A local binding settles it, whatever other texts have.
         return binder not in [uses.home(each) for each in targets]
     owners = {each.symbol.parent for each in targets} | elsewhere.owners
     members = elsewhere.members or any(is_member(source, each) for each in targets)
     others = elsewhere.others or any(not is_member(source, each) and uses.home(each) is None for each in targets)
+    # Nothing defines the name, so there is nothing that a use could be told from: all of them are shown.
     if not targets and not elsewhere.known:
         return False
     if use.access == "member":
+        # An object of unknown type, or the base class, whose members this text may not have: either may be meant.
         if use.receiver not in SELVES or "super" in use.receiver:
             return False
         return not members or _belongs_to_another(source, name, owners, use)
@@ -120,6 +132,7 @@ def is_member(source: SourceFile, definition: Definition) -> bool:
         return False
     if definition.name is not None and definition.name.type in MEMBER_NAMES:
         return True
+    # Without a holder in this text (a method written outside of its class) a parent can only be a type.
     holders = [each for each in source.definitions if each.qualified == definition.symbol.parent]
     return definition.symbol.kind == "method" or not holders or any(each.symbol.kind in _TYPES for each in holders)
 
@@ -160,6 +173,7 @@ def hidden(source: SourceFile, definitions: Sequence[Definition], use: Use) -> b
 
 def inside(source: SourceFile, owner: str, use: Use) -> bool:
     """Return whether the innermost class around a use is `owner`; a method written outside of its class counts."""
+    # The definitions stand in the order of the text, outer before inner: the last one around the use is the innermost.
     innermost = ""
     for each in source.definitions:
         if each.outer.start_byte <= use.node.start_byte < each.outer.end_byte:
@@ -177,6 +191,7 @@ def is_self(source: SourceFile, use: Use, owner: str) -> bool:
         return True
     if not inside(source, owner, use) or (use.receiver == "this" and _has_own_this(use)):
         return False
+    # Go has no `self`: each method names its own.
     return use.receiver in SELVES or use.receiver == _go_receiver(source, use)
 
 
@@ -193,13 +208,16 @@ def is_prescribed(source: SourceFile, definitions: Iterable[Definition], sources
     if not members:
         return False
     name, owner = members[0].symbol.name, members[0].symbol.parent
+    # TypeScript's objects are called by the same engines.
     script = source.language in ("typescript", "tsx")
     special = _SPECIAL.get("javascript" if script else source.language)
     if special and re.fullmatch(special, name):
         return True
     types = [each for each in source.definitions if each.qualified == owner and each.symbol.kind in _TYPES]
+    # Whether the base has this member is not looked up: it may be in another file, or in a library.
     if any(_derives(each.node) for each in types) or any(_is_of_trait(each.node) for each in members):
         return True
+    # Nothing tells which types are meant by such an interface, so any interface that asks for the name counts.
     return source.language in _BY_SHAPE and any(_asks_for(each, name, owner) for each in sources)
 
 
@@ -276,6 +294,8 @@ def _has_own_this(use: Use) -> bool:
     """Return whether a function between a use and its class has a `this` of its own, as JavaScript's have."""
     node = use.node.parent
     while node is not None and node.type not in ("class_body", "program"):
+        # A method of an object literal, other than one of a class, has the object as its `this`; arrow functions have
+        # none of their own.
         in_object = node.type == "method_definition" and node.parent is not None and node.parent.type == "object"
         if in_object or node.type in _WITH_OWN_THIS:
             return True
@@ -292,6 +312,7 @@ def _is_from_elsewhere(source: SourceFile, use: Use) -> bool:
     node = use.node.parent
     while node is not None and node.type not in _IMPORTS:
         node = node.parent
+    # `export {name}` without a source exports the name of this very text.
     return node is not None and (node.type != "export_statement" or node.child_by_field_name("source") is not None)
 
 
@@ -303,7 +324,7 @@ def _belongs_to_another(source: SourceFile, name: str, owners: Collection[str], 
     return any(
         each.symbol.name == name
         and each.symbol.parent not in owners
-        and each.symbol.parent.rpartition(".")[2] != name
+        and each.symbol.parent.rpartition(".")[2] != name  # a constructor
         and is_member(source, each)
         and inside(source, each.symbol.parent, use)
         for each in source.definitions

@@ -116,6 +116,7 @@ class AstFindSymbols(Tool[FindSymbolsParameters]):
         """Return one line for each definition, exact matches of the name first."""
         path = context.view.roots.resolve(arguments.path) if arguments.path else None
         codebase = Codebase(context, path)
+        # A single file is parsed now; the index may be a moment behind it.
         if path is not None and context.view.roots.kind(path) != "folder":
             symbols = list((await read_source(context, arguments.path or "")).parsed.outline.symbols)
         else:
@@ -205,6 +206,7 @@ async def read_source(context: ToolContext, path: str) -> SourceFile:
 async def files_of(codebase: Codebase, context: ToolContext) -> ImportTargets:
     """Return the files of the workspace, for resolving imports."""
     paths = frozenset(codebase.relative(path).replace("\\", "/") for path in await codebase.files())
+    # Go imports packages, so folders, by the name of the module that a `go.mod` gives them.
     folders = {path.rpartition("/")[0] for path in paths if path.endswith(".go")}
     modules = await asyncio.to_thread(_go_modules, context, folders)
     return ImportTargets(paths, modules)

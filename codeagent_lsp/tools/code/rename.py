@@ -68,6 +68,7 @@ def rename(source: SourceFile, definitions: Sequence[Definition], name: str) -> 
     first = definitions[0]
     new = _checked(source, first, name.strip())
     uses = Uses(source)
+    # Overloads and the declarations of one thing are renamed together, a function and a class of one name never.
     if not all(of_one_kind(first, each, source.language) for each in definitions):
         raise EditRefused("ambiguous", ambiguous(source.path, first.qualified, definitions))
     _refuse_taken(source, uses, definitions, new)
@@ -76,6 +77,8 @@ def rename(source: SourceFile, definitions: Sequence[Definition], name: str) -> 
     splices = [Splice(*_bare(source, node.start_byte, node.end_byte, old), new) for node in nodes]
     doubtful = [source.line(place) for place in (*_exported(source, old), *blind(source, old))]
     for use in uses.named(old):
+        # Three kinds: surely the same, surely another, and the rest, which is left as it is and told. To rename one too
+        # many breaks code that nobody looks at.
         if surely_means(source, uses, definitions, use) and not uses.is_shared(definitions, use):
             splices.append(Splice(use.node.start_byte, use.node.end_byte, written(use, old, new)))
         elif not cannot_mean(source, uses, definitions, Elsewhere(), use):
@@ -141,9 +144,11 @@ def _refuse_taken(source: SourceFile, uses: Uses, definitions: Sequence[Definiti
     for each in source.definitions:
         if each.symbol.name == new and each.symbol.parent == first.symbol.parent:
             raise EditRefused("ambiguous", f"{each.qualified} is defined already, on line {each.symbol.line_start}.")
+    # Members are named behind an object, so that a variable of the same name is no clash.
     if is_member(source, first):
         return
     for use in uses.named(new):
+        # A name from an import or a library: it would mean the renamed one from now on.
         if use.access == "plain":
             line = source.line(use.node.start_byte)
             raise EditRefused("ambiguous", f"{new} is used already, on line {line} of {source.path}.")
@@ -214,6 +219,7 @@ def rename_elsewhere(
             splices.append(Splice(use.node.start_byte, use.node.end_byte, written(use, old, new)))
         elif not cannot_mean(source, uses, (), others, use):
             doubtful.append(source.line(use.node.start_byte))
+    # Only where the new name gets written: other files may use it as they like.
     if splices and not of_class and plain:
         _refuse_known(source, uses, new)
     taken = {(each.start, each.end) for each in splices}
@@ -247,6 +253,7 @@ def _is_at(node: Node, imported: Import) -> bool:
 
 def _modules(source: SourceFile, home: SourceFile, imported: Import, node: Node) -> Iterator[str]:
     """Yield what a file calls the module that an import names."""
+    # From the start of the line, as `const a = require(…)` has the name in front of the import.
     text = source.slice(source.line_start(node.start_byte), node.end_byte)
     stem = posixpath.basename(posixpath.splitext(home.path)[0])
     module = dotted(imported.module)
@@ -298,6 +305,7 @@ def _is_imported(use: Use, brought: _Brought) -> bool:
 
 def _renamed_there(use: Use) -> bool:
     parent = use.node.parent
+    # The alias is a sibling of the name, or of a node around it, never further up.
     for _ in range(3):
         if parent is None:
             return False

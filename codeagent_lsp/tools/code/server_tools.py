@@ -110,7 +110,9 @@ class RenameSymbol(Tool[RenameSymbolParameters]):
             raise ToolRetry(f"It is called {new} already.")
         at = (place.offset, place.offset)
         for answer in await ask(context, "textDocument/rename", place.path, at, {"newName": new}):
+            # Before anything is staged: half a rename is worse than none.
             await _require_whole(context, answer, place)
+            # Each place is checked as well: a server that is a version behind would put the new name amid other words.
             report = await staged(
                 context, answer, answer.result, lambda text, each: _renames(text, each, place.name, new)
             )
@@ -162,6 +164,7 @@ class CodeActions(Tool[CodeActionsParameters]):
             titles = "; ".join(action.title for _, action in offered) or "none"
             raise ToolRetry(f"There is no action {arguments.apply!r} here. Offered: {titles}.")
         edit = await _edit_of(context, *chosen, path)
+        # The action was offered for the text of before, and its edit counts in lines and columns of that one.
         if (await asyncio.to_thread(context.view.read, path)).text != text:
             raise ToolRetry(f"{arguments.path} changed meanwhile. Ask again.")
         return ToolOutput(await staged(context, chosen[0], edit))
@@ -268,6 +271,7 @@ async def _renamed_by_syntax(context: ToolContext, place: NamedPlace, new: str) 
     found = [each for each in home.definitions if _is_at(home, each, place.offset)]
     if not found:
         raise ToolRetry(f"{place.name} is not defined in {home.path}. Give the file that defines it.")
+    # Overloads, and the getter and setter of one property, are one name.
     same = [each for each in home.definitions if each.qualified == found[0].qualified]
     definitions = [each for each in same if of_one_kind(each, found[0], home.language)]
     targets = await files_of(codebase, context)

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from codeagent_lsp.index import grammars
+from codeagent_lsp.index.grammars import text_of
 from codeagent_lsp.tools.code.source import Definition, SourceFile
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ class Uses:
         """Return whether the text defines a type, or else a function or a variable, with the name of a node, other than
         as a constructor.
         """
-        name = (node.text or b"").decode("utf-8", "replace")
+        name = text_of(node)
         return any(
             each.symbol.name == name
             and (each.symbol.kind in _TYPES) == types
@@ -269,7 +270,7 @@ def _access(node: Node) -> tuple[Access, str]:
     if parent is None:
         return "plain", ""
     if parent.type == "method_reference" and parent.named_children[0] != inner:
-        return "member", (parent.named_children[0].text or b"").decode("utf-8", "replace")
+        return "member", text_of(parent.named_children[0])
     if placed := _owner_by_place(parent, inner):
         return "member", placed
     name = _field(parent, inner)
@@ -277,14 +278,14 @@ def _access(node: Node) -> tuple[Access, str]:
         # `a::b::c` nests to the right: what is before `b` is the scope of the node around.
         around = parent.parent
         if around is not None and around.type == parent.type and (before := around.child_by_field_name("scope")):
-            return "member", (before.text or b"").decode("utf-8", "replace")
+            return "member", text_of(before)
     fields = _MEMBERS.get((parent.type, name))
     if fields is not None:
         owner = next(filter(None, map(parent.child_by_field_name, fields.split())), None)
         if owner is None and parent.type == "qualified_name":
             owner = parent.named_children[0] if parent.named_child_count > 1 else None
         if owner is not None:
-            return "member", (owner.text or b"").decode("utf-8", "replace")
+            return "member", text_of(owner)
         leading = parent.type in ("scoped_identifier", "qualified_identifier", "scope_resolution")
         return ("member", "::") if leading else ("plain", "")
     if (parent.type, name) in _KEYS or _is_literal_key(parent):
@@ -303,7 +304,7 @@ def _owner_by_place(parent: Node, node: Node) -> str:
         owner = parent.named_children[0]
     elif parent.type == "dotted_name" and parent.parent is not None and parent.parent.type == "case_pattern":
         owner = node.prev_named_sibling
-    return "" if owner is None else (owner.text or b"").decode("utf-8", "replace")
+    return "" if owner is None else text_of(owner)
 
 
 def _is_literal_key(parent: Node) -> bool:

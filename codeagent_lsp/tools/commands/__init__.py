@@ -1,6 +1,6 @@
 """The feature `commands`: shell commands in the shadow of the workspace."""
 
-from codeagent_lsp.tools.feature import Feature
+from codeagent_lsp.tools import Feature
 
 FEATURE = Feature(
     "commands",

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field, replace
 
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed, ToolRetry
-from codeagent_lsp.shadow.shell import KILLED, Command, CommandResult, RecordCommand, Shell, Stream
+from codeagent_lsp.shadow.guard_messages import KILLED
+from codeagent_lsp.shadow.shell import Command, CommandResult, RecordCommand, Shell, Stream
 from codeagent_lsp.tools.variables.variables import Variables
 
 MOST_AT_ONCE = 4
@@ -107,6 +108,7 @@ class BackgroundCommands:
         """
         if sum(running.at_work for running in self._known.values()) >= MOST_AT_ONCE:
             raise ToolFailed(f"{MOST_AT_ONCE} commands run in the background already. Stop one first.")
+        # Of all that were started, so that no name comes twice in a run.
         name = f"bg{len(self._known) + 1}"
         running = self._known[name] = _Running(name, command, self._variables)
         self._tasks.start(self._run(running, command))
@@ -142,6 +144,7 @@ class BackgroundCommands:
         became of what it wrote. ToolRetry if there is none of this name.
         """
         running = self._named(name)
+        # The supervisor ends when its input does, and all below it with it; what was written can be staged then.
         running.finish()
         await running.until(lambda: False, MOST_SECONDS)
         return running.heard()
@@ -184,18 +187,18 @@ class _Running:
         self.level = ""
         self.code: int | None = None
         self._variables = variables
-        self._held = ""
+        self._held = ""  # what may be the beginning of a value that is to be masked
         # Random, so that no command can print a line of the supervisor.
         self.mark = f"[{os.urandom(9).hex()}]"
         self.unread = ""
         self.result: CommandResult | None = None
-        self.partial = ""
+        self.partial = ""  # the line that has no end yet
         self._ended = False
-        self._lost = False
+        self._lost = False  # more was printed than is kept
         self._changed = asyncio.Event()
-        self._words: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._words: asyncio.Queue[bytes | None] = asyncio.Queue()  # what is said to the supervisor; None ends it
         self._beside: dict[str, _Beside] = {}
-        self._count = 0
+        self._count = 0  # commands beside, which have these numbers
 
     @property
     def at_work(self) -> bool:
@@ -208,6 +211,8 @@ class _Running:
         if self.mark not in whole:
             self._add(whole + end)
         else:
+            # The mark may stand behind the beginning of a line: a program that prints without a line end shares it with
+            # ours.
             for line in whole.split("\n"):
                 own, mark, ours = line.partition(self.mark)
                 if own or not mark:

@@ -125,11 +125,13 @@ class RunCmd(Tool[RunCmdParameters]):
             network=network,
             environment={**own, **await values_for(arguments.env_vars, context, network=network)},
             apart=self.apart,
+            # The model gets an excerpt; all of it is kept for it to read on.
             whole=True,
             keywords=(context.get(TaskWords) or TaskWords()).words,
         )
         if arguments.background:
             return await in_background(command, arguments.ready, context)
+        # The real time limits are the shell's: the tool's own one would not end what the command has started.
         result = await _run(shell, command, context)
         text = told(result, context.view.roots) + await _kept(result, context)
         done = result.finished.exit_code == 0 and result.finished.ending not in _STOPPED
@@ -228,6 +230,7 @@ class StopCommand(Tool[StopCommandParameters]):
 async def in_background(command: Command, ready: str, context: ToolContext) -> ToolOutput:
     """Start a command in the background; from now on the model is offered the tools for it."""
     commands = context.need(BackgroundCommands, _NONE)
+    # A command in the background is read as it goes on; nothing waits for its end to keep the whole.
     started = replace(command, seconds=command.seconds or MOST_SECONDS, whole=False)
     heard = await commands.start(started, ready, READY_SECONDS if ready else START_SECONDS)
     if (groups := context.get(ToolGroups)) is not None:
@@ -264,6 +267,7 @@ async def keep_whole(file: str, context: ToolContext) -> str:
     Only one piece at a time is in memory. Cancelling takes effect after the current piece.
     """
     raw = Path(file)
+    # Masked before the model can name it: what it reads later is not looked at again.
     clean = raw.with_name(f"{raw.name}.masked")
     try:
         outputs = context.get(OutputStore)
@@ -321,6 +325,7 @@ def _told_ending(result: CommandResult, context: ToolContext) -> str:
 async def _run(shell: Shell, command: Command, context: ToolContext) -> CommandResult:
     """Run a command and return its result; its output is masked if there are values to mask."""
     variables = context.get(Variables)
+    # Nearly always: without values to mask, nothing has to be held back.
     if variables is None or not variables.longest:
         return await shell.run(command, context.output)
     streams: dict[Stream, MaskedStream] = {"stdout": MaskedStream(variables), "stderr": MaskedStream(variables)}

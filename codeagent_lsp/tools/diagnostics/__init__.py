@@ -1,6 +1,6 @@
 """The feature `diagnostics`: problems from the editor, or from linters in the shadow."""
 
-from codeagent_lsp.tools.feature import Feature
+from codeagent_lsp.tools import Feature
 
 FEATURE = Feature(
     "diagnostics",

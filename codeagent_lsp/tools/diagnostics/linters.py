@@ -146,6 +146,7 @@ def _made(
 
 def _objects(output: str) -> Iterator[dict[str, Any]]:
     decoder = json.JSONDecoder()
+    # Programs print words and progress around their JSON, on the same stream.
     position = output.find("{")
     while position >= 0:
         try:
@@ -282,6 +283,7 @@ def jobs_for(
     """Return the jobs for these files, absolute paths; `which` finds programs on PATH."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for file in files:
+        # In the order of the table: a linter stands behind the one that makes it redundant.
         present: set[str] = set()
         for linter in LINTERS:
             job = _place(view, linter, file, which) if linter.instead_of not in present else None
@@ -300,6 +302,7 @@ def _place(view: FileView, linter: Linter, file: str, which: Callable[[str], str
     marked = next((folder for folder in above if _is_marked(view, folder, linter.markers)), None)
     if not above or (marked is None and linter.needs_marker):
         return None
+    # The nearest project; without one, the folder of the workspace.
     folder = marked or above[-1]
     program = _program(view, linter.words[0], folder, above, which)
     return (folder, program) if program else None

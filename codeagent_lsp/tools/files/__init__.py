@@ -1,6 +1,6 @@
 """The feature `files`: reading, finding, editing, patching and moving files; changes are staged, never written."""
 
-from codeagent_lsp.tools.feature import Feature
+from codeagent_lsp.tools import Feature
 
 FEATURE = Feature(
     "files",

@@ -191,6 +191,8 @@ class BatchEdit(Tool[BatchEditParameters]):
         after: dict[str, str] = {}
         for number, edit in enumerate(arguments.edits, 1):
             path = context.view.roots.resolve(edit.path)
+            # The later edits of a file see what the earlier ones made, but are all staged against the text as it was
+            # read once.
             if path not in before:
                 before[path] = await asyncio.to_thread(context.view.read, path)
             try:
@@ -237,6 +239,7 @@ class PreviewEdit(Tool[PreviewEditParameters]):
 def replaced(text: str, edit: EditParameters) -> str:
     """Return `text` with one edit made; line numbers copied from a read result are ignored."""
     old, new = edit.old_str, edit.new_str
+    # Only where the text as given is not there: a file may well begin its lines with numbers.
     if old not in text and (plain := without_line_numbers(old)) != old:
         old, new = plain, without_line_numbers(new)
     wanted = edit.expected_replacements
@@ -244,6 +247,7 @@ def replaced(text: str, edit: EditParameters) -> str:
         message = f"old_str occurs {found} times, not {wanted}. Say how many are to be replaced, or make it unique."
         raise EditRefused("ambiguous" if found else "not_found", message)
     done = replace(text, old, new, replace_all=edit.replace_all)
+    # The place was found by similarity and the new text fitted to it; inside a literal that would change what it says.
     if done.tier != "exact":
         refuse_altered(edit.path, text, done.text, [new])
     refuse_left_out(edit.path, text, done.text)
@@ -284,6 +288,7 @@ def refuse_below_file(context: ToolContext, path: str) -> None:
     for parent in Path(path).parents:
         if context.view.roots.kind(str(parent)) == "folder":
             return
+        # Staged files exist in the view alone; only one on disk can be in the way of a folder.
         if context.view.exists(str(parent)) and context.view.roots.kind(str(parent)) is not None:
             raise ToolRetry(f"{context.view.roots.relative(str(parent))} is a file, not a folder. Choose another path.")
 
@@ -317,6 +322,7 @@ def hunks_told(name: str, before: str, after: str) -> str:
         first = next((line.strip() for line in lines[run.new_start : run.new_end] if line.strip()), "")
         place = f"lines {run.new_start + 1}-{run.new_end}" if added > 1 else f"line {run.new_end}"
         what = f"in place of {lines_counted(removed)}" if removed else "added"
+        # A change of blank lines has no first line to show.
         told.append(f"  {place} {what}: {cut_at_word(first, SHOWN_CHARS)}".rstrip(": "))
     more = len(runs) - MOST_HUNKS
     return "\n".join((name, *told, *([f"  (and {more} more places)"] if more > 0 else [])))

@@ -61,6 +61,7 @@ def every(given: Mapping[str, Any]) -> dict[str, Any]:
     if expected is None and many is None:
         return dict(given)
     count = {"expected_replacements": expected} if (expected or 1) > 1 else {}
+    # What the call itself says about `replace_all` is behind it and wins.
     return {"replace_all": bool(count) or str(many).lower() == "true", **given, **count}
 
 
@@ -73,11 +74,15 @@ def _literal(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a search and its replacement as an edit of all places. WrongArguments for a pattern."""
     if any(str(given.get(name)).lower() == "true" for name in ("use_regex", "ignore_case")):
         raise WrongArguments("Only exact texts can be replaced here: give old_str as it stands in the file")
+    # The range itself cannot be kept. As one replacement the text has to be unique in the file, so that no other place
+    # can have been meant.
     part = given.get("start_line") is not None or given.get("end_line") is not None
     given = without(given, "use_regex", "ignore_case", "start_line", "end_line")
     return {"replace_all": not part, **given}
 
 
+# One name of a tool can stand for an edit, a new file, or several edits; these conditions part the three, and no call
+# may meet two of them.
 _CREATES, _LISTS = blank(*_OLD_TEXTS), has("edits")
 _COUNTED = Condition(
     "with `expected_replacements`",
@@ -121,6 +126,7 @@ def _pairs(diff: Any) -> list[tuple[str, str]]:
         end = _REPLACE.search(part)
         body = _ROO_HEAD.sub("", part[: end.start()] if end else part, count=1)
         middle = _MIDDLE.search(body)
+        # A block cut off by the end of the answer is left out: half of a replacement must not be made.
         if middle is not None and end is not None:
             found.append((body[: middle.start()], body[middle.end() :]))
     return found
@@ -179,6 +185,7 @@ def _spread(given: dict[str, Any]) -> dict[str, Any]:
     given = without(given, *_PATHS, *keys)
     if not isinstance(edits, list):
         return given
+    # A path beside the list is that of all edits, whatever stands in them.
     own = {} if path is None else {"path": path}
     named = [without(edit, *(_PATHS if own else ())) if isinstance(edit, Mapping) else edit for edit in edits]
     return {**given, "edits": [{**own, **every(edit)} if isinstance(edit, Mapping) else edit for edit in named]}
@@ -210,6 +217,7 @@ def _lines(given: dict[str, Any]) -> dict[str, Any]:
 
 def _joined(lines: Any) -> str:
     parts = lines if isinstance(lines, list) else [lines or ""]
+    # With or without an end of its own, a line gets exactly one.
     return "".join(f"{str(line).rstrip(chr(10))}\n" for line in parts)
 
 
@@ -265,6 +273,7 @@ def _files_patched(given: dict[str, Any]) -> dict[str, Any]:
     """Return several whole files as a patch."""
     parts = ["*** Begin Patch"]
     for item in unpacked(given.get("files")):
+        # As a patch, and not as one write after the other, so that all the files are made or none.
         lines = str(item.get("content", "")).removesuffix("\n").split("\n")
         parts += [f"*** Add File: {item.get('path')}", *(f"+{line}" for line in lines)]
     return {"patch": "\n".join([*parts, "*** End Patch", ""])}
@@ -276,6 +285,7 @@ def _command_of(given: Mapping[str, Any]) -> str:
     if not isinstance(command, list):
         return command if isinstance(command, str) else ""
     words = [str(word) for word in command]
+    # `["bash", "-lc", COMMAND]`, the form of codex.
     if len(words) == 3 and PurePosixPath(words[0]).name in ("bash", "sh", "zsh") and words[1].startswith("-"):
         return words[2]
     # `["apply_patch", PATCH]`: the patch begins its own line, as the pattern wants it.
@@ -290,6 +300,7 @@ def _is_patch(given: Mapping[str, Any]) -> bool:
 def _patch_in(given: dict[str, Any]) -> dict[str, Any]:
     """Return the patch in a shell command, with names of files below the folder in which it runs."""
     command = _command_of(given)
+    # Its paths are relative to where the command would have run; ours are to the workspace.
     called, patch = _PATCH_CALL.match(command), _PATCH.search(command)
     folders = [given.get("workdir"), *shlex.split((called and called["folder"]) or "")]
     below = "/".join(str(folder).rstrip("/") for folder in folders if folder and folder != ".")

@@ -80,6 +80,7 @@ def editors(
 ) -> tuple[ForeignTool, ...]:
     """Return the tools that edit files by commands, for calls with one of their commands."""
     when = given_as("command", command)
+    # Our undo takes back the last step, whichever file it was in.
     ignored = ("command", *({"undo_edit": ("path",)}.get(command, ())))
     return tuple(
         ForeignTool(name, agents, arguments or {}, when, ignored, shapes, fixed) for name, agents in _EDITORS.items()
@@ -92,6 +93,7 @@ def _from_line(given: dict[str, Any]) -> dict[str, Any]:
     given = without(given, "offset", "limit")
     if first is not None and first > 0:
         given["start_line"] = first
+    # Whatever is not a sensible number is dropped: more of the file than was asked for serves better than a refusal.
     if count is not None and count > 0:
         given["end_line"] = given.get("start_line", 1) + count - 1
     return given
@@ -150,6 +152,7 @@ READ_FILE: tuple[ForeignTool, ...] = (
 
 def _several(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments with all files that they name, in whatever list, as `files`."""
+    # Roo Code has its list in `args`, which can also come as text.
     held = unpacked(given.get("args", given))
     keys = ("files", "file", "paths", "file_paths", "include")
     named = next((unpacked(held[key]) for key in keys if key in held), []) if isinstance(held, Mapping) else held
@@ -215,6 +218,7 @@ LIST_DIR: tuple[ForeignTool, ...] = (
 def _fuzzy(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments with a part of a path as a glob that finds it."""
     query = given.get("pattern")
+    # A query that is a glob already means what it says.
     if not isinstance(query, str) or set(query) & set("*?[{") or not query.strip("/ "):
         return given
     folder, _, name = query.strip("/ ").rpartition("/")
@@ -249,16 +253,19 @@ SOUGHT: Mapping[str, str] = MappingProxyType(
 
 def sought(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a search in the spelling of `grep`, whatever other agents' searches call them."""
+    # All are read before `without` takes them away: `grep` refuses parameters that it does not know.
     around = [number(given.get(name)) or 0 for name in ("-A", "-B", "before", "after", "context")]
     most = next(filter(None, (number(given.get(name)) for name in _LIMITS)), 0)
     skipped = number(given.get("offset")) or 0
     sensitive, mode = given.get("case_sensitive"), given.get("output_mode")
+    # `isRegexp` means it only if it is given and false; without it a pattern is one.
     exact = _is(given.get("literal"), given.get("fixed_strings")) or str(given.get("isRegexp")).lower() == "false"
     typed = _FILE_TYPES.get(str(given.get("type")).lower(), f"*.{given.get('type')}") if given.get("type") else ""
     pattern, glob = given.get("pattern"), given.get("glob")
     mode = "files_with_matches" if _is(given.get("names_only")) else mode
     given = without(given, *_OTHERS, *_LIMITS)
     if any(around):
+        # `grep` shows as many lines before as after, so the larger of the two.
         given["context"] = min(max(around), _MOST_CONTEXT)
     if most > 0:
         # `grep` skips nothing, so those that were to be skipped are shown as well.
@@ -272,6 +279,7 @@ def sought(given: dict[str, Any]) -> dict[str, Any]:
     elif _is(given.get("multiline")) and isinstance(pattern, str):
         given["pattern"] = _spanning(pattern)
     given.pop("multiline", None)
+    # A glob of the model's own is narrower than the type, and `grep` takes one of them.
     if typed and glob in (None, "", "*", "**", "**/*"):
         given["glob"] = typed
     elif glob in ("", "*", "**", "**/*"):
@@ -281,6 +289,7 @@ def sought(given: dict[str, Any]) -> dict[str, Any]:
 
 def _spanning(pattern: str) -> str:
     """Return a pattern as one that matches across lines, with `.` for their ends too."""
+    # Flags stand only at the very start of a pattern, so its own are put together with `s`.
     flags = _FLAGS.match(pattern)
     rest = pattern[flags.end() :] if flags else pattern
     return f"(?{''.join(sorted({'s', *(flags[1] if flags else '')}))}){rest}".replace("\n", "\\n")
@@ -298,6 +307,7 @@ def _any_of(given: dict[str, Any]) -> dict[str, Any]:
     return {**without(given, "queries"), "pattern": pattern} if found else given
 
 
+# What the tool of that name does unless it is told otherwise; the same for `case_sensitive` below.
 _FILES_FIRST = {"output_mode": "files_with_matches"}
 
 GREP: tuple[ForeignTool, ...] = (

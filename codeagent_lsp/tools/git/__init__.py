@@ -1,6 +1,6 @@
 """The feature `git`: the history and the differences of a repository, read only."""
 
-from codeagent_lsp.tools.feature import Feature
+from codeagent_lsp.tools import Feature
 
 FEATURE = Feature(
     "git",

@@ -99,6 +99,7 @@ async def index_of(repository: Repository, inner: str) -> Entries:
         if head is None:
             raise ToolFailed("This version of git lists its index in a way that is not known here.")
         name = os.fsdecode(head["name"])
+        # A conflict is listed up to three times, as base (1), ours (2) and theirs (3).
         if head["stage"] in (b"0", b"2") or name not in found:
             found[name] = _entry(head, facts)
     return found
@@ -115,6 +116,7 @@ async def index_time(repository: Repository) -> int:
 
 async def has_commits(repository: Repository) -> bool:
     """Return whether HEAD names a commit. ToolFailed if git cannot read the repository at all."""
+    # Else a repository that git refuses to read would look like one without commits.
     await call(repository, "rev-parse", "--git-dir")
     try:
         await call(repository, "rev-parse", "--quiet", "--verify", "HEAD^{commit}")
@@ -126,6 +128,7 @@ async def has_commits(repository: Repository) -> bool:
 async def texts_of(repository: Repository, oids: Iterable[str]) -> dict[str, Blob]:
     """Return the texts of objects by hash. Objects larger than `MAX_TEXT` bytes are not read."""
     wanted = sorted(set(oids))
+    # Asked first: `--batch` would send a file of a gigabyte whole.
     sizes = await _sizes(repository, wanted)
     small = [oid for oid in wanted if 0 <= sizes.get(oid, -1) <= MAX_TEXT]
     found = {oid: Blob(None, "missing" if sizes.get(oid, -1) < 0 else "too large to show") for oid in wanted}
@@ -264,10 +267,13 @@ class _Present:
 
     def _now(self, name: str, before: _Side) -> _Side:
         path, known = os.path.join(self._repository.top, name), self._index.get(name)
+        # A submodule: its files are those of another repository.
         if known is not None and known.mode == GITLINK:
             return _committed(known)
+        # Before the flags of the index: what the editor or the run has is newer than any of them.
         if path in self._over:
             return self._from_view(path)
+        # Left out of a sparse checkout: absent from the disk, but not deleted.
         if known is not None and known.away:
             return _committed(known)
         try:
@@ -300,6 +306,7 @@ class _Present:
             return _ABSENT
         try:
             data = self._view.roots.read_bytes(path, _MAX_HASHED)
+            # Touched, or changed and changed back.
             if before.oid and object_name(data, before.oid) == before.oid:
                 return before
             return _Side(blob=Blob(decode(data).text) if len(data) <= MAX_TEXT else Blob(None, "too large to show"))
@@ -313,6 +320,7 @@ class _Present:
         fresh: set[str] = set()
         rest: list[str] = []
         for path in self._untracked(start, tracked):
+            # A new file of the run is a change that it made; one that only the user has may be anything.
             if path in self._over and self._view.read(path).source == "staged":
                 fresh.add(self._repository.inner(path))
             elif len(rest) < MAX_UNTRACKED:

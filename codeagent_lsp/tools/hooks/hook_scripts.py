@@ -166,9 +166,12 @@ class _ScriptSearch:
         `shell` text, else some may contain one.
         """
         named = self.named(text, shell)
+        # Every folder that may be the working folder, as what a condition or a variable makes of it is not followed: a
+        # script too many only asks the user once more.
         bases = (*bases, *self._entered(named.entered, bases))
         for word, is_run in named.words:
             for path in self._places(word, bases):
+                # A file that is only named is data, and may change as often as it likes.
                 if is_run or self._is_program(path):
                     self._take(path, bases)
         for name in named.modules:
@@ -186,6 +189,7 @@ class _ScriptSearch:
     def _places(self, word: str, bases: tuple[str, ...]) -> Iterator[str]:
         """Yield the files that a word may name. What stands before the slash behind a variable is not known."""
         name = word.rpartition("\0")[2]
+        # Also without its slash: behind a variable that was cut off in front of it, the word is relative.
         names = (word, word.lstrip("/")) if "\0" not in word else (name.lstrip("/"),)
         found = [os.path.join(base, each) for each in names if each for base in bases if self._may_have(base, each)]
         if _GLOB.search(name):
@@ -212,15 +216,20 @@ class _ScriptSearch:
     def _take(self, path: str, bases: tuple[str, ...]) -> None:
         """Take one file, and look at what it runs itself."""
         real = self._resolved(path)
+        # By its real path, so that a link to a script and the script are one.
         key = real or os.path.realpath(path)
         if key in self._seen or len(self.found) >= MOST_SCRIPTS:
             return
         self._seen.add(key)
         if os.path.isdir(path):  # noqa: PTH112 - may be any bytes
+            # Of a folder the interpreter runs `__main__`; in the folders of hooks any file may be run by what is
+            # run.
             inside = os.listdir(path) if any(f"/{folder}/" in f"{path}/" for folder in _HOOK_FOLDERS) else ()  # noqa: PTH208
             for name in ("__main__.py", *sorted(inside)[:MOST_SCRIPTS]):
                 self._take_file(os.path.join(path, name), bases)
             return
+        # What is on the disk is what runs outside of a shadow, what is unsaved or staged what runs within one: the user
+        # trusts both or neither.
         content = _content(key)
         if content is not None:
             self.found[key] = content
@@ -239,6 +248,7 @@ class _ScriptSearch:
         # A NUL is a sign of a binary file.
         if self._left < 0 or "\0" in text[:1000]:
             return
+        # A script names others from where it was started, or from where it stands.
         inner = tuple(dict.fromkeys((*bases, os.path.dirname(path))))
         first = text.partition("\n")[0] if text.startswith("#!") else ""
         if is_python := path.endswith(".py") or "python" in first:
@@ -255,10 +265,12 @@ class _ScriptSearch:
         parts = [part for part in name.split(".") if part]
         for base in bases:
             first = os.path.join(base, *parts[:1])
+            # Most imports are of the standard library: one look instead of three for each part of the name.
             if not (self._over_disk or os.path.lexists(first) or os.path.lexists(f"{first}.py")):
                 continue
             for end in range(1, len(parts) + 1):
                 stem = os.path.join(base, *parts[:end])
+                # All of the packages around it are run before the module itself.
                 for file in (f"{stem}.py", os.path.join(stem, "__init__.py"), os.path.join(stem, "__main__.py")):
                     self._take_file(file, bases)
 
@@ -276,6 +288,7 @@ class _ScriptSearch:
         try:
             info = os.stat(path)  # noqa: PTH116
         except OSError:
+            # Not on the disk yet, so without rights; programs of the shell mostly have no ending.
             return "." not in os.path.basename(path)
         return stat.S_ISREG(info.st_mode) and bool(info.st_mode & 0o111)
 
@@ -323,6 +336,7 @@ def _words(text: str, *, shell: bool) -> Iterator[tuple[str, bool]]:
         start = len(segment) if runner is None else runner.end()
         reader = _READERS.match(segment)
         for number, match in enumerate(_PATH.finditer(segment)):
+            # In a program nearly every word would be one.
             if not shell and "/" not in match[0] and "." not in match[0]:
                 continue
             is_run = fed or match.start() >= start or (shell and number == 0)

@@ -37,7 +37,7 @@ from codeagent_lsp.tools.hooks.hook_protocol import (
     told_path,
     tool_input,
 )
-from codeagent_lsp.tools.permissions.approvals import Decision
+from codeagent_lsp.tools.permissions.command_permissions import Decision
 from codeagent_lsp.tools.skills.trust import Brings
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
@@ -123,10 +123,10 @@ class Hooks:
         self._facts = facts
         self.own_view = own_view
         self._consent = consent or HookConsent(shelf, facts.session_id, brings)
-        self._told: set[str] = set()
+        self._told: set[str] = set()  # keys of the sentences that were said in this run
         self._seen = SeenChanges()
-        self._judged = (Changeset(), "")
-        self._before: dict[str, str] = {}
+        self._judged = (Changeset(), "")  # what the hooks were asked about last, and their objection
+        self._before: dict[str, str] = {}  # what hooks add before a call, by its id, until its output is there
 
     async def decided(self, context: ToolContext) -> HookConsent:
         """Have the user decide about all hooks now; return what they say, for runs that cannot ask."""
@@ -181,6 +181,7 @@ class Hooks:
         answer = await self._of_tool(context, "PostToolUse", call, tool, response)
         objection = "" if answer.denied is None else f"A hook objects: {answer.denied}"
         added = [self._before.pop(call.id, ""), answer.context, objection]
+        # A formatter, for instance: the model has to know that the text is no longer the one that it wrote.
         if context.staging.changeset != staged:
             added.append(f"Changed by a hook afterwards: {_names(context, staged)}")
         return replace(output, text="\n".join(filter(None, (output.text, *added))))
@@ -189,6 +190,8 @@ class Hooks:
         """Return the reason why what is staged is not to be proposed, '' for none. What no tool call has written is
         given to the hooks for tools first; changes that were judged already are not judged again.
         """
+        # A hook may change what is staged, which is then something else to be judged; two hooks may do so in turn for
+        # ever.
         for _ in range(MOST_ROUNDS):
             judged, reason = self._judged
             if judged == context.staging.changeset:
@@ -222,6 +225,7 @@ class Hooks:
             for event in _AROUND_TOOLS:
                 answer = await self._run(context, event, told, tool=tool)
                 if answer.denied is not None:
+                    # So that it is judged again once the model has changed it, or tries to propose it as it is.
                     self._seen.forget(change.path)
                     return answer.denied
         return ""
@@ -254,6 +258,7 @@ class Hooks:
         names = names_of(tool, guards=event == "PreToolUse") if tool else (source,) if source else ()
         about, line = (subjects(told, context.view.roots), command_line(told)) if tool else ((), "")
         trusted = await self._trusted(context, event, names)
+        # Counted only now: the question for trust may have been open for hours.
         end = time.monotonic() + seconds
         for file, shell in trusted:
             name = "" if tool is None else foreign_name(tool) if file.foreign else tool.name

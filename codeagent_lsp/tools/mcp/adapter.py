@@ -140,6 +140,8 @@ def full_name(group: str, tool: str) -> str:
     """
     plain = _ODD.sub("_", tool) or "_"
     name = f"{group}.{plain}"
+    # A changed name could be that of another tool of the server, `a.b` and `a_b`; the hash is of what the server calls
+    # it.
     if plain == tool and len(name) <= MAX_NAME:
         return name
     return f"{name[: MAX_NAME - 7]}_{hashlib.sha256(tool.encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"
@@ -169,6 +171,7 @@ def adapted(
         @model_validator(mode="before")
         @classmethod
         def fits(cls, value: Any) -> Any:
+            # The whole schema, not the one cut for the model: what was left out there still holds.
             if isinstance(value, dict) and (problem := misfit(remote.schema, value)):
                 raise ValueError(problem)
             return value
@@ -181,6 +184,7 @@ def adapted(
             group=settings.group,
             timeout=None,
             pin=remote.pin,
+            # A server's word that a tool only reads counts only if the user has put the server into their own settings.
             approved=settings.approves(remote.name) or (settings.own and remote.reads),
         )
         parameters: ClassVar[type[Parameters]] = Given
@@ -197,6 +201,7 @@ def adapted(
 def changed_words(before: RemoteTool | None, now: RemoteTool) -> str:
     """Return the changed words as one line, `[-gone-] {+new+}`; all words of `now` if those before are unknown."""
     old, new = (_words(before) if before else []), _words(now)
+    # The time of a comparison grows with the product of both.
     if not old or len(old) + len(new) > MAX_COMPARED:
         return _bounded(" ".join(new))
     parts = []
@@ -233,6 +238,7 @@ async def rendered(result: Mapping[str, Any], tool: str, outputs: OutputStore | 
         words.append(f"[{len(parts) - MAX_PARTS} more parts left out]")
     data = result.get("structuredContent")
     as_json = "" if data is None else json.dumps(data, ensure_ascii=False, default=str)
+    # Servers send the same as text, too, for older clients: once is enough.
     if as_json and not any(isinstance(part, Mapping) and part.get("type") == "text" for part in parts):
         words.append(visible(as_json[:MAX_TEXT]))
     text = _bounded_content(words)
@@ -274,6 +280,7 @@ async def _filed(kind: str, encoded: Any, media: Any, outputs: OutputStore | Non
     if not isinstance(encoded, str):
         return f"[{kind}: empty]"
     try:
+        # Strict: otherwise what is no base64 at all would become a file of noise.
         data = base64.b64decode(encoded, validate=True)
     except (ValueError, binascii.Error):
         return f"[{kind} of type {media}: its data is broken]"
@@ -290,6 +297,7 @@ async def _filed(kind: str, encoded: Any, media: Any, outputs: OutputStore | Non
 
 def _suffix(media: str) -> str:
     guessed = mimetypes.guess_extension(media.partition(";")[0].strip()) or ""
+    # The server names the type; `.txt` is what this store calls the outputs that a model may read again.
     return guessed if _SUFFIX.fullmatch(guessed) and guessed != ".txt" else ".bin"
 
 
@@ -306,6 +314,7 @@ def bounded_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of an object within `MAX_SCHEMA` characters: long texts go first, then all
     texts, then deep levels.
     """
+    # Words go before structure: a parameter without a description can still be given, one without a type is a guess.
     for words, depth in ((WORDS, DEPTH), (SHORT_WORDS, DEPTH), (0, DEPTH), (0, 4), (0, 2)):
         told = _as_object(_Cleaner(schema, words).clean(schema, depth))
         if len(json.dumps(told, default=str)) <= MAX_SCHEMA:
@@ -318,6 +327,7 @@ def misfit(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
     """Return a clear fault of arguments, '' if there is none: a missing or unknown one, or one of another type."""
     properties = schema.get("properties")
     properties = properties if isinstance(properties, Mapping) else {}
+    # Only clear faults: the server's own judgement is the one that counts, and its schema may be odd.
     if missing := [name for name in _names(schema.get("required")) if name not in arguments]:
         return f"missing: {', '.join(missing[:5])}"
     for name, value in arguments.items():

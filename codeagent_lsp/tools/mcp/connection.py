@@ -126,6 +126,7 @@ class Connection:
         cursor: str | None = None
         try:
             async with self._clock.limited(self._settings.seconds):
+                # A server can give a next page for ever.
                 for _ in range(MAX_PAGES):
                     page = await self._opened.list_tools(cursor=cursor, cache_mode="refresh")
                     for tool in page.tools:
@@ -147,6 +148,7 @@ class Connection:
 
         Cancelling the coroutine sends a cancellation to the server.
         """
+        # What an earlier call has met must not explain the failure of this one.
         garbled, self._health.status, self._health.login = self._health.garbled, 0, None
         try:
             with self._elicitation.during(calling):
@@ -228,6 +230,7 @@ class Diagnosis:
     def problem(self, error: BaseException) -> McpProblem:
         """Return an error as a problem of this server."""
         health, name, where = self.health, self.settings.name, self.settings.where
+        # From what is known best to what is only guessed: the error itself is often only "closed".
         if isinstance(health.login, McpProblem):
             return health.login
         if (refused := health.refused) is not None:  # a retry changes nothing, unless the proxy is away

@@ -96,10 +96,12 @@ class Login(httpx2.Auth):
         try:
             outgoing = await anext(flow)
             while True:
+                # All but the request itself goes to addresses that the server has named.
                 if outgoing is not request:
                     await self._check(str(outgoing.url))
                 self._health.status = 0  # what was refused before is past, unless it is refused again
                 response = yield outgoing
+                # The flow is about to begin a login; it would take the stored registration as it is.
                 if outgoing is request and response.status_code in REFUSED:
                     self._renew_registration(provider)
                 outgoing = await flow.asend(response)
@@ -182,9 +184,11 @@ class Login(httpx2.Auth):
             raise self._problem("mcp.login.late", seconds=f"{SECONDS:g}") from None
         finally:
             await self._stack.aclose()
+        # Refused in the browser, by the user or by the server.
         if "code" not in given:
             reason = said(ValueError(f"{given.get('error', '')} {given.get('error_description', '')}".strip()))
             raise self._problem("mcp.login.refused", reason=reason)
+        # Masked from now on wherever it could be recorded, though it can be used only once.
         await self._logins.learn((given["code"],))
         return AuthorizationCodeResult(code=given["code"], state=given.get("state"), iss=given.get("iss"))
 
@@ -211,6 +215,7 @@ class Login(httpx2.Auth):
         parts, own = urlsplit(url), urlsplit(self._settings.url)
         if (parts.scheme, parts.netloc) == (own.scheme, own.netloc):
             return
+        # For trying out a server on this machine; one on the net must not send the browser or us to local ports.
         if is_local(own.hostname) and is_local(parts.hostname) and parts.scheme in ("http", "https"):
             return
         if parts.scheme != "https" or "@" in parts.netloc or await leads_here(parts.hostname):

@@ -65,8 +65,8 @@ class Server:
         self._module = module
         self._task: asyncio.Task[None] | None = None
         self._connection: Connection | None = None
-        self._settled = asyncio.Event()
-        self._stale = asyncio.Event()
+        self._settled = asyncio.Event()  # the start has succeeded or failed
+        self._stale = asyncio.Event()  # the server has announced another list of tools
         self._deaths = 0
 
     def begin(self) -> None:
@@ -79,6 +79,7 @@ class Server:
     async def call(self, tool: RemoteTool, arguments: Mapping[str, Any], calling: Calling) -> dict[str, Any]:
         """Call a tool and return its result. ToolFailed or McpRefused, also if the tool has changed or vanished."""
         connection = await self._ready()
+        # By the list of now: between the model's decision and the call the server may have been started anew.
         current = next((item for item in self.listed if item.name == tool.name), None)
         if current is None:
             raise ToolFailed(f"{calling.label}: the server has no such tool any more.", ErrorCode.MCP_NOT_FOUND)

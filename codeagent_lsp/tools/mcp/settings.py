@@ -164,9 +164,11 @@ def names_server(tool: str) -> bool:
 
 def _server(name: str, entry: Any, environ: Mapping[str, str]) -> ServerSettings:
     if not _NAME.fullmatch(name):
+        # The name becomes part of the names of its tools, which all model APIs have to accept.
         raise McpProblem("mcp.bad_name", name=name[:40])
     if not isinstance(entry, Mapping):
         raise McpProblem("mcp.bad_value", name=name, key="", allowed="{…}")
+    # A misspelt `disabled` or `autoApprove` must not be taken for one that is not set.
     if unknown := [str(key) for key in entry if key not in _KEYS]:
         raise McpProblem("mcp.bad_key", name=name, key=unknown[0][:40], known=", ".join(_STATED))
     reader = _ServerEntryReader(name, entry, environ)
@@ -214,6 +216,7 @@ class _ServerEntryReader:
         if not isinstance(value, Mapping):
             raise self._bad(key, '{"…": "…"}')
         for name, item in value.items():
+            # A line end in a header would begin another one.
             if not isinstance(name, str) or not isinstance(item, str) or re.search(r"[\0\r\n]", name + item):
                 raise self._bad(key, '{"…": "…"}')
         return {name: self._expanded(item) for name, item in value.items()}

@@ -23,9 +23,8 @@ from mcp.types import ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 from codeagent_lsp.errors import ToolFailed, UserError
 from codeagent_lsp.shadow.environment import scrubbed, with_own_programs_last
-from codeagent_lsp.shadow.limits import ProcessLimits
 from codeagent_lsp.shadow.process import Guarded, settled
-from codeagent_lsp.shadow.shell import Launch
+from codeagent_lsp.shadow.shell import Launch, ProcessLimits
 from codeagent_lsp.tools.mcp.errors import TOO_LARGE
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 from codeagent_lsp.workspace.text.visible import one_line
@@ -73,7 +72,7 @@ async def stdio_transport(launch: Launch, health: Health) -> AsyncGenerator[Stre
         await settled(child.guarded.start(launch, SERVER_LIMITS, apart=True, talk=True))
         async with anyio.create_task_group() as group:
             group.start_soon(child.read)
-            group.start_soon(child.keep_last_words)
+            group.start_soon(keep_last_words, child.guarded, health)
             group.start_soon(child.write)
             try:
                 yield child.inbox, child.outbox
@@ -176,6 +175,8 @@ class Lines:
             return
         if self._size > self._most:
             raise Unreadable(f"a message of more than {self._most >> 20} MiB")
+        # Of a message that is too long only both ends are kept: there its id stands, by which the request can be
+        # answered.
         self._tail = ((self._tail or bytes(self._kept[-_KEPT_END:])) + piece)[-_KEPT_END:]
         self._kept += piece[: max(0, _KEPT_END - len(self._kept))]
         del self._kept[_KEPT_END:]
@@ -196,6 +197,7 @@ class _Child:
         self._launch = launch
         self._health = health
         self._leaving = False
+        # No room: a server is read only as fast as its messages are taken.
         self._came, self.inbox = anyio.create_memory_object_stream[Item](0)
         self.outbox, self._go = anyio.create_memory_object_stream[SessionMessage](OUTBOX)
 
@@ -211,7 +213,8 @@ class _Child:
                             await self._came.send(item)
                     # Reading what has come already does not wait: a server that floods would keep the loop.
                     await asyncio.sleep(0)
-                await self._ended()
+                if not self._leaving:
+                    await record_end(self.guarded, self._launch, self._health)
         except Unreadable as error:
             self._health.problem = error
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):  # the reader is closed
@@ -220,12 +223,6 @@ class _Child:
             self._health.gone.set()
         while await reader.read(_CHUNK):  # so that it does not hang while it ends
             pass
-
-    async def keep_last_words(self) -> None:
-        """Record the end of its standard error."""
-        reader = dict(self.guarded.streams)["stderr"]
-        while data := await reader.read(_CHUNK):
-            self._health.printed(data)
 
     async def write(self) -> None:
         """Write our messages to its standard input."""
@@ -282,16 +279,22 @@ class _Child:
         error = ErrorData(code=TOO_LARGE, message=words)
         return SessionMessage(JSONRPCError(jsonrpc="2.0", id=line.answers, error=error))
 
-    async def _ended(self) -> None:
-        """Record how the process ended, if it closed its output before we left."""
-        if self._leaving:
-            return
-        try:
-            async with asyncio.timeout(GRACE_SECONDS):
-                await self.guarded.ended()
-            self._health.ending = f"exit code {self.guarded.answer(self._launch)['code']}"
-        except TimeoutError:
-            self._health.ending = "it closed its output"
-        except ToolFailed as error:
-            self._health.ending = str(error)
-            self._health.problem = error.__cause__ or error
+
+async def keep_last_words(guarded: Guarded, health: Health) -> None:
+    """Record the end of a process' standard error."""
+    reader = dict(guarded.streams)["stderr"]
+    while data := await reader.read(_CHUNK):
+        health.printed(data)
+
+
+async def record_end(guarded: Guarded, launch: Launch, health: Health) -> None:
+    """Record how a process that has closed its output ended."""
+    try:
+        async with asyncio.timeout(GRACE_SECONDS):
+            await guarded.ended()
+        health.ending = f"exit code {guarded.answer(launch)['code']}"
+    except TimeoutError:
+        health.ending = "it closed its output"
+    except ToolFailed as error:
+        health.ending = str(error)
+        health.problem = error.__cause__ or error

@@ -1,6 +1,6 @@
 """The feature `orchestration`: tools that work with other tools, namely subagents, tool groups, chains of calls."""
 
-from codeagent_lsp.tools.feature import Feature
+from codeagent_lsp.tools import Feature
 
 FEATURE = Feature(
     "orchestration",

@@ -23,7 +23,16 @@ from codeagent_lsp.tools.mcp.errors import McpProblem, said
 from codeagent_lsp.tools.mcp.host import Calling, Host
 from codeagent_lsp.tools.mcp.listing import MAX_TOOLS, RemoteTool, remote_tool
 from codeagent_lsp.tools.mcp.settings import ServerSettings
-from codeagent_lsp.tools.mcp.stdio import GRACE_SECONDS, MAX_MESSAGE, SERVER_LIMITS, Health, Lines, TooLong, Unreadable
+from codeagent_lsp.tools.mcp.stdio import (
+    MAX_MESSAGE,
+    SERVER_LIMITS,
+    Health,
+    Lines,
+    TooLong,
+    Unreadable,
+    keep_last_words,
+    record_end,
+)
 from codeagent_lsp.workspace.text.visible import one_line
 
 MAX_REASON = 400
@@ -100,7 +109,7 @@ class WorkerConnection:
             raise McpProblem("own.failed", name=self._settings.name, reason=error) from error
         self._tasks = [
             asyncio.create_task(self._read()),
-            asyncio.create_task(_keep_last_words(dict(self._guarded.streams)["stderr"], self._health)),
+            asyncio.create_task(keep_last_words(self._guarded, self._health)),
         ]
 
     async def close(self) -> None:
@@ -176,7 +185,7 @@ class WorkerConnection:
             while data := await reader.read(_CHUNK):
                 for line in lines.feed(data):
                     self._answered(line)
-            await self._ended()
+            await record_end(self._guarded, self._launch, self._health)
         except Unreadable as error:
             self._health.problem = error
             self._guarded.stop()
@@ -200,17 +209,6 @@ class WorkerConnection:
             self._health.good()
             waiting.set_result(answer)
 
-    async def _ended(self) -> None:
-        """Record how the process ended."""
-        try:
-            async with asyncio.timeout(GRACE_SECONDS):
-                await self._guarded.ended()
-            self._health.ending = f"exit code {self._guarded.answer(self._launch)['code']}"
-        except TimeoutError:
-            self._health.ending = "it closed its output"
-        except ToolFailed as error:
-            self._health.problem = error
-
     def _stop(self) -> None:
         self._guarded.stop()
         self._let_go()
@@ -220,8 +218,3 @@ class WorkerConnection:
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(ConnectionResetError("it has ended"))
-
-
-async def _keep_last_words(reader: asyncio.StreamReader, health: Health) -> None:
-    while data := await reader.read(_CHUNK):
-        health.printed(data)

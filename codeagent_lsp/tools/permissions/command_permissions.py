@@ -1,4 +1,4 @@
-"""Permission decisions for shell commands that depend on where a command would run. Pure functions.
+"""Permission decisions as values, and those about shell commands, which depend on where a command would run. Pure.
 
 Security rests on isolation, not on command names: in a shadow that lets nothing out, a command needs no question unless
 a rule of the user asks for one. Not here: the grammar of shell commands (`shell_policy.py`), rules about paths and
@@ -10,13 +10,30 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.tools.permissions.approvals import Decision, Mode
 
 if TYPE_CHECKING:  # heavy, and a process that runs no commands does without it
     from codeagent_lsp.shadow.shell import Isolation
+
+
+Verdict = Literal["allow", "ask", "deny"]
+Mode = Literal["ask", "acceptEdits", "readOnly", "bypass"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The verdict about one call with its reason in English. `remember`: an approval may be kept for later calls;
+    `firm`: the verdict holds whatever the isolation; `guarded`: a deny rule may cover the call unseen, so that it asks
+    in every mode.
+    """
+
+    verdict: Verdict
+    reason: str
+    remember: bool = True
+    firm: bool = False
+    guarded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,12 @@ from typing import Any
 from codeagent_lsp.config import PermissionsSettings
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.system import bash
-from codeagent_lsp.tools.permissions.approvals import Decision, Mode
 from codeagent_lsp.tools.permissions.command_permissions import (
     NOWHERE,
     CommandEnvironment,
     CommandRules,
+    Decision,
+    Mode,
     judged_command,
     placed,
 )
@@ -95,9 +96,11 @@ def decide(
     other names of the tool, by which rules may name it.
     """
     settings = _in_own_name(settings, traits.name, names)
+    # Before all rules: in a mode that only reads, no allow rule lets anything be changed.
     if traits.effect not in effects_of(settings.mode):
         return Decision("deny", f"The mode {settings.mode} allows no tool that changes or runs anything.")
     ruled = _by_rules(traits, arguments, settings, roots)
+    # Only commands are judged by where they run, too; all other tools can do no more than their arguments say.
     if ruled.verdict == "deny" or traits.effect != "run":
         return ruled
     return placed(ruled, arguments, place, settings.mode)
@@ -130,6 +133,7 @@ def _by_rules(
 ) -> Decision:
     # The order is the promise: what is denied, what runs later, what the user wants to be asked about, the command's
     # own words, the mode, what is allowed, and then what the call is.
+    # Resolved, so that a rule about a file is not passed by through a link or a `..`.
     paths = resolved_paths(traits, arguments, roots)
     subjects = (*map(roots.relative, paths), *_named(traits.subject_parameter, arguments))
     subjects = subjects or subjects_of(traits, arguments)
@@ -159,6 +163,7 @@ def _by_rules(
             # What was judged is bash; the shell of Windows may read other commands in the same text.
             return Decision("ask", "This command runs by cmd, whose lines are not judged.", remember=False)
         return decision
+    # All subjects, while one is enough for the rules above: a call is as dangerous as its worst part.
     if any(rule.covers_all(traits.name, subjects) for rule in _rules(settings.allow)):
         return Decision("allow", "An allow rule of the user covers this call.", firm=True)
     if later and settings.mode != "acceptEdits":

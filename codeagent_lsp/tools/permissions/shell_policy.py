@@ -62,7 +62,9 @@ def judge(command: str, *, allow: Sequence[str] = (), ask: Sequence[str] = (), d
         return Judgement("deny", (f"The command is longer than {MAX_BYTES} bytes.",))
     if controls := control_characters(command):
         return Judgement("deny", (f"It has control characters in it: {', '.join(map(numbered, controls[:5]))}.",))
+    # With all that is run inside of something else: `sh -c`, `xargs`, `find -exec`, aliases of git.
     everything = unwrap(read(command))
+    # Denied and not asked about: nobody reads a question with hundreds of commands.
     if everything.cut:
         return Judgement("deny", ("It has more commands in it than can be judged.",))
     if (reason := denial(everything)) is not None:
@@ -99,6 +101,7 @@ def may_be_covered(rules: Sequence[str], command: str) -> bool:
 
 def covered_by(rules: Sequence[str], command: str) -> bool:
     """Return whether the user's allow rules cover every command of a plain script."""
+    # Plain ones only: what a rule allows is a command as it is written, with nothing expanded into it.
     script = read(command[:MAX_BYTES])
     if not rules or script.tree is None:
         return False
@@ -162,6 +165,7 @@ def _trees(invocation: Invocation) -> Iterator[str]:
 
 def _folders(everything: Everything, start: str) -> tuple[str, ...]:
     """Return the folders that commands of a script may run in: a `cd` may fail, or be only in a branch."""
+    # Every folder stays possible: a `cd` that fails leaves the script where it was.
     folders = dict.fromkeys(("", start))
     for invocation in everything.invocations:
         if invocation.name in ("cd", "pushd") and len(folders) <= MAX_FOLDERS:
@@ -188,6 +192,7 @@ def _covered(rules: Sequence[str], command: str, *readings: Everything) -> str |
     """Return the first rule that covers the whole text or any command in one of its readings."""
     if not rules:
         return None
+    # The text itself as well: a rule may have been written for a whole line.
     texts = {command.strip(): None}
     for invocation in (each for everything in readings for each in everything.invocations):
         texts |= dict.fromkeys(spellings(invocation.text, invocation.words))

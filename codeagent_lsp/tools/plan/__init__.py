@@ -2,7 +2,7 @@
 is in `session/plan`.
 """
 
-from codeagent_lsp.tools.feature import Feature
+from codeagent_lsp.tools import Feature
 
 FEATURE = Feature(
     "plan",

@@ -1,6 +1,6 @@
 """The feature `questions`: questions to the user."""
 
-from codeagent_lsp.tools.feature import Feature
+from codeagent_lsp.tools import Feature
 
 FEATURE = Feature(
     "questions",

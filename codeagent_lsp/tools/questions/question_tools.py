@@ -141,6 +141,7 @@ class _Asked:
 async def _ask(asked: _Asked, context: ToolContext) -> Option | str | None:
     """Ask the question and return the option, the user's own text, or None without a decision."""
     words = context.words
+    # The first choice is the one taken by a careless Enter, so none with risks stands there if there is another.
     ordered = sorted(asked.options, key=lambda option: (bool(_risks(option)), not option.recommended))
     other, neither = words("choice.other"), words("choice.neither")
     titles = _titles(ordered, (other, neither), words)
@@ -155,13 +156,16 @@ async def _ask(asked: _Asked, context: ToolContext) -> Option | str | None:
     answer = await context.asker.ask(
         Question("question", title, choices, _detail(asked, titles, context), danger=risky, by_agent=True)
     )
+    # Dismissed, or answered by "none of these": both decide nothing, and never mean the default.
     if answer is None or not answer or answer == (neither,):
         return None
+    # Asked again, now without choices: that is the form of a question that is answered with a text.
     if answer == (other,):
         said = await context.asker.ask(
             Question("question", agent_asks(asked.question, words), detail=_detail(asked, {}, context), by_agent=True)
         )
         return said[0] if said else None
+    # Without choices the user's own text comes back.
     return titles.get(answer[0], answer[0])
 
 
@@ -205,9 +209,11 @@ def _titles(options: Iterable[Option], taken: Iterable[str], words: Callable[...
     used, titles = {name.casefold() for name in taken}, {}
     for option in options:
         mark = (f" ({words('decision.recommended')})" if option.recommended else "") + (RISKY if _risks(option) else "")
+        # Cut before the mark goes on it, so that a long label cannot push the warning out of sight.
         short = one_line(option.label, LABEL - len(mark)) or one_line(option.id, LABEL - len(mark))
         short = own_title(short, words)
         title, number = f"{short}{mark}", 2
+        # The model may give two options the same label, or that of one of our own choices.
         while title.casefold() in used:
             title, number = f"{short}{mark} ({number})", number + 1
         used.add(title.casefold())
@@ -216,6 +222,7 @@ def _titles(options: Iterable[Option], taken: Iterable[str], words: Callable[...
 
 
 def _risks(option: Option) -> list[str]:
+    # An empty string in the list is no risk: models fill parameters in.
     return [risk for risk in option.risks if risk.strip()] if isinstance(option, WeighedOption) else []
 
 
@@ -242,6 +249,7 @@ def _detail(asked: _Asked, titles: Mapping[str, Option], context: ToolContext) -
 def _labelled(given: dict[str, Any]) -> dict[str, Any]:
     """Return a question with options that are objects as their labels; what describes them becomes part of it."""
     options = unpacked(given.get("options"))
+    # Gemini's question of this type has its two answers in its own dialog.
     if given.get("type") == "yesno" and not options:
         options = ["Yes", "No"]
     if not isinstance(options, list) or not options:
@@ -249,6 +257,7 @@ def _labelled(given: dict[str, Any]) -> dict[str, Any]:
     found = [_option(option) for option in options]
     told = [f"{label}: {words}" for label, words in found if words]
     text = given.get("text")
+    # Our question has no place for what describes an option, and the choice may hang on it.
     if told and isinstance(text, str):
         given = {**given, "text": f"{text} ({'; '.join(told)})"[:_LONGEST]}
     return {**given, "options": [label for label, _ in found]}

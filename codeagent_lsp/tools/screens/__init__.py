@@ -1,6 +1,6 @@
 """The feature `screens`: a terminal and a desktop of the environment, shown to the user in a browser."""
 
-from codeagent_lsp.tools.feature import Feature
+from codeagent_lsp.tools import Feature
 
 FEATURE = Feature(
     "screens",

@@ -13,14 +13,14 @@ from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms, Shape
 from codeagent_lsp.config import Settings
-from codeagent_lsp.environments.serving import (
+from codeagent_lsp.environments.environment import (
     DISPLAY,
     PORTS,
     RESOLUTION,
     ScreenKind,
     ScreenRequest,
     Screens,
-    Status,
+    ScreenStatus,
     Stopped,
 )
 from codeagent_lsp.errors import ErrorCode, SettingError, ToolFailed
@@ -145,7 +145,7 @@ async def _done(kind: ScreenKind, action: Action, wanted: ScreenRequest, context
     return ToolOutput(" ".join(said), _data(screens.status(kind), screens))
 
 
-async def _started(kind: ScreenKind, wanted: ScreenRequest, screens: Screens, context: ToolContext) -> Status:
+async def _started(kind: ScreenKind, wanted: ScreenRequest, screens: Screens, context: ToolContext) -> ScreenStatus:
     """Start a screen; a wrong setting is also shown to the user. ToolFailed."""
     try:
         return await screens.start(kind, wanted)
@@ -161,7 +161,7 @@ async def _is_wanted(kind: ScreenKind, context: ToolContext) -> bool:
     return await context.asker.ask(Question("question", words(f"screen.ask.{kind}"), (later, now))) == (now,)
 
 
-def _runs(status: Status, screens: Screens) -> str:
+def _runs(status: ScreenStatus, screens: Screens) -> str:
     name = _NAMES[status.kind].capitalize()
     if not status.running:
         return f"{name}: not running. {status.why}".rstrip()
@@ -181,7 +181,7 @@ def _ended(kind: ScreenKind, stopped: Stopped, context: ToolContext) -> str:
     return " ".join(parts)
 
 
-def _data(status: Status, screens: Screens) -> dict[str, Any]:
+def _data(status: ScreenStatus, screens: Screens) -> dict[str, Any]:
     data: dict[str, Any] = {"running": status.running, "port": status.port or PORTS[status.kind]}
     if status.kind == "desktop":
         data |= {"resolution": status.resolution, "display": status.display}

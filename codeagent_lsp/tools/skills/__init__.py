@@ -1,6 +1,6 @@
 """The feature `skills`: instructions in files that the model loads when it needs them."""
 
-from codeagent_lsp.tools.feature import Feature
+from codeagent_lsp.tools import Feature
 
 FEATURE = Feature(
     "skills",

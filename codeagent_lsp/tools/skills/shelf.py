@@ -80,6 +80,7 @@ class Skill:
 
     def serves(self, mode: str) -> bool:
         """Return whether it is meant for an agent in this mode (`direct`, `plan`, `ask`, or the name of a subagent)."""
+        # A skill that names no mode is for all of them.
         wanted = {name for known in self.agent_modes for name in (known, *MODES.get(known, ()))}
         return not wanted or mode in wanted
 
@@ -179,6 +180,7 @@ class SkillShelf:
         """Return every skill as it is now."""
         skills: dict[str, Skill] = {}
         problems: list[SkillProblem] = []
+        # The user's own first: a workspace cannot put a skill in the place of one of theirs.
         for found in (*self._of_user(), *self._of_project(view)):
             if isinstance(found, SkillProblem):
                 problems.append(found)
@@ -224,6 +226,8 @@ class SkillShelf:
                     yield SkillProblem(folder, f"{FILE_NAME} is not read: it is too large, a link or no plain file.")
                 continue
             found = _read(folder, "project", lambda folder=folder: skill_folders.project_tree(view, folder))  # type: ignore[misc]
+            # Read before it is asked whether it is trusted, as trust is in its content; nothing of it is told but a
+            # quotation.
             if isinstance(found, Skill):
                 found = replace(found, approved=self.trust.covers(found.digest))
             yield found
@@ -257,6 +261,7 @@ def listed(skills: Iterable[Skill], mode: str, limit: int) -> str:
     for skill in fitting[:MOST_LISTED]:
         line = f"- {skill.name}: {_described(skill)}" if skill.approved else _untrusted(skill)
         size += len(line) + 1
+        # The first that does not fit ends the list, as the count of the others counts on.
         if size > limit:
             break
         lines.append(line)

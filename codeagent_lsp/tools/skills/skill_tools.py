@@ -82,12 +82,14 @@ class SkillLoader(Tool[SkillLoaderParameters]):
         skill = catalogue.get(name)
         if not skill.serves(desk.mode):
             raise ToolFailed(f"The skill {name} is meant for other agents: {', '.join(skill.agent_modes)}.")
+        # Before any of its text reaches the model.
         if not skill.approved and not await _vouched(skill, desk, context):
             raise PermissionDenied(f"The user does not trust the skill {name}. Go on without it.")
         if file:
             content = await asyncio.to_thread(desk.shelf.content, context.view, skill, file)
             return ToolOutput(content, {"name": skill.name, "file": file})
         if (groups := context.get(ToolGroups)) is not None:
+            # Tools that the skill names may not have been offered in this run yet.
             groups.offer(skill.tools)
         text = told(skill, context)
         metadata = {"name": skill.name, "tools": list(skill.tools), "source": skill.place}
@@ -128,6 +130,7 @@ class SkillInstaller(Tool[SkillInstallerParameters]):
         """Return the files installed, and where."""
         desk = _desk(context)
         source = parse(arguments.skill_source, arguments.branch or "")
+        # Read as a whole here: what the user sees is byte for byte what gets installed, whatever becomes of the source.
         with tempfile.TemporaryDirectory(prefix="skill-") as place:
             folder = await _fetched(source, Path(place), context)
             bundle = await asyncio.to_thread(bundle_in, folder, arguments.skill_name or source.skill)
@@ -168,6 +171,7 @@ async def _fetched(source: SkillSource, place: Path, context: ToolContext) -> Pa
     context.note(source.shown)
     await fetch(source, into, network=context.settings.network)
     folder = into / source.inner if source.inner else into
+    # Resolved: the repository can hold a link that leads out of it, to the user's own files.
     if not folder.resolve().is_relative_to(into.resolve()) or not folder.is_dir():
         raise ToolRetry(f"There is no folder {source.inner!r} in this repository.")
     return folder
@@ -214,6 +218,7 @@ async def _stage(bundle: Bundle, target: str, desk: SkillDesk, context: ToolCont
             message = f"{name} is no text, so it cannot become a change of the project. Use install_location global."
             raise ToolFailed(message) from None
     await asyncio.to_thread(context.staging.write, texts)
+    # By its content: the user has seen all of it just now, and any change of it asks again.
     desk.shelf.trust.add(bundle.skill.digest, bundle.skill.name)
     return f"Staged {len(texts)} files in {roots.relative(target)}; the skill is there once the user accepts them."
 
@@ -221,6 +226,7 @@ async def _stage(bundle: Bundle, target: str, desk: SkillDesk, context: ToolCont
 def _write(bundle: Bundle, target: Path) -> str:
     """Write the files to the user's own folder, all or none."""
     make_private(target.parent)
+    # Beside the target, on the same file system, so that a rename puts it into place at once.
     draft = Path(tempfile.mkdtemp(prefix=".new-", dir=target.parent))
     old = draft.with_name(f".old{draft.name}")
     try:
@@ -234,6 +240,7 @@ def _write(bundle: Bundle, target: Path) -> str:
             target.rename(old)
         draft.rename(target)
     finally:
+        # Something failed between the two renames: the former skill comes back.
         if old.exists() and not target.exists():
             old.rename(target)
         shutil.rmtree(draft, ignore_errors=True)
@@ -298,12 +305,14 @@ def skill_folders(folder: Path) -> list[Path]:
         folders[:] = [] if deep else sorted(name for name in folders if name not in (".git", "node_modules"))
         if FILE_NAME in names and not (place / FILE_NAME).is_symlink():
             found.append(place)
+            # A skill's own folders belong to it, with whatever examples of skills they hold.
             folders.clear()
     return found
 
 
 def _called(found: Path, folder: Path, wanted: str) -> bool:
     inner = found.relative_to(folder).as_posix()
+    # Last, as it reads all its files: the name in the head can differ from that of the folder.
     return wanted in (found.name, inner) or inner.endswith(f"/{wanted}") or _name(found) == wanted
 
 

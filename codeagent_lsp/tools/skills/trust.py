@@ -19,7 +19,7 @@ from typing import Literal, Protocol
 
 from codeagent_lsp.state import changing, read_json, replace_text
 from codeagent_lsp.tools.asking import Asker, Question
-from codeagent_lsp.tools.permissions.approval_words import MAX_SUBJECT, exactly
+from codeagent_lsp.tools.permissions.approvals import MAX_SUBJECT, exactly
 from codeagent_lsp.workspace.text.visible import ends_of, one_line, visible
 
 MAX_KEPT = 500

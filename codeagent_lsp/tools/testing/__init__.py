@@ -1,6 +1,6 @@
 """The feature `testing`: running, writing and measuring tests in the project's own framework."""
 
-from codeagent_lsp.tools.feature import Feature
+from codeagent_lsp.tools import Feature
 
 FEATURE = Feature(
     "testing",

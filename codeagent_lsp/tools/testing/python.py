@@ -146,6 +146,7 @@ class Pytest(_Python):
     @override
     def instead(self, project: Project, finished: Finished) -> tuple[Project, str] | None:
         """Return the same project for unittest where the Python lacks pytest."""
+        # By Python's own last words: a test that fails for such an import has more behind it.
         if finished.exit_code != 1 or not finished.output.rstrip().endswith("No module named pytest"):
             return None
         python = project.program[0]
@@ -236,11 +237,13 @@ def _case(record: dict[str, object], folder: str) -> TestCase:
 
 def _runner() -> str:
     """Return the source text of the program that runs unittest, for `python -c`."""
+    # As a text, since the user's Python runs it, where our package is not installed.
     return files(__package__).joinpath("unittest_runner.py").read_text("utf-8")
 
 
 def _find(view: FileView, folder: str, target: str) -> Project | None:
     marked = any(view.exists(os.path.join(folder, name)) for name in _FILES)
+    # A workspace folder may have tests without any of these files.
     if not marked and folder not in view.roots.folders:
         return None
     framework = _framework(view, folder)

@@ -201,6 +201,7 @@ def bounded(cases: Iterable[TestCase]) -> tuple[TestCase, ...]:
 
 def _problem(finished: Finished, parsed: Parsed) -> str:
     bad = any(case.outcome in ("failed", "error") for case in parsed.cases)
+    # In this order: a run that was stopped may have left half a report, which is broken for that reason.
     if finished.ending != "exited" or finished.exit_code > 128:
         why = f"The test run {ended(finished)}; what it had not finished is not counted."
     elif parsed.broken:
@@ -240,6 +241,7 @@ class Results:
     def fate(self, case: TestCase) -> Fate:
         """Return how a failure of a change stands to these results."""
         before = self.cases.get(case.id)
+        # The test itself, before its file and its class: it knows best.
         if before is not None:
             if before.outcome not in RED:
                 return "new"
@@ -296,6 +298,7 @@ def compared(reports: Iterable[TestReport], before: Results) -> Compared:
 
 def all_cases(report: TestReport) -> tuple[TestCase, ...]:
     """Return the tests of a report; one that says only why it has none counts as a failure of its own."""
+    # With failures of tests the problem is told beside them; alone, nothing would be red.
     if report.problem and not any(case.outcome in RED for case in report.cases):
         problem = TestCase(f"{report.framework}: no test ran", "error", message=report.problem)
         return (*report.cases, problem)
@@ -338,7 +341,9 @@ def details(
     changed = frozenset(case.id for case in differs.otherwise) if differs else frozenset()
     caused = [case for case in bad if case.id not in before]
     if differs is not None:
+        # Stable: within each kind, the order in which they ran stays, as the first failure often explains the rest.
         caused.sort(key=lambda case: (case.file not in own, case.id in changed))
+    # Room for their names is kept free first: a name costs little, and says what to look at next.
     many = caused if len(caused) > SHARES else []
     names = sum(len(name) + 2 for name in (*before, *(case.id for case in many)))
     left = budget - sum(map(len, parts)) - min(names, NAMES)

@@ -97,11 +97,14 @@ class RunTests(Tool[RunTestsParameters]):
         state = state_of(context, shell.isolation)  # before the run may stage something itself
         own = frozenset(map(context.view.roots.relative, context.staging.paths()))
         baseline = context.get(Baseline)
+        # Read before the run, which may stage something and so end what can be the baseline.
         changed = baseline is not None and baseline.changed
+        # Asked for now as well: it notes the text that is tested, and not what stands there when the tests have ended.
         tested = noting() if (noting := context.get(OnTested)) is not None else None
         reports = [await _tested(project, selection, context, shell) for project in found]
         placed = [_placed(report, project, context) for project, report in zip(found, reports, strict=True)]
         differs = await baseline.compare(placed) if baseline is not None and changed else None
+        # Nothing of ours was in it: how the tests stand now is how the user's own text stands.
         if baseline is not None and not changed:
             baseline.record(placed, whole=not (selection.node or selection.pattern))
         if tested is not None:
@@ -145,6 +148,7 @@ def told_short(counts: Tally, seconds: float, words: Callable[..., str], why: st
     unclear = words("ran.unclear" if told else "ran.none") if not counts.whole or not told else ""
     ran = words("ran.all", counts=words("ran.and").join(filter(None, (*told, unclear))), seconds=f"{seconds:.1f}")
     reason = why.partition("\n")[0]
+    # A line that ends with a colon only introduces the output of a program.
     return ran if told or not reason or reason.endswith(":") else words("ran.why", ran=ran, why=reason)
 
 
@@ -186,6 +190,7 @@ class Noted:
 async def projects_at(path: str | None, context: ToolContext) -> Sequence[Project]:
     """Return the projects to test. ToolFailed if there are none, or none is installed."""
     found = await asyncio.to_thread(projects.find, context.view, path)
+    # Programs of this machine say nothing about those of the image.
     if context.shell is not None and context.shell.isolation.level == "container":
         found = tuple(map(projects.in_an_image, found))
     if not found:
@@ -296,6 +301,7 @@ def _placed(report: TestReport, project: Project, context: ToolContext) -> TestR
 def _located(folder: str, context: ToolContext, file: str) -> str:
     """Return the shown path of a file: Cargo names files from the top of its workspace, others from the project."""
     roots = context.view.roots
+    # Upwards from the project; where nothing is found, the name stays below the outermost folder.
     while not context.view.exists(os.path.join(folder, file)) and folder not in (*roots.folders, "/"):
         folder = os.path.dirname(folder)
     return roots.relative(os.path.join(folder, file))

@@ -1,6 +1,6 @@
 """The feature `todos`: the todo list that the user sees."""
 
-from codeagent_lsp.tools.feature import Feature
+from codeagent_lsp.tools import Feature
 
 FEATURE = Feature(
     "todos",

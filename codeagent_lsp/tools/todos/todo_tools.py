@@ -49,6 +49,7 @@ def _contents(key: str, content: str) -> Shape:
 
 def _kept(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return the state, the priority and the id of an item."""
+    # Other fields are dropped, as `TodoItem` refuses them: agents add forms of the content for display, and times.
     kept = {key: item[key] for key in ("status", "priority") if item.get(key) is not None}
     if isinstance(kept.get("status"), str):
         kept["status"] = _STATES.get(kept["status"], kept["status"])
@@ -78,6 +79,7 @@ def _single(given: dict[str, Any]) -> dict[str, Any]:
     """Return the one task of a call as a todo, new or changed."""
     name, content = given.get("taskId"), given.get("subject") or given.get("description")
     todo = {**({"content": content} if content else {}), **_kept(given)}
+    # Without an id it is the creation of one, which gives the id.
     if name is None:
         return {"action": "add", "todos": [todo]}
     return {"action": "update", "todos": [{**todo, "id": str(name)}]}
@@ -113,6 +115,7 @@ class TodoRead(Tool[TodoReadParameters]):
         """Return one line per todo."""
         todos = context.need(TodoList, "There is no todo list here.")
         chosen = todos.select(arguments.status, arguments.priority)
+        # An empty answer would read as an empty list, and the model would write a new one over it.
         others = not chosen and bool(todos.select(None, None))
         told = "None of the todos is like that." if others else render(chosen)
         return ToolOutput(told, [asdict(todo) for todo in chosen])
@@ -133,6 +136,7 @@ def _one(given: dict[str, Any]) -> dict[str, Any]:
         return given
     fields = {name: given[name] for name in ("content", "status", "priority") if name in given}
     rest = {name: value for name, value in given.items() if name not in (*fields, "todo_id")}
+    # Fields at the top are those of the one todo; given in both places, those in the list count.
     todos = rest.get("todos") or [{}]
     if not isinstance(todos, list) or len(todos) != 1 or not isinstance(todos[0], dict):
         raise WrongArguments("todo_id is for one todo. Give several by todos alone, each with its id.")

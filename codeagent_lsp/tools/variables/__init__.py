@@ -1,6 +1,6 @@
 """The feature `variables`: environment variables for commands, with values that the user enters and no model sees."""
 
-from codeagent_lsp.tools.feature import Feature
+from codeagent_lsp.tools import Feature
 
 FEATURE = Feature(
     "variables",

@@ -1,6 +1,6 @@
 """The feature `web`: searching and reading the web, through checked addresses only."""
 
-from codeagent_lsp.tools.feature import Feature
+from codeagent_lsp.tools import Feature
 
 FEATURE = Feature(
     "web",

@@ -4,8 +4,8 @@ on the loopback interface through which they reach public addresses only.
 Libraries that parse untrusted pages run there: the process is bounded in time and memory, its whole process tree ends
 with ours, and it sees neither our environment nor our folders. The proxy has a token, resolves and checks each host
 itself and connects to the checked address, so its clients are bound by the same rules as our own requests, even if a
-name later resolves differently. It lives as long as its one client. Not here: the programs (`programs/`), which address
-is public (`dialing.py`).
+name later resolves differently. It lives as long as its one client. Not here: the programs (`programs.py`), which
+address is public (`dialing.py`).
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ from typing import Any
 
 from codeagent_lsp.background_tasks import until_first
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed
-from codeagent_lsp.shadow.limits import ProcessLimits, half_of_memory
 from codeagent_lsp.shadow.process import Guarded, settled
-from codeagent_lsp.shadow.shell import Launch
+from codeagent_lsp.shadow.shell import Launch, ProcessLimits, half_of_memory
 from codeagent_lsp.tools.web.dialing import Dialer
 from codeagent_lsp.tools.web.urls import PORTS, BadUrl, Target, not_installed, parsed
 from codeagent_lsp.workspace.process_group import read_head
@@ -45,7 +44,7 @@ _PIECE = 1 << 16
 _OWN_HEADERS = (b"proxy-authorization", b"proxy-connection", b"connection", b"keep-alive", b"upgrade")
 MAX_ANSWER = 16 << 20
 
-_PROGRAMS = Path(__file__).with_name("programs")
+_PROGRAMS = str(Path(__file__).with_name("programs.py"))
 _KEPT = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "TZ")
 _MAX_COMPLAINT = 4096
 
@@ -235,9 +234,8 @@ async def _told(guarded: Guarded, question: bytes) -> None:
 def _launch(program: Program, folder: str) -> Launch:
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
     environment |= {"PATH": os.defpath, "HOME": folder, "TMPDIR": folder, "LC_CTYPE": "C.UTF-8"}
-    script = str(_PROGRAMS / f"{program.name}.py")
     # Isolated: no PYTHON* variables, no user site, nothing from the current folder.
-    return Launch((sys.executable, "-I", "-X", "utf8", script), folder, environment, "")
+    return Launch((sys.executable, "-I", "-X", "utf8", _PROGRAMS, program.name), folder, environment, "")
 
 
 def _understood(program: Program, said: bytes) -> dict[str, Any]:

@@ -108,6 +108,7 @@ class Fetcher:
         if self._trust is None:
             self._trust = await asyncio.to_thread(tls_context, self.dialer.network)
         proxy = self.dialer.proxy_for(target.host, target.port)
+        # Through a proxy the address is looked up there, so that it is checked here before, as far as it can be.
         if proxy:
             await self.dialer.admit(target.host, target.port)
         async with (
@@ -192,6 +193,8 @@ class _CheckedBackend(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         failure: httpcore.NetworkError | httpcore.TimeoutException | None = None
+        # The checked address itself is connected to: looked up a second time, the name could lead elsewhere (DNS
+        # rebinding).
         for address, real_port in await self._dialer.places(host.strip("[]"), port):
             try:
                 return await self._inner.connect_tcp(address, real_port, timeout, local_address, socket_options)
@@ -208,12 +211,14 @@ def _next(here: Target, location: str) -> Target:
         there = parsed(location, here)
     except BadUrl as error:
         raise WebRefused(f"{here.url} redirects to what is never fetched: {error}.") from None
+    # The user has approved this site; another one has to be asked for by its own name.
     if not same_site(here, there):
         raise ToolRetry(f"{here.url} redirects to another site. If you need it, call the tool with:\n{there.url}")
     return there
 
 
 def _refused_by(target: Target, status: int) -> ToolFailed:
+    # Only what may pass by itself is a matter of the network, which can be tried again.
     code = ErrorCode.NOT_FOUND if status < 500 and status != 429 else ErrorCode.NETWORK_ERROR
     return ToolFailed(f"{target.host} answered with the status {status} to {target.rest}.", code)
 

@@ -235,19 +235,17 @@ class Changeset:
         """Return the changes that undo these, in reverse order."""
         return Changeset(tuple(_inverse_change(change) for change in reversed(self.files)))
 
-    def rebase(self, current: Mapping[str, Current], *, beside: bool = False, formatted: bool = False) -> Rebased:
+    def rebase(self, current: Mapping[str, Current], *, formatted: bool = False) -> Rebased:
         """Rebase these changes onto the texts in `current`, keyed by the path the user has now.
 
-        On conflict the user's text wins; it is none for lines `beside` each other, if that is allowed, nor with
-        `formatted` for such that are only written in another way.
+        On conflict the user's text wins. Lines that stand beside each other are none, nor with `formatted` such that
+        are only written in another way.
         """
         kept: list[FileChange] = []
         conflicts: list[HunkConflict] = []
         for change in self.files:
             source = change.moved_from or change.path
-            rebased, problems = _rebase_change(
-                change, current.get(source, Current(None)), beside=beside, formatted=formatted
-            )
+            rebased, problems = _rebase_change(change, current.get(source, Current(None)), formatted=formatted)
             conflicts.extend(problems)
             if rebased is not None and not rebased.empty:
                 kept.append(rebased)
@@ -274,7 +272,7 @@ def _inverse_change(change: FileChange) -> FileChange:
 
 
 def _rebase_change(
-    change: FileChange, now: Current, *, beside: bool, formatted: bool
+    change: FileChange, now: Current, *, formatted: bool
 ) -> tuple[FileChange | None, list[HunkConflict]]:
     change = change.read_as(now.text) or change
     if now.text == change.base:
@@ -285,10 +283,10 @@ def _rebase_change(
         return (None if same.empty else same), []
     if change.base is None or change.text is None or now.text is None:
         return None, [HunkConflict(change.path, 1, change.text or "", now.text or "")]
-    merged = merge.merge(change.base, change.text, now.text, beside=beside)
+    merged = merge.merge(change.base, change.text, now.text, beside=True)
     # Read loosely, lines may be alike by chance, so only where it would conflict otherwise.
     if merged.conflicts and formatted:
-        respelt = merge.merge(change.base, change.text, now.text, beside=beside, formatted=True)
+        respelt = merge.merge(change.base, change.text, now.text, beside=True, formatted=True)
         merged = min(merged, respelt, key=lambda each: len(each.conflicts))
     conflicts = [
         HunkConflict(change.path, conflict.line + 1, conflict.ours, conflict.theirs) for conflict in merged.conflicts

@@ -25,10 +25,10 @@ _WORD = re.compile(r"\w+")
 _INSIDE_WORD = re.compile(r"[A-Za-z_]{2}|[0-9]{2}|[A-Za-z_][0-9]")
 # `# ... rest of the code`, `// …`: a line that a model writes in place of lines it leaves out.
 _ELISION = re.compile(r"^(?:#|//|--|/\*|<!--)?\s*(?:\.{3}|\u2026)")
-MAX_DIFFERENCES = 8
-MAX_NUMBERS = 20
+MAX_DIFFERENCES = 8  # lines that a refusal shows
+MAX_NUMBERS = 20  # line numbers that a refusal names
 MAX_WIDTH = 160
-MAX_LINES = 20_000
+MAX_LINES = 20_000  # of a longer file only so many are searched for the most similar place
 MAX_PLACES, MAX_COMPARED = 30, 40
 """The places that are compared, and the lines of each."""
 
@@ -81,6 +81,7 @@ def apply_edits(text: str, edits: list[Edit]) -> str:
 
 def plan(text: str, old: str, new: str, *, lines: bool = False) -> Edit:
     """Return the change that `replace` would make; raises `EditRefused` as it does."""
+    # A model never sees the byte-order mark, so it can neither match nor replace it.
     offset, text, old, new = _without_bom(text, old, new)
     _check_not_empty(old, new)
     found = exact_places(text, old)
@@ -104,6 +105,7 @@ def plan_all(text: str, old: str, new: str) -> list[Edit]:
     if not found:
         return [plan(text, old, new)]
     covered = [at for at in found if _covered(text, old, new, at)]
+    # Models repeat calls: a second time would put new_str around each of its own copies of old_str.
     if len(covered) == len(found):
         raise _already(text, new, "every occurrence of old_str is part of new_str already")
     if covered:
@@ -136,8 +138,10 @@ def plan_lines(text: str, old: str, new: str) -> Edit:
         merged = merge(file, place, before, after)
     except Unsafe as unsafe:
         raise EditRefused("not_found", f"{nearest(file, before)}\nNot applied: {unsafe}.") from None
+    # From lines back to characters: an edit is in characters, whichever tier has found its place.
     start = sum(map(len, file.lines[: merged.start]))
     stop = start + sum(map(len, file.lines[merged.start : merged.stop]))
+    # The merge took everything from the file: what new_str changes is there already, in the file's own writing.
     if text[start:stop] == merged.text:
         raise _already(text, new, "the lines read like new_str already")
     return Edit(start, stop, merged.text, place.tier.label)
@@ -187,6 +191,7 @@ def _covered(text: str, old: str, new: str, at: int) -> bool:
         text.startswith(form, at - inner)
         # In a file with CRLF, the new block stands with the file's line ends, not with those of the call.
         for form in {new, _localized(text, old, new, at)}
+        # A new block that is no longer cannot hold the old one and something beside it.
         if len(form) > len(old)
         for inner in exact_places(form, old)
         if at >= inner

@@ -162,6 +162,7 @@ def shift_between(pairs: Sequence[tuple[str, str]]) -> Shift | None:
     # Two depths of the block that are one in the file: shifted back, the structure would be lost.
     if len(set(known.values())) != len(known):
         return None
+    # Any pair will do: a single shift turns all of them, which is checked right after.
     block, file = next(iter(known.items()))
     if file.endswith(block):
         add = file[: len(file) - len(block)]
@@ -219,21 +220,25 @@ def places(file: Block, block: Block, *, limit: Tier = Tier.TYPO) -> list[BlockM
     """Return every match of `block` at the nearest tier that has any, up to `limit`."""
     if not block.keys:
         return []
+    # Without typos first: with them, each place costs a comparison of lines, letter by letter.
     found = _evaluate(file, block, _starts(file, block, 0))
     if not found and limit >= Tier.TYPO:
         # One for each ten lines begun. Blocks of one or two lines have too little else to be known by.
         allowed = -(-len(block.keys) // 10)
         found = _evaluate(file, block, _starts(file, block, allowed)) if len(block.keys) > 2 else []
+    # Only the nearest tier counts: a place that differs in blanks is no rival of one that is exact.
     nearest = min((place.tier for place in found), default=limit)
     return [place for place in found if place.tier == nearest and place.tier <= limit]
 
 
 def rival(file: Block, block: Block, place: BlockMatch) -> int | None:
     """Return a token of the file where the block matches with one or two extra lines in between, other than `place`."""
+    # From the first line on, which a block with extra lines still begins with.
     for start, key in enumerate(file.keys):
         if key != block.keys[0] or place.first <= start < place.stop:
             continue
         stop = start + len(block.keys) + 2
+        # `in` on an iterator goes on where it stopped, so the lines have to come in their order.
         window = iter(file.keys[start : min(stop, place.first) if start < place.first else stop])
         if all(wanted in window for wanted in block.keys):
             return start

@@ -65,6 +65,7 @@ def merge(base: str, ours: str, theirs: str, *, beside: bool = False, formatted:
     unless `beside` is true; then both are made. With `formatted`, lines that `theirs` only writes in another way, as
     formatters do, count as not changed.
     """
+    # The common cases first: the matching of lines is what takes time.
     if theirs == base:
         return Merged(ours, ())
     if ours in (base, theirs):
@@ -83,6 +84,7 @@ def merge(base: str, ours: str, theirs: str, *, beside: bool = False, formatted:
             merged.extend(parts[0])
             continue
         for lines, sides in pieces(*parts) if beside else [(parts[2], parts)]:
+            # The position is that of the merged text, in which earlier conflicts take as many lines as theirs has.
             if sides is not None:
                 was, wanted, kept = map("".join, sides)
                 conflicts.append(Conflict(len(merged), wanted, kept, was))
@@ -247,6 +249,7 @@ class _Change(NamedTuple):
 def pieces(old: Lines, ours: Lines, theirs: Lines) -> list[Piece]:
     """Return the parts of a conflict, in order: merged as far as the sides touch different lines."""
     found = list(_apart(old, ours, theirs))
+    # A last line without an end, put in front of another line, would run into it.
     whole = [line for lines, _ in found for line in lines]
     if all(ending_of(line) for line in whole[:-1]):
         return found
@@ -256,6 +259,7 @@ def pieces(old: Lines, ours: Lines, theirs: Lines) -> list[Piece]:
 def _apart(old: Lines, ours: Lines, theirs: Lines) -> Iterator[Piece]:
     position = 0
     for cluster in _clusters(old, ours, theirs):
+        # The changes are sorted by where they begin, not by where they end.
         start, end = cluster[0].run.old_start, max(change.run.old_end for change in cluster)
         yield old[position:start], None
         # The lines of each side that changes something here; if only one does, there is no conflict.
@@ -280,6 +284,7 @@ def _clusters(old: Lines, ours: Lines, theirs: Lines) -> list[list[_Change]]:
     )
     grouped: list[list[_Change]] = []
     for change in changes:
+        # With any of the group, not only the last: a long run may reach over several short ones.
         if grouped and any(_meets(before, change, old, theirs) for before in grouped[-1]):
             grouped[-1].append(change)
         else:
@@ -311,6 +316,7 @@ def _alike(line: str, other: str) -> bool:
 def _meets(before: _Change, after: _Change, old: Lines, theirs: Lines) -> bool:
     """Return whether a change touches the lines or the place of one that is not behind it."""
     first, second = before.run, after.run
+    # Two changes of one side were made together and never conflict.
     if before.is_ours == after.is_ours:
         return False
     if second.old_start < first.old_end or first[:2] == second[:2]:

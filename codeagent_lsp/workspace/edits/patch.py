@@ -40,6 +40,7 @@ def apply_patch(files: Mapping[str, str | None], patch: str) -> FileTexts:
     file and hunk; then nothing has changed.
     """
     result = dict(files)
+    # One after the other on the result so far: a patch may move a file and then change it under its new name.
     for change in parse_patch(patch):
         _OPERATIONS[change.kind](result, change)
     return result
@@ -151,6 +152,7 @@ def _with_hunks(text: str, change: FileChange) -> str:
         except EditRefused as refused:
             message = f"{change.path}, hunk {number} of {len(change.hunks)}: {_in_patch_terms(refused)}"
             raise PatchRefused(message) from None
+        # Before hunks are compared: two that share only their context do not overlap.
         edits.append(_trimmed(body, edit))
     ordered = sorted(edits, key=lambda edit: (edit.start, edit.stop))
     for before, after in pairwise(ordered):
@@ -251,6 +253,7 @@ class _Placing:
             raise EditRefused("empty", "it has no line that begins with '+' or '-'.")
         if not self.old:
             return self._insertion(), self.drift
+        # By content alone; trailing blanks and the like are looked at only where nothing fits exactly.
         found = [at for at in range(len(self.lines)) if self._fits(at)]
         if not found:
             return plan_lines(self.text, self.hunk.old, self.hunk.new), self.drift
@@ -258,6 +261,7 @@ class _Placing:
         edit = self._literal(at)
         if self._is_applied(at) or self.text[edit.start : edit.stop] == edit.text:
             raise EditRefused("already_applied", f"it seems to be applied already, at line {at + 1}.")
+        # A wrong count of lines is wrong by the same number for the hunks that follow.
         return edit, self.drift if self.hunk.line is None else at + 1 - self.hunk.line
 
     def _fits(self, at: int) -> bool:
@@ -291,6 +295,7 @@ class _Placing:
         newline = ending_of(self.lines[max(at - 1, 0)]) or dominant_newline(self.text)
         joint = newline if at and not ending_of(self.lines[at - 1]) else ""
         added = "".join(row + newline for row in self.new)
+        # Added at the end of the file: whether the last line ends is the patch's own matter then.
         if at == len(self.lines) and not self.hunk.new.endswith("\n"):
             added = added.removesuffix(newline)
         place = sum(map(len, self.lines[:at]))

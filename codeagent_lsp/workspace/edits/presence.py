@@ -1,7 +1,7 @@
 """Tells what of a change is in a text that the user goes on with, run by run. Pure.
 
 By this it is known which part of a change has reached a buffer, whatever was typed or formatted in it since, and after
-a process died in the middle. Not here: what follows from it (`server/outcomes.py`).
+a process died in the middle. Not here: what follows from it (`server/text_edits.py`).
 """
 
 from __future__ import annotations

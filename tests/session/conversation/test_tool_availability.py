@@ -102,7 +102,7 @@ def test_new_groups_are_named() -> None:
 def test_a_reason_is_one_short_line() -> None:
     registry, _, told = rig()
     availability = Availability(registry, told.append)
-    registry.mark_error("other", "first\nsecond\u202e" + "x" * 5000)
+    registry.disable("other", "first\nsecond\u202e" + "x" * 5000)
     availability.news()
     (event,) = told
     assert isinstance(event, events.ToolDisabled)

@@ -13,7 +13,7 @@ import pytest
 from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
-from codeagent_lsp.server.commands.queue_commands import waiting_words
+from codeagent_lsp.server.commands.run_commands import waiting_words
 from codeagent_lsp.session.request import RunRequest
 from tests.session.fakes import call, say, until, world
 from tests.session.queue.test_task_queue import SLOW, heard, start

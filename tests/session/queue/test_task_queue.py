@@ -18,7 +18,7 @@ from codeagent_lsp.llm.learned_facts import Facts, combine
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Image
-from codeagent_lsp.server.commands.queue_commands import QueueCommands
+from codeagent_lsp.server.commands.run_commands import QueueCommands
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.session.session import Session

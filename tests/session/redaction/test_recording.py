@@ -15,8 +15,7 @@ from codeagent_lsp.messages import Message
 from codeagent_lsp.records.rotation import read_records
 from codeagent_lsp.records.sanitizer import Sanitizer
 from codeagent_lsp.records.trace import TRACE_FILE, TraceWriter
-from codeagent_lsp.session.redaction.guarded_model import replied, told
-from codeagent_lsp.session.redaction.recording import AUDIT_FILE, Recording, audit_writer
+from codeagent_lsp.session.redaction.recording import AUDIT_FILE, Recording, audit_writer, replied, told
 
 
 def recorded(folder: Path, act: Callable[[Recording], None], *, traced: bool = True) -> list[dict[str, Any]]:

@@ -14,8 +14,7 @@ from codeagent_lsp.tools.context import Redaction
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.mcp.adapter import MAX_SHOWN, changed_words
 from codeagent_lsp.tools.mcp.listing import RemoteTool
-from codeagent_lsp.tools.permissions.approval_words import MAX_SUBJECT
-from codeagent_lsp.tools.permissions.approvals import StandingApprovals
+from codeagent_lsp.tools.permissions.approvals import MAX_SUBJECT, StandingApprovals
 from tests.tools.fakes import Bench
 from tests.tools.shells import OVERLAY, FakeShell
 

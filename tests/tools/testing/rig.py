@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.errors import FileRefused
-from codeagent_lsp.shadow.limits import ProcessLimits
 from codeagent_lsp.shadow.process import run_process
 from codeagent_lsp.shadow.shell import (
     REPORT_VARIABLE,
@@ -23,6 +22,7 @@ from codeagent_lsp.shadow.shell import (
     Isolation,
     Launch,
     OnOutput,
+    ProcessLimits,
     no_output,
 )
 from codeagent_lsp.tools.testing.projects import ECOSYSTEMS

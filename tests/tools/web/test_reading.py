@@ -10,7 +10,7 @@ import pytest
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.tools.web.child import Program, answer_of
 from codeagent_lsp.tools.web.http import Page
-from codeagent_lsp.tools.web.programs.extract import read
+from codeagent_lsp.tools.web.programs import read
 from codeagent_lsp.tools.web.scraping import decoded, words_of
 from codeagent_lsp.tools.web.urls import parsed
 from tests.children import children

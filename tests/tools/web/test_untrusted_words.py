@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.tools.web.http import Fetcher
-from codeagent_lsp.tools.web.programs.extract import read
+from codeagent_lsp.tools.web.programs import read
 from codeagent_lsp.tools.web.scraping import Web
 from codeagent_lsp.tools.web.searching import Result
 from codeagent_lsp.tools.web.web_tools import MAX_TEXT, WebScrape, WebSearch, page_text, results_text

@@ -56,7 +56,7 @@ def net() -> Net:
 @pytest.fixture
 def web(tmp_path: Path, net: Net, state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> WebBench:
     async def quick(html: str, url: str, selector: str | None) -> PageText:
-        from codeagent_lsp.tools.web.programs.extract import read
+        from codeagent_lsp.tools.web.programs import read
 
         found = read(html, url, selector)
         return PageText(found["title"], found["text"], found["hidden"], found["thin"], found["found"])

@@ -23,7 +23,7 @@ def test_a_mode_is_stored_taken_back_and_kept_while_the_user_types(
     back = Changeset((change,)).inverse().files[0]
     assert (back.runs, back.ran, back.base, back.text) == (ran, runs, text, base)
     assert change.empty is (base == text and runs is None)
-    rebased = Changeset((change,)).rebase({"/w/a.sh": Current(f"typed\n{base}", 4)}, beside=True)
+    rebased = Changeset((change,)).rebase({"/w/a.sh": Current(f"typed\n{base}", 4)})
     assert [each.runs for each in rebased.changeset] in ([runs], []) and (not rebased.changeset) <= (
         change.empty or bool(rebased.conflicts)
     )

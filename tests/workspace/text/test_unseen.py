@@ -12,7 +12,7 @@ import pytest
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.terminal import display
 from codeagent_lsp.tools.permissions import shell_policy
-from codeagent_lsp.tools.permissions.approval_words import describe
+from codeagent_lsp.tools.permissions.approvals import describe
 from codeagent_lsp.workspace.files.sensitive import runs_later
 from codeagent_lsp.workspace.text import visible
 from codeagent_lsp.workspace.text.visible import escaped, is_odd, is_unseen, numbered, shown, shown_exactly

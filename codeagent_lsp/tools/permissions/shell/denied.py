@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.tools.permissions.shell.reading import Invocation, Script
-from codeagent_lsp.tools.permissions.shell.syntax import NodePlace, walk
+from codeagent_lsp.tools.permissions.shell.syntax import NodePlace, text_of, walk
 from codeagent_lsp.tools.permissions.shell.wrappers import INTERPRETERS, Everything, is_wrapper
 from codeagent_lsp.workspace.files import sensitive
 
@@ -370,7 +370,7 @@ def _calls_itself(places: list[NodePlace]) -> bool:
     calls: dict[str, set[str]] = {}
     for place in places:
         if place.node.type == "command_name" and (function := _free_in(place)) is not None:
-            calls.setdefault(_name(function), set()).add(_text(place.node))
+            calls.setdefault(_name(function), set()).add(text_of(place.node))
     return any(_reaches(calls, name) for name in list(calls)[:MAX_FUNCTIONS])
 
 
@@ -412,18 +412,14 @@ def _endless_spawn(node: Node, *, fed: bool) -> bool:
         return False
     head = (node.text or b"")[: body.start_byte - node.start_byte].decode(errors="replace").rstrip().rstrip(";")
     spawns = any(part.node.type == "&" for part in walk(body))
-    waits = re.search(r"\b(?:wait|sleep|read|break|exit|return)\b", _text(body))
+    waits = re.search(r"\b(?:wait|sleep|read|break|exit|return)\b", text_of(body))
     endless = _ENDLESS.search(head.strip()) or (fed and _READS.match(head))
     return bool(spawns and not waits and endless)
 
 
 def _name(function: Node) -> str:
     name = function.child_by_field_name("name")
-    return _text(name) if name is not None else ""
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode(errors="replace")
+    return text_of(name) if name is not None else ""
 
 
 def is_catastrophic(path: str) -> bool:

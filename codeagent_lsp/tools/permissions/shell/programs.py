@@ -174,6 +174,7 @@ def started(name: str, words: Sequence[str], stdin: str | None) -> Started:
     """Return what the programs in a command's words, or in its input, start."""
     if name not in _KNOWN and not any(pattern.fullmatch(name) for pattern, _ in _LANGUAGES):
         return Started()
+    # Not read: to say so is safe, as `more` has the user asked about the whole command.
     if sum(map(len, words)) + len(stdin or "") > _MAX_CODE:
         return Started(more=True)
     if name in SEDS:
@@ -203,6 +204,7 @@ def _of_interpreter(language: _Language, words: Sequence[str], stdin: str | None
             code.append(given)
         elif language is _PERL and re.fullmatch(r"-[A-Za-z]*e.+", word) and not word.startswith("-M"):
             code.append(word.partition("e")[2])
+        # The file that is run; what follows are its own words, even those that look like options.
         elif not word.startswith("-") or word == "-":
             break
     rest = words[place - 1 :] if place > 1 else ()
@@ -214,6 +216,7 @@ def _of_interpreter(language: _Language, words: Sequence[str], stdin: str | None
 
 def _of_code(language: _Language, code: str) -> Started:
     """Return what code starts; a call counts as read if its command consists of literals."""
+    # Nothing but the output of another command or a variable: the code is not known at all.
     if UNKNOWN in code and not code.strip(UNKNOWN + " \n"):
         return Started(more=True)
     commands: list[Inner] = []
@@ -243,8 +246,10 @@ def _arguments(code: str, place: int) -> Inner | None:
         if comma is None:
             break
         place = comma.end()
+    # A literal that goes on, as in `"rm " + name`, is only the beginning of the command.
     if not values or not _END.match(code, place):
         return None
+    # Several literals are the words of one command, a single one is a line for a shell.
     return Inner(words=tuple(values)) if len(values) > 1 else Inner(script=values[0])
 
 
@@ -274,6 +279,8 @@ def _of_sed(script: str) -> Started:
     commands = [match["script"] or "" for match in _SED_COMMAND.finditer(script)]
     by = [match["by"] for match in _SED_SUBSTITUTION.finditer(script) if "e" in match["flags"]]
     found = tuple(Inner(script=text) for text in (*commands, *by) if text)
+    # What stands in for a match is put together from the text, so the script alone never says all; an `e` by itself
+    # runs the line of the input.
     return Started(found, bool(by) or "" in commands)
 
 
@@ -284,6 +291,7 @@ def _awk_programs(words: Sequence[str]) -> Iterator[str]:
         if word in ("-e", "--source"):
             yield words[place] if place < len(words) else ""
             place += 1
+        # A program in a file: files that are run are asked about by their names elsewhere.
         elif word in ("-f", "--file", "-E", "-i"):
             return
         elif word in ("-F", "-v"):

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from codeagent_lsp.tools.permissions.shell.syntax import NodePlace, parse, walk
+from codeagent_lsp.tools.permissions.shell.syntax import NodePlace, parse, text_of, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
@@ -149,6 +149,7 @@ def read(
         for place in walk(tree.root_node):
             found.visit(place)
     # The grammar loses its way at an `$IFS` in the middle of a word.
+    # Beside what was found: commands too many may be denied or asked about, one too few would run unseen.
     if tree is None or tree.root_node.has_error or "IFS" in text:
         found.invocations.extend(_rough(text))
         found.writes.extend(unquoted(target) for target in _WRITE.findall(text))
@@ -173,17 +174,17 @@ class _Found:
         self.invocations: list[Invocation] = []
         self.writes: list[str] = []
         self.reads: list[str] = []
-        self.choices = 1
+        self.choices = 1  # the most values that a loop of the script names
         self._variables = variables
         self._wide = wide is not None
-        self._text = wide
+        self._text = wide  # the script, for a wide reading
         self._prompts = wide is not None and bool(_EXPANDED_LATER.search(wide))
-        self._choice = choice
+        self._choice = choice  # which of a loop's values this reading takes
         self.functions = dict(functions)
-        self._calls = 0
-        self._active: list[str] = []
+        self._calls = 0  # of functions that were followed
+        self._active: list[str] = []  # the functions that are being followed, outermost first
         self._definition_end = 0
-        self._outside: dict[str, str] = {}
+        self._outside: dict[str, str] = {}  # the parameters outside of that body
 
     def visit(self, place: NodePlace) -> None:
         node = place.node
@@ -221,6 +222,7 @@ class _Found:
             words = ["["]
         if words:
             self.invocations.append(Invocation(tuple(words), _cut(node), self._stdin(place)))
+            # A wide reading has functions' bodies in the walk already, with every parameter unknown.
             if not self._wide:
                 self._follow(words)
 
@@ -275,6 +277,7 @@ class _Found:
         if name is None:
             return
         text = value(given, self._variables) if given is not None else ""
+        # The walk goes by the text, and not by what runs: an `if` may leave the variable as it was.
         before = self._variables.get(_cut(name), text)
         # Which of two values it has depends on what runs before.
         self._variables[_cut(name)] = UNKNOWN if self._wide and before != text else text
@@ -287,6 +290,7 @@ class _Found:
     def _loop(self, node: Node) -> None:
         """Assign a value of a `for` loop to its variable, as in `for x in /; do rm -r $x; done`."""
         name, given = node.child_by_field_name("variable"), node.children_by_field_name("value")
+        # Without words a loop goes through the parameters, which keep the values they have.
         if name is None or not given:
             return
         if not self._wide:
@@ -366,7 +370,7 @@ def _cut(node: Node) -> str:
     """Return the text of a node, shortened if long, since nested nodes would be copied repeatedly."""
     if node.end_byte - node.start_byte > MAX_TEXT:
         return _head(node)
-    return (node.text or b"").decode(errors="replace")
+    return text_of(node)
 
 
 def _head(node: Node) -> str:
@@ -374,7 +378,7 @@ def _head(node: Node) -> str:
     parts: list[str] = []
     for child in node.named_children[:64]:
         if child.end_byte - child.start_byte < MAX_TEXT:
-            parts.append((child.text or b"").decode(errors="replace"))
+            parts.append(text_of(child))
     return " ".join(parts)[:MAX_TEXT]
 
 
@@ -447,7 +451,7 @@ def _hexadecimal(text: str) -> str | None:
 def fields(node: Node, variables: Variables) -> tuple[str, ...]:
     """Return the words that the word at `node` expands to; an expansion may yield none or several."""
     first = node.children[0] if node.type == "command_name" and node.child_count == 1 else node
-    if "@" in variables and _text(first) in _ALL_WORDS:
+    if "@" in variables and text_of(first) in _ALL_WORDS:
         return tuple(variables["@"].split(_BREAK))
     text = _decoded(node, variables, 0)
     found = [part for branch in _branches(text) for part in re.split(f"{_BREAK}+", branch)]
@@ -470,29 +474,29 @@ def _decoded(node: Node, variables: Variables, depth: int) -> str:
     if depth > MAX_DEPTH:
         return UNKNOWN
     if kind == "raw_string":
-        return _text(node)[1:-1]
+        return text_of(node)[1:-1]
     if kind in ("ansi_c_string", "ansii_c_string"):
-        return _ansi(_text(node)[2:-1])
+        return _ansi(text_of(node)[2:-1])
     if kind in ("string", "translated_string"):
         return _string(node, variables, depth)
     if kind in ("concatenation", "command_name"):
         return "".join(_decoded(child, variables, depth + 1) for child in node.children)
     if kind in ("simple_expansion", "expansion"):
-        return _variable(_text(node), variables)
+        return _variable(text_of(node), variables)
     if kind == "command_substitution":
         return _printed(node, variables, depth)
     if kind == "process_substitution":
         return _SUBSTITUTED
-    return _bare(_text(node)) if not node.is_named or not node.named_child_count else UNKNOWN
+    return _bare(text_of(node)) if not node.is_named or not node.named_child_count else UNKNOWN
 
 
 def _string(node: Node, variables: Variables, depth: int) -> str:
-    source, end, parts = _text(node).encode(), node.start_byte, []
+    source, end, parts = text_of(node).encode(), node.start_byte, []
     for child in node.named_children:
         if child.type == "string_content":
             continue
         parts.append(source[end - node.start_byte : child.start_byte - node.start_byte].decode(errors="replace"))
-        name = _VARIABLE.fullmatch(_text(child))
+        name = _VARIABLE.fullmatch(text_of(child))
         pattern = variables.get(_QUOTED + name[1]) if name else None
         parts.append(pattern or _decoded(child, variables, depth + 1).replace(_BREAK, " "))
         end = child.end_byte
@@ -574,7 +578,3 @@ def _branches(text: str) -> list[str]:
         else:
             waiting.append(f"{branch[: found.start()]}{{{found[1]}}}{branch[found.end() :]}")
     return done + [branch.translate(_LITERAL) for branch in waiting]
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode(errors="replace")

@@ -71,6 +71,11 @@ def walk(root: Node) -> Iterator[NodePlace]:
         waiting.extend(reversed(below))
 
 
+def text_of(node: Node) -> str:
+    """Return the text of a node; bytes that are no UTF-8 are replaced."""
+    return (node.text or b"").decode(errors="replace")
+
+
 @lru_cache(maxsize=1)
 def _language() -> Language:
     # The grammar is not needed before the first command, so it costs nothing at start-up.

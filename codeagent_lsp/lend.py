@@ -1,13 +1,21 @@
-"""The folder in which a client of `editor-mcp` meets the server of an editor, before anything listens.
+"""The way between an editor's server and a client of `editor-mcp`: the folder in which they find each other before
+anything listens, and the frames of the connection after that.
 
 A server announces itself by a folder below the state folder of its workspace, locked as long as it lives. A client puts
 a request file into it; the server answers by a file beside it: that the user is being asked, that they refused, or the
-address and a token. All is readable by this user alone. Not here: the connection (`frames.py`), the user's decision
-(`server/lender.py`).
+address and a token. All is readable by this user alone.
+
+A frame is one JSON object per line, of bounded length. The client begins with `{"hello": {protocol, token, workspace,
+client}}`, which is answered by `{"welcome": {...}}` or `{"refused": {reason, message}}`. Then the client sends
+`{"call": {id, tool, arguments}}` and `{"cancel": id}`; each call is answered by `{"answer": {id, text, ok}}`, and
+`{"closed": {reason, message}}` is the last frame of the server. Not here: the user's decision (`server/lender.py`), who
+may connect (`server/door.py`).
 """
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import re
 import secrets
@@ -97,6 +105,8 @@ class MeetingPlace:
                 shutil.rmtree(other, ignore_errors=True)
         self.path.mkdir(mode=0o700)
         self._lock = open_new(self.path / _LOCK)
+        # Held until the process ends, however it ends: others tell by it whether the server lives, which a process id,
+        # given again, cannot say.
         lock(self._lock)
         # Last: who finds it finds it locked.
         self.announce(folders, editor)
@@ -112,6 +122,7 @@ class MeetingPlace:
         """
         found: list[tuple[float, LendRequest]] = []
         with os.scandir(self.path) as entries:
+            # Any program of the user can write here; a folder of a million files must not hold up the server.
             names = [entry.name for entry in islice(entries, 4 * MAX_REQUESTS)]
         for name in names:
             if not name.endswith(_REQUEST):
@@ -154,7 +165,7 @@ def is_held(place: Path) -> bool:
         return False
     try:
         lock(descriptor, shared=True)
-    except BlockingIOError:
+    except BlockingIOError:  # the server has it
         return True
     except OSError:
         return False
@@ -200,6 +211,7 @@ def find_editor(root: Path, folder: str) -> Announcement | None:
     for path in islice((root / "workspaces").glob(f"*/{FOLDER}/*/{_SERVER}"), MAX_SERVERS):
         values = _read(path)
         announced = None if values is None else _announcement(path.parent, values)
+        # Whether it lives comes last, as it opens a file.
         if announced is None or (opened := holding(announced.folders, wanted)) is None or not is_held(announced.place):
             continue
         found.append((len(opened), announced.started, announced))
@@ -209,6 +221,7 @@ def find_editor(root: Path, folder: str) -> Announcement | None:
 def holding(folders: Iterable[str], wanted: str) -> str | None:
     """Return the folder among these in which a real path is, the deepest; None if it is in none."""
     real = (os.path.realpath(folder) for folder in folders)
+    # With the separator behind it: a folder `cart` does not hold its sibling `cart-old`.
     inside = [folder for folder in real if wanted == folder or wanted.startswith(folder.rstrip(os.sep) + os.sep)]
     return max(inside, key=len, default=None)
 
@@ -218,6 +231,7 @@ class Ticket:
 
     def __init__(self, place: Path, client: str, workspace: str) -> None:
         self._place = place
+        # Not to be guessed: who knows it can read the answer, with the token in it.
         self._nonce = secrets.token_hex(16)
         self._values = {"client": client, "pid": os.getpid(), "workspace": workspace}
 
@@ -240,6 +254,126 @@ class Ticket:
         for name in (f"{self._nonce}{_REQUEST}", f"{self._nonce}{_ANSWER}"):
             with suppress(OSError):
                 (self._place / name).unlink()
+
+
+PROTOCOL = 1
+MAX_FRAME = 4 << 20
+"""Most bytes of a frame."""
+MAX_HELLO = 16 << 10
+"""Most bytes of a frame of which the sender is not known yet."""
+WRITE_SECONDS = 10.0
+"""How long the other side may take nothing of what is written."""
+_CHUNK = 1 << 16
+_HTTP = re.compile(rb"[A-Z]{3,10} [^\n]*HTTP/|(?:GET|POST|PUT|HEAD|DELETE|OPTIONS|PATCH|CONNECT|TRACE|PRI) ")
+
+REASONS = {
+    "http": "This is no web server.",
+    "json": "A frame is one JSON object per line.",
+    "large": "The frame is too long.",
+    "slow": "The first frame did not come in time.",
+    "hello": "The first frame must be a hello with protocol, token, workspace and client.",
+    "protocol": f"This editor speaks protocol {PROTOCOL}; use the codeagent-lsp of the editor's version.",
+    "user": "Only the user of the editor may connect.",
+    "token": "The token is not one that this editor has given.",
+    "workspace": "This editor has another workspace open.",
+    "client": "The token was given to another client.",
+    "busy": "Too many connections are open.",
+    "frame": "The frame is neither a call nor a cancel.",
+    "off": "The user's settings do not lend the editor.",
+    "cancelled": "The user has ended this.",
+    "ended": "The editor has ended.",
+}
+"""What the reason of a refusal or an end means, for the client."""
+
+
+class BadFrame(Exception):
+    """Raised for a frame that cannot be read; `reason` is a key of `REASONS`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(REASONS[reason])
+        self.reason = reason
+
+
+class Frames:
+    """The frames of one connection. Only one task may read; any may write."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._kept = bytearray()
+        self._searched = 0
+        self._writing = asyncio.Lock()
+
+    async def read(self, limit: int = MAX_FRAME) -> dict[str, Any] | None:
+        """Return the next frame; None at the end. BadFrame for what is none, OSError if the connection breaks."""
+        while (end := self._kept.find(b"\n", self._searched)) < 0:
+            # At its first bytes: a browser that waits for an answer sends no more.
+            if _HTTP.match(self._kept):
+                raise BadFrame("http")
+            if len(self._kept) > limit:
+                raise BadFrame("large")
+            # What has been searched for the end is not searched again: a frame of 4 MiB comes in many pieces.
+            self._searched = len(self._kept)
+            data = await self._reader.read(_CHUNK)
+            if not data:
+                return None
+            self._kept += data
+        line = bytes(self._kept[:end])
+        del self._kept[: end + 1]
+        self._searched = 0
+        if len(line) > limit:
+            raise BadFrame("large")
+        return decoded(line)
+
+    async def write(self, frame: dict[str, Any]) -> None:
+        """Send a frame. OSError if the other side is gone, or takes nothing for ten seconds."""
+        async with self._writing:
+            if self._writer.is_closing():
+                raise ConnectionResetError("the connection is closed")
+            self._writer.write(encoded(frame))
+            try:
+                async with asyncio.timeout(WRITE_SECONDS):
+                    await self._writer.drain()
+            except TimeoutError:
+                self._writer.transport.abort()
+                raise ConnectionResetError("the other side does not read") from None
+
+    async def end(self, kind: str, reason: str) -> None:
+        """Send the last frame, `refused` or `closed`, and close; what the other side has not taken in time is lost."""
+        with suppress(OSError):
+            await self.write({kind: {"reason": reason, "message": REASONS[reason]}})
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; what is written still goes out, see `closed`."""
+        self._writer.close()
+
+    async def closed(self) -> None:
+        """Wait until the connection is closed."""
+        with suppress(OSError):
+            await self._writer.wait_closed()
+
+    def abort(self) -> None:
+        """Close the connection at once; what is not sent is lost."""
+        self._writer.transport.abort()
+
+
+def encoded(frame: dict[str, Any]) -> bytes:
+    """Return the bytes of a frame; lone surrogates become replacement characters on the other side."""
+    return json.dumps(frame, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+
+
+def decoded(line: bytes) -> dict[str, Any]:
+    """Return the frame in a line. BadFrame if it is none."""
+    if _HTTP.match(line):
+        raise BadFrame("http")
+    try:
+        frame = json.loads(line)
+    except (ValueError, RecursionError):
+        raise BadFrame("json") from None
+    if not isinstance(frame, dict):
+        raise BadFrame("json")
+    return frame
 
 
 def _announcement(place: Path, values: Mapping[str, Any]) -> Announcement | None:

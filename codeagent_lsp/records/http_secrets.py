@@ -1,0 +1,145 @@
+"""Secrets in what goes over HTTP: in headers inside a text (`Authorization`, `Cookie`, …), and in URLs, where a
+password stands before the host, a signature in the query, or the path of a webhook is the secret itself.
+
+The scheme, the names of cookies and their attributes are kept. Not here: headers as mappings (`sanitizer.py`), queries
+by ordinary names (`token=`), found with all other assignments (`assignments.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote
+
+from codeagent_lsp.records.mark import MARK, Mark, places, replaced
+from codeagent_lsp.records.values import is_placeholder, looks_random
+
+_M = MARK.pattern
+_AUTHORIZATION = re.compile(
+    r"(?P<head>[Aa](?:uthorization|UTHORIZATION)(?:\\{0,7}[\"'`\]])?[ \t]{0,4}(?:=>|[:=,])[ \t]{0,4}(?:\\{0,7}[\"'`])?"
+    r"(?P<scheme>(?:[Bb]asic|[Bb]earer|BASIC|BEARER|[Tt]oken|[Dd]igest|[Nn]egotiate|NTLM|[Aa]pi-?[Kk]ey|AWS4-HMAC-SHA256"
+    r"|OAuth|Bot|Splunk|SharedKey|GoogleLogin|DPoP|Hawk|Key)(?:[ \t]{1,4}|%20|\+))?)"
+    rf"(?P<value>(?:{_M}|[^\s\"'`<>\\]|(?<=[,;])[ \t](?=[\w-]{{1,40}}=)|\"(?=[^\s\"]{{0,300}}\"(?:,|\s|$)))++)"
+)
+_COOKIE = re.compile(
+    r"(?P<head>[Cc][Oo][Oo][Kk][Ii][Ee]2?\\{0,7}[\"']?[ \t]{0,4}:[ \t]{0,4}(?:\\{0,7}[\"'])?)"
+    rf"(?P<value>[!#$%&*+.^_|~0-9A-Za-z-]{{1,100}}=(?:{_M}|[^\r\n\"'<>\\]){{1,65536}}+)"
+)
+_CRUMB = re.compile(rf"(?P<name>[^=;\s]{{1,100}})=(?P<value>(?:{_M}|[^;\s,])+)")
+_BASIC = re.compile(r"(?P<head>[Bb]asic[ \t]{1,4})(?P<value>[A-Za-z0-9+/]{12,65536}+={0,2})(?![A-Za-z0-9+/=])")
+_ATTRIBUTES = frozenset(("path", "domain", "expires", "max-age", "samesite", "priority", "version", "comment"))
+
+
+def mask_headers(text: str, mark: Mark) -> str:
+    """Return `text` with the credentials in HTTP headers masked."""
+    named = places(text, "uthorization", "UTHORIZATION")
+    text = replaced(named, text, _AUTHORIZATION, lambda match: _authorization(match, mark))
+    cookies = places(text, "ookie", "OOKIE")
+    text = replaced(cookies, text, _COOKIE, lambda match: _cookie(match, mark))
+    basic = places(text, "asic")
+    return replaced(basic, text, _BASIC, lambda match: _basic(match, mark))
+
+
+# A password may have an `@` of its own: the last one before the host ends it.
+_USERINFO = re.compile(
+    rf"(?P<head>:(?:\\?/){{2}})(?P<user>[^\s/@:\"'<>\\`?#]{{0,4096}}+)(?P<password>:(?:{_M}|[^\s/\"'`<>\\@]|@(?=[^\s/\"'`<>\\@]{{0,200}}@)){{1,65536}}+)?@"
+)
+_QUERY = re.compile(
+    r"(?P<head>(?:[?&;]|\\u0026|%26|%3F)(?:sig|signature|key|auth|code|hash|hmac|st|pass|pw|x-(?:amz|goog)-"
+    r"(?:signature|credential|security-token)|access_key|apikey|api-key|wskey|jwt|sign|subscription-key|ticket|state|id_token)=)"
+    rf"(?P<value>(?:{_M}|[^\s&\"'<>#;,)\]}}`\\]){{4,65536}}+)",
+    re.IGNORECASE,
+)
+_TOKEN = re.compile(rf"(?:{_M}|[A-Za-z0-9._~+/=:|@!*$-])+")
+_SEGMENT = r"[A-Za-z0-9_.~%=-]"
+_HOOKS = re.compile(
+    "(?P<head>"
+    r"hooks\.slack\.com/(?:services|workflows|triggers)/"
+    r"|discord(?:app)?\.com/api/(?:v[0-9]{1,2}/)?webhooks/[0-9]{5,25}/"
+    r"|webhook\.office\.com/webhookb2/|outlook\.office(?:365)?\.com/webhook/"
+    r"|hooks\.zapier\.com/hooks/catch/|maker\.ifttt\.com/trigger/[^/\s]{1,100}/(?:json/)?with/key/"
+    r"|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook/"
+    r"|hook\.(?:[a-z0-9]{2,4}\.)?(?:make|integromat)\.com/|chat\.googleapis\.com/v1/spaces/[^/\s]{1,60}/messages\?"
+    r"|events\.pagerduty\.com/integration/"
+    r"|hooks\.[a-z0-9-]{1,60}\.chat/hooks/|mattermost\.[a-z0-9.-]{1,60}/hooks/"
+    rf")(?P<value>(?:{_M}|[A-Za-z0-9_.~%=&@/-]){{8,65536}}+)"
+)
+_STARTS = (
+    ".slack.",
+    "discord",
+    ".office",
+    "zapier",
+    "ifttt",
+    "open-apis",
+    "hook.",
+    "googleapis",
+    "pagerduty",
+    "/hooks/",
+)
+
+
+def mask_urls(text: str, mark: Mark) -> str:
+    """Return `text` with the secrets in its URLs masked; hosts, paths and harmless queries are kept."""
+    if "//" in text or "\\/\\/" in text:
+        text = _USERINFO.sub(lambda match: _userinfo(match, mark), text)
+        hooks = places(text, *_STARTS)
+        text = replaced(hooks, text, _HOOKS, lambda match: match["head"] + mark(match["value"]))
+    if "=" in text and ("?" in text or "&" in text or "%" in text):
+        text = _QUERY.sub(lambda match: _query(match, mark), text)
+    return text
+
+
+def _authorization(match: re.Match[str], mark: Mark) -> str:
+    value = match["value"]
+    bare = value.rstrip(",;)}]")
+    # A template or a call, as in `Bearer {token}` and `Basic encode(`.
+    if not bare or is_placeholder(bare) or MARK.fullmatch(bare) or "{" in bare or bare.endswith("("):
+        return match[0]
+    if not match["scheme"] and not (looks_random(bare) and any(map(str.isdigit, bare))):
+        return match[0]
+    if match["scheme"] and not _credential(match["scheme"], bare):
+        return match[0]
+    return match["head"] + mark(bare) + value[len(bare) :]
+
+
+def _credential(scheme: str, value: str) -> bool:
+    """Return whether the word after a scheme is a credential rather than a word of a sentence."""
+    basic = scheme.lower().startswith("basic") and value.lower() != value and len(value) >= 8
+    return basic or "=" in value or len(value) >= 20 or looks_random(value, least=6)
+
+
+def _basic(match: re.Match[str], mark: Mark) -> str:
+    return match["head"] + mark(match["value"]) if looks_random(match["value"], least=12) else match[0]
+
+
+def _cookie(match: re.Match[str], mark: Mark) -> str:
+    return match["head"] + _CRUMB.sub(lambda crumb: _crumb(crumb, mark), match["value"])
+
+
+def _crumb(crumb: re.Match[str], mark: Mark) -> str:
+    value = crumb["value"]
+    if crumb["name"].lower() in _ATTRIBUTES or is_placeholder(value) or len(value) < 4:
+        return crumb[0]
+    return f"{crumb['name']}={mark(value)}"
+
+
+def _userinfo(match: re.Match[str], mark: Mark) -> str:
+    user, password = match["user"], (match["password"] or "")[1:]
+    if password:
+        if is_placeholder(password):
+            return match[0]
+        # A token may also stand for the user, as in `https://TOKEN:x-oauth-basic@`.
+        user = mark(user) if looks_random(user, least=20) else user
+        return f"{match['head']}{user}:{mark(password)}@"
+    if looks_random(user, least=16):
+        return f"{match['head']}{mark(user)}@"
+    return match[0]
+
+
+def _query(match: re.Match[str], mark: Mark) -> str:
+    value = match["value"]
+    sure = re.match(r"\W*(?:sig|signature|x-)", match["head"], re.IGNORECASE)
+    if MARK.fullmatch(value) or not looks_random(value, least=8 if sure else 12):
+        return match[0]
+    if not sure and not _TOKEN.fullmatch(unquote(value)):  # a program or a sentence, written for a URL
+        return match[0]
+    return match["head"] + mark(value)
