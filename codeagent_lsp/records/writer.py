@@ -1,13 +1,14 @@
 """Sanitizing and writing of records in a background thread, so that callers wait neither for patterns nor for a disk.
 
 Bounded: when records come faster than they can be written, the newest are dropped, and their number is recorded. A
-full disk is reported once; writing goes on when there is room again. Not here: files (`rotation.py`) and the content
-of records (`trace.py`, `session/redaction/recording.py`).
+full disk is told in the log, once; writing goes on when there is room again. Not here: files (`rotation.py`) and the
+content of records (`trace.py`, `session/redaction/recording.py`).
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from collections import deque
@@ -18,12 +19,14 @@ from typing import Any
 from codeagent_lsp.records.rotation import RotatingFile
 from codeagent_lsp.records.sanitizer import Sanitizer
 
+_LOG = logging.getLogger(__name__)
+
 MOST_WAITING = 2000
 LONGEST_RECORD = 4 * 1024 * 1024
 
 
 class RecordWriter:
-    """Writes one file of records. `on_problem` is called once, from the writing thread, when writing fails.
+    """Writes one file of records.
 
     A record is sanitized later, so it must not be changed once it was given. `durable` syncs to disk after every batch,
     and makes a file anew that was removed.
@@ -37,12 +40,11 @@ class RecordWriter:
         max_bytes: int,
         keep: int,
         durable: bool = False,
-        on_problem: Callable[[OSError], None] = lambda error: None,
     ) -> None:
         self._file = RotatingFile(path, max_bytes=max_bytes, keep=keep, restores=durable)
         self._sanitizer = sanitizer
         self._durable = durable
-        self._on_problem = on_problem
+        self._name = path.name
         self._told = False
         self._dropped = 0
         self._closed = False
@@ -111,7 +113,7 @@ class RecordWriter:
         except OSError as error:
             if not self._told:
                 self._told = True
-                self._on_problem(error)
+                _LOG.warning("%s is not written: %s", self._name, error.strerror or error)
 
     def _line(self, record: Mapping[str, Any]) -> bytes:
         line = _encoded(self._sanitizer.sanitize(record))
