@@ -14,6 +14,7 @@ import contextlib
 import os
 import secrets
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,6 +41,7 @@ LIMIT_SECONDS = 300.0
 
 def main() -> None:
     """Measure, or only print the tables of a file."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that what it started ends, too
     options = _options()
     out = Path(options.report or options.out)
     if options.report is None:
