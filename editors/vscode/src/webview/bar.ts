@@ -32,6 +32,7 @@ export class Shelf {
     this.pinned.className = "pinned";
     this.pinned.append(element("summary", ""), this.rows);
     this.changes.className = "changesbar";
+    this.aside.setAttribute("aria-live", "polite"); // who reads by ear hears what is asked
     this.pinned.hidden = this.changes.hidden = this.queue.hidden = this.aside.hidden = true;
     this.element.append(this.aside, this.queue, this.pinned, this.changes);
   }
