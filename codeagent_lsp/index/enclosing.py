@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.index import grammars
-from codeagent_lsp.index.parse import tree_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
@@ -67,7 +66,7 @@ def syntax_tree(name: str, text: str) -> Tree | None:
     grammar = grammars.grammar_of(name)
     if grammar is None or len(text) > MAX_CHARS:
         return None
-    return tree_of(grammar, text.encode("utf-8", "replace"))
+    return grammars.tree_of(grammar, text.encode("utf-8", "replace"))
 
 
 def _on_code(text: str, offset: int) -> int:

@@ -1,19 +1,20 @@
-"""Languages of files, their tree-sitter grammars, and the queries for definitions, uses and bindings; and which files
-are source, test, generated or third-party, by their path.
+"""Languages of files, their tree-sitter grammars, the trees of texts, and the queries for definitions, uses and
+bindings; and which files are source, test, generated or third-party, by their path.
 
-Grammars and queries are loaded on first use. Not here: parsing (`parse.py`).
+Grammars and queries are loaded on first use. Not here: what a tree says of a text (`parse.py`).
 """
 
 from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node, Parser, Query, QueryCursor
+    from tree_sitter import Language, Node, Parser, Point, Query, QueryCursor, Tree
 
 _TESTS = frozenset(("test", "tests", "testing", "spec", "specs", "__tests__", "fixtures", "testdata"))
 _TEST_NAME = re.compile(r"^test_|^conftest\.|[._-]tests?\.|[._-]spec\.|Tests?\.(?:java|cs|php)$")
@@ -28,6 +29,10 @@ _SOURCE_ENDINGS = """
 """
 _SOURCES = frozenset(_SOURCE_ENDINGS.split())
 _PROSE = frozenset(("md", "mdx", "markdown", "rst", "txt", "adoc", "org", "tex"))
+
+KEPT = 4
+_KEPT_BYTES = 1 << 18  # of a text; its tree takes ten times as much
+_PIECE = 65_536
 
 
 class Grammar(NamedTuple):
@@ -98,6 +103,25 @@ def parser(grammar: Grammar) -> Parser:
     return Parser(_language(grammar))
 
 
+_kept: tuple[tuple[str, bytes, Tree], ...] = ()
+
+
+def tree_of(grammar: Grammar, source: bytes, stop: Callable[..., bool] | None = None) -> Tree | None:
+    """Return the syntax tree of a text; None if `stop`, which is called now and then, has returned True.
+
+    The last trees are kept, as a change is looked at from several sides, each of which asks for the tree before it and
+    after it. Nobody changes a tree, so that threads can share it.
+    """
+    global _kept
+    for name, known, tree in _kept:
+        if name == grammar.name and known == source:
+            return tree
+    made = _tree(parser(grammar), source, stop)
+    if made is not None and len(source) <= _KEPT_BYTES:
+        _kept = (*_kept[1 - KEPT :], (grammar.name, source, made))
+    return made
+
+
 def cursor(query: Query) -> QueryCursor:
     """Return a cursor that runs a query over a tree."""
     from tree_sitter import QueryCursor  # late: an idle server does without it
@@ -160,3 +184,16 @@ def is_made(path: str) -> bool:
     """Return whether a file is generated, recorded or third-party, so that it is not edited by hand."""
     *folders, name = path.split("/")
     return not _UNEDITED.isdisjoint(folders) or bool(_MADE_NAME.search(name))
+
+
+def _tree(parser: Parser, source: bytes, stop: Callable[..., bool] | None) -> Tree | None:
+    if stop is None:
+        return parser.parse(source)
+
+    def piece(offset: int, _: Point) -> bytes:
+        return source[offset : offset + _PIECE]
+
+    try:
+        return parser.parse(piece, encoding="utf8", progress_callback=stop)
+    except ValueError:  # the time limit is over
+        return None

@@ -16,7 +16,6 @@ from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.index import grammars
 from codeagent_lsp.index.grammars import Grammar, text_of
 from codeagent_lsp.index.literal_signs import Signs, Span, is_unclear, signs_of, spans
-from codeagent_lsp.index.parse import tree_of
 from codeagent_lsp.workspace.text.position import content_of, split_lines
 
 if TYPE_CHECKING:
@@ -134,7 +133,7 @@ def literals(text: str, language: Language, rows: tuple[int, int] | None = None)
     if isinstance(language, Signs):
         return tuple(_by_signs(text, spans(text, language)))
     data = text.encode("utf-8", "replace")
-    tree = tree_of(language, data)
+    tree = grammars.tree_of(language, data)
     assert tree is not None, "nothing stops it"
     root = tree.root_node
     found = tuple(_in_tree(root, language.name, rows or (0, root.end_point.row)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -21,18 +21,14 @@ from codeagent_lsp.index.symbols import FileTags, Import, RawTags, tags_of
 from codeagent_lsp.workspace.text.encoding import decode
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser, Point, Tree
+    from tree_sitter import Node, Tree
 
 MAX_BYTES = 1 << 20
 SECONDS = 5.0
 MAX_DEPTH = 400  # of the syntax tree: names nested deeper are ignored
 MAX_ERROR = 8_000  # child nodes of one syntax error
 
-KEPT = 4
-_KEPT_BYTES = 1 << 18  # of a text; its tree takes ten times as much
-
 _WATCHED = 32_768  # bytes; checking the time costs a fifth, and shorter texts are parsed quickly
-_PIECE = 65_536
 _LONGEST_NAME = 120
 
 
@@ -96,25 +92,6 @@ def parsed(
     return _parsed(path, *known, seconds, within) if known is not None else None
 
 
-_kept: tuple[tuple[str, bytes, Tree], ...] = ()
-
-
-def tree_of(grammar: grammars.Grammar, source: bytes, stop: Callable[..., bool] | None = None) -> Tree | None:
-    """Return the syntax tree of a text; None if `stop`, which is called now and then, has returned True.
-
-    The last trees are kept, as a change is looked at from several sides, each of which asks for the tree before it and
-    after it. Nobody changes a tree, so that threads can share it.
-    """
-    global _kept
-    for name, known, tree in _kept:
-        if name == grammar.name and known == source:
-            return tree
-    made = _tree(grammars.parser(grammar), source, stop)
-    if made is not None and len(source) <= _KEPT_BYTES:
-        _kept = (*_kept[1 - KEPT :], (grammar.name, source, made))
-    return made
-
-
 def imports_of(parsed: Parsed) -> list[Import]:
     """Return the imports, one per module named; imported names belong to the last module of their statement."""
     return _imports(parsed.captures, parsed.source)
@@ -135,7 +112,7 @@ def _parsed(
 ) -> Parsed | None:
     end = time.monotonic() + seconds
     stop = (lambda *_: time.monotonic() > end) if len(source) > _WATCHED else None
-    tree = tree_of(grammar, source, stop)
+    tree = grammars.tree_of(grammar, source, stop)
     if tree is None or _is_hopeless(tree):
         return None
     return Parsed(path, grammar, source, tree, within)
@@ -150,19 +127,6 @@ def _utf8(data: bytes | str) -> bytes | None:
     try:
         return decode(data).text.encode("utf-8", "replace")
     except FileRefused:
-        return None
-
-
-def _tree(parser: Parser, source: bytes, stop: Callable[..., bool] | None) -> Tree | None:
-    if stop is None:
-        return parser.parse(source)
-
-    def piece(offset: int, _: Point) -> bytes:
-        return source[offset : offset + _PIECE]
-
-    try:
-        return parser.parse(piece, encoding="utf8", progress_callback=stop)
-    except ValueError:  # the time limit is over
         return None
 
 

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from codeagent_lsp.index.grammars import grammar_of
-from codeagent_lsp.index.parse import KEPT, MAX_BYTES, parse, parsed, tree_of
+from codeagent_lsp.index.grammars import KEPT, grammar_of, tree_of
+from codeagent_lsp.index.parse import MAX_BYTES, parse, parsed
 from codeagent_lsp.index.symbols import (
     FileTags,
     Import,
