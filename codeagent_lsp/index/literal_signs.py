@@ -172,6 +172,7 @@ _LISTED: tuple[tuple[str, tuple[str, ...]], ...] = (
 _BY_NAME = {ending: Signs(ending, forms) for endings, forms in _LISTED for ending in endings.split()}
 _UNKNOWN = Signs("", ('"""', "'''", "`", "<<", "[["))
 _MOST_TOKENS, _MOST_UNCLOSED = 100_000, 100
+_BEGINS_COMMENT = re.compile(r"^[ \t]*/\*", re.MULTILINE)
 _BEFORE_VALUES = re.compile(r"(?:[\"=(,:{+?>|]|\breturn|\.\.)[ \t]*\Z")
 _OPENS_MORE = re.compile(r"''|\$\w*\$|\{\w*\||\[\w+\||<<|^=\w|@\"|\bq[qwrx]?\s*[^\w\s=,;.)]", re.MULTILINE)
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
@@ -238,7 +239,9 @@ def loose_comment_signs(text: str, signs: Signs) -> int:
         loose += text.count("*/", place, found.start())
         form = None if found["line"] else _form_of(found, signs)
         end = _end(text, found, form) if form is not None and form.closing else None
-        loose += form is _FORMS["/*"] and end is None
+        if form is _FORMS["/*"]:
+            # Where a line inside of it begins a comment, it has swallowed one.
+            loose += 1 if end is None else len(_BEGINS_COMMENT.findall(text, found.end(), end))
         place = found.end() if end is None else end
     return loose + text.count("*/", place)
 

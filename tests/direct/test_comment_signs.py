@@ -51,4 +51,5 @@ def test_signs_within_literals_and_comments_are_none() -> None:
         ("a.yaml", "a: src/*\n"),
     ):
         assert loose_comment_signs(text, signs_of(path)) == 0, path
+    assert loose_comment_signs("/* a\n/* b */", signs_of("a.css")) == 1
     assert loose_comment_signs("a */ b /* c", signs_of("a.css")) == 2
