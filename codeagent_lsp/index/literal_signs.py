@@ -172,6 +172,7 @@ _LISTED: tuple[tuple[str, tuple[str, ...]], ...] = (
 _BY_NAME = {ending: Signs(ending, forms) for endings, forms in _LISTED for ending in endings.split()}
 _UNKNOWN = Signs("", ('"""', "'''", "`", "<<", "[["))
 _MOST_TOKENS, _MOST_UNCLOSED = 100_000, 100
+_BEGINS_COMMENT = re.compile(r"^[ \t]*/\*", re.MULTILINE)
 _BEFORE_VALUES = re.compile(r"(?:[\"=(,:{+?>|]|\breturn|\.\.)[ \t]*\Z")
 _OPENS_MORE = re.compile(r"''|\$\w*\$|\{\w*\||\[\w+\||<<|^=\w|@\"|\bq[qwrx]?\s*[^\w\s=,;.)]", re.MULTILINE)
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
@@ -210,7 +211,7 @@ def spans(text: str, signs: Signs) -> Iterator[Span]:
                     unclosed += 1
             words.clear()
             continue
-        form = _FORMS[next(name for number, name in enumerate(signs.forms) if found[f"form{number}"] is not None)]
+        form = _form_of(found, signs)
         if form.kind == "heredoc":
             words.append(found["quoted"] or found["word"])
             continue
@@ -224,6 +225,29 @@ def spans(text: str, signs: Signs) -> Iterator[Span]:
         elif "\n" in text[found.start() : end]:
             yield Span(found.start(), end, body=form.kind == "body", moves="comment" in form.kind)
         place = end
+
+
+def loose_comment_signs(text: str, signs: Signs) -> int:
+    """Return how many `/*` and `*/` of a text belong to no comment and no literal, in a language with such comments."""
+    if "/*" not in signs.forms:
+        return 0
+    place = loose = 0
+    for _ in range(_MOST_TOKENS):
+        found = _pattern(signs).search(text, place)
+        if found is None or loose > _MOST_UNCLOSED:
+            break
+        loose += text.count("*/", place, found.start())
+        form = None if found["line"] else _form_of(found, signs)
+        end = _end(text, found, form) if form is not None and form.closing else None
+        if form is _FORMS["/*"]:
+            # Where a line inside of it begins a comment, it has swallowed one.
+            loose += 1 if end is None else len(_BEGINS_COMMENT.findall(text, found.end(), end))
+        place = found.end() if end is None else end
+    return loose + text.count("*/", place)
+
+
+def _form_of(found: re.Match[str], signs: Signs) -> Form:
+    return _FORMS[next(name for number, name in enumerate(signs.forms) if found[f"form{number}"] is not None)]
 
 
 @lru_cache(maxsize=64)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from codeagent_lsp.errors import EditRefused
@@ -77,10 +76,11 @@ def refuse_wrapped(path: str, before: str, after: str) -> None:
     """Refuse a change (EditRefused) that would put a part of the reply or call around a text into the text itself, or
     its escapes. What `before` has, `after` may have.
     """
-    rows, old = ([content_of(line) for line in split_lines(text)] for text in (after, before))
+    lines, own = split_lines(after), split_lines(before)
     # Most changes have none of them, and need neither a comparison nor a parse.
-    if not any(map(_may_be_left, Counter(rows) - Counter(old))):
+    if not any(_may_be_left(content_of(line)) for line in set(lines).difference(own)):
         return
+    rows, old = ([content_of(line) for line in text] for text in (lines, own))
     fresh = [number for run in runs_of(old, rows) for number in range(run.new_start, run.new_end)]
     language = language_of(path, after)
     # A fence opens a template in some languages, and a conflict a heredoc.

@@ -26,7 +26,9 @@ _COMMANDS = frozenset(("command", "declaration_command", "unset_command", "test_
 _SKIPPED = frozenset(("file_redirect", "herestring_redirect", "heredoc_redirect", "variable_assignment", "comment"))
 _WRITES = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
 _RUN_BY_OTHERS = re.compile(
-    r"\w*PAGER|\w*EDITOR|VISUAL|GIT_\w*(?:SSH_COMMAND|ASKPASS|EXTERNAL_DIFF)|PROMPT_COMMAND|BROWSER"
+    r"\w*PAGER|\w*EDITOR|VISUAL|FCEDIT|GIT_\w*(?:SSH(?:_COMMAND)?|ASKPASS|EXTERNAL_DIFF|PROXY_COMMAND)"
+    r"|GIT_CONFIG_VALUE_\d+|LESS(?:OPEN|CLOSE)|(?:RSYNC|CVS)_RSH|SVN_SSH|S(?:SH|UDO)_ASKPASS|PROMPT_COMMAND"
+    r"|BROWSER"
 )
 """Variables whose values other programs run as commands."""
 _SPLIT = re.compile(r"[;&|\n(){}`]+")
@@ -282,7 +284,9 @@ class _Found:
         # Which of two values it has depends on what runs before.
         self._variables[_cut(name)] = UNKNOWN if self._wide and before != text else text
         if text and _RUN_BY_OTHERS.fullmatch(_cut(name)):
-            self.invocations.append(Invocation(("sh", "-c", text), text[:MAX_TEXT]))
+            # `|` and `-` only say how `less` uses what the command prints.
+            run = text.lstrip("|- ") if _cut(name).startswith("LESS") else text
+            self.invocations.append(Invocation(("sh", "-c", run), text[:MAX_TEXT]))
         # Shells run the file that these name before anything else.
         if text and _cut(name) in ("BASH_ENV", "ENV"):
             self.invocations.append(Invocation(("source", text), text[:MAX_TEXT]))

@@ -269,6 +269,16 @@ git difftool -x '§'
 GIT_SSH_COMMAND='§' git fetch
 GIT_EDITOR='§' git commit
 PAGER='§' git log
+MANPAGER='§' man ls
+LESSOPEN='|§' less a
+LESSOPEN='||-§' less a
+export LESSCLOSE='§'; less a
+RSYNC_RSH='§' rsync a b
+SVN_SSH='§' svn up
+GIT_SSH='§' git fetch
+GIT_PROXY_COMMAND='§' git fetch
+GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.pager GIT_CONFIG_VALUE_0='§' git log
+SUDO_ASKPASS='§' sudo -A ls
 EDITOR='§' crontab -l
 x=§1; $x §2
 x='§'; $x
