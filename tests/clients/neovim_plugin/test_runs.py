@@ -623,3 +623,38 @@ def test_several_attempts_are_one_run(editor: Editor) -> None:
     assert played.found["newest"] and played.found["session"]
     assert played.found["text"] == SOURCE.replace("return 1", "return 10")
     assert played.found["page"].count("## ") == 1, "of the attempts nothing is in the transcript of the run"
+
+
+def test_the_language_of_the_server_may_change_while_it_runs(editor: Editor) -> None:
+    played = editor.play(
+        """
+        rig.open("a.py")
+        local texts, before = require("codeagent.texts"), rig.client.settings
+        local function say(language)
+          rig.client.settings = vim.tbl_deep_extend("force", before, { codeagent = { language = language } })
+          rig.client:notify("workspace/didChangeConfiguration", { settings = rig.client.settings })
+          return texts.language()
+        end
+        local found = { say("zh-cn"), say("en") }
+        rig.client.settings = before
+        rig.client:notify("workspace/didChangeConfiguration", { settings = before })
+        return { found = found }
+        """,
+        files={"a.py": SOURCE},
+        script=[],
+    )
+    assert played.found["found"] == ["zh-cn", "en"]
+
+
+def test_a_list_without_entries_is_not_shown(editor: Editor) -> None:
+    played = editor.play(
+        """
+        rig.open("a.py")
+        vim.cmd("CodeAgent model")
+        rig.heard("lists no models")
+        return {}
+        """,
+        files={"a.py": SOURCE},
+        script=[],
+    )
+    assert played.prompts == []
