@@ -146,6 +146,9 @@ end
 
 M.ACTIONS = {
   accept = with_nearest(function(offer)
+    for buffer in pairs(shown) do -- at once: a question may come before the server has said so
+      if vim.api.nvim_buf_is_loaded(buffer) then draw(buffer, {}) end
+    end
     client.run(offer.accept, {}, offer.title, function(run_id)
       require("codeagent.reactions").started(offer.accept, run_id)
     end)
