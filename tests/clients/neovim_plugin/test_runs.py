@@ -658,3 +658,36 @@ def test_a_list_without_entries_is_not_shown(editor: Editor) -> None:
         script=[],
     )
     assert played.prompts == []
+
+
+def test_a_review_names_long_files_by_their_end(editor: Editor) -> None:
+    name = "a_folder_of_a_long_name/with_another_one_below/文件_with_a_name.py"
+    played = editor.play(
+        """
+        rig.open("a.py")
+        local before = vim.o.columns
+        vim.o.columns = 50
+        rig.choose = function(_, titles) return vim.tbl_contains(titles, "Review") and "Review" or nil end
+        vim.cmd("CodeAgent run change it")
+        local space
+        rig.wait("the review", 20000, function()
+          space = vim.api.nvim_get_namespaces()["codeagent.review"]
+          return rig.own("review") and #vim.api.nvim_buf_get_extmarks(rig.own("review"), space, 0, -1, {}) > 0
+        end)
+        local found = {}
+        for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(rig.own("review"), space, 0, -1, { details = true })) do
+          for _, line in ipairs(mark[4].virt_lines or {}) do
+            table.insert(found, line[1][1])
+          end
+        end
+        vim.o.columns = before
+        rig.press("gx")
+        rig.ended()
+        return { found = found, width = vim.fn.strdisplaywidth(found[#found]) }
+        """,
+        files={"a.py": SOURCE, name: "x = 1\n"},
+        script=[edit("x = 1", "x = 2", name), {"text": "Changed."}],
+    )
+    assert played.found["found"][-1].startswith(" ± …")
+    assert played.found["found"][-1].endswith("_one_below/文件_with_a_name.py  +1 −1")
+    assert played.found["width"] <= 50
