@@ -30,7 +30,8 @@ class ClientPolicy:
     `syncs`: has to be asked for the texts that its user has not saved; `asks`: puts our questions to the user by their
     events, and answers by command.
     `inline`: shows inline completions; `inline_registers`: lets us say later whether there are any.
-    `completion`: shows a list of completions.
+    `completion`: shows a list of completions; `cuts_words`: of an edit there it takes only what stands before the
+    first blank, and indents the lines of a text by that of the first one (Neovim without a completion plugin).
     """
 
     name: str = ""
@@ -61,6 +62,7 @@ class ClientPolicy:
     inline_registers: bool = False
     inline_status: bool = False
     completion: bool = False
+    cuts_words: bool = False
     hunks: bool = False
 
 
@@ -110,6 +112,7 @@ def policy_of(params: types.InitializeParams) -> ClientPolicy:
         inline_registers=inline is not None and inline.dynamic_registration is True,
         inline_status=ours.get("inlineStatus") is True,
         completion=bool(text_document and text_document.completion),
+        cuts_words=_is_neovim(name) and not _replaces(text_document),
         hunks=ours.get("hunks") is True,
     )
 
@@ -146,6 +149,13 @@ def _experimental(value: Any) -> dict[str, Any]:
 
 def _is_neovim(name: str) -> bool:
     return name.lower() == "neovim"
+
+
+def _replaces(text_document: types.TextDocumentClientCapabilities | None) -> bool:
+    """Return whether a client tells inserting from replacing, as completion plugins do: they carry out edits."""
+    completion = text_document.completion if text_document else None
+    item = completion.completion_item if completion else None
+    return bool(item and item.insert_replace_support)
 
 
 def _supports_tags(action: Any) -> bool:

@@ -90,7 +90,8 @@ class Inline:
         """
         if self._completions is None:
             return None
-        work = self._tasks.start(self._completions.complete_plainly(params))
+        cuts = self._parts.front.client.policy.cuts_words
+        work = self._tasks.start(self._completions.complete_plainly(params, cuts_words=cuts))
         done, _ = await asyncio.wait({work}, timeout=PLAIN_SECONDS)
         items = [item for task in done if (item := task.result()) is not None]
         # Incomplete, so that the client asks again at each key.

@@ -11,8 +11,10 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
+import attrs
 from lsprotocol import types
 
 from codeagent_lsp.inline.completer import Completer, Options
@@ -32,6 +34,8 @@ SCRATCH = "untitled"
 SHOWN = 80
 """Most characters of a completion that its entry in a list shows."""
 _WORD_BEFORE = re.compile(r"\w*$")
+_IN_WORDS = tuple("-:#?!*&$@")
+"""In some languages editors take these for a part of the word, so that it begins before ours."""
 
 MayRead = Callable[[str], bool]
 
@@ -74,8 +78,12 @@ class InlineCompletions:
         range_ = types.Range(params.position, params.position) if chosen is None else chosen.range
         return types.InlineCompletionList([types.InlineCompletionItem(insert_text=begins + text, range=range_)])
 
-    async def complete_plainly(self, params: types.CompletionParams) -> types.CompletionItem | None:
-        """Return the completion as an entry of a list, the last one; None also when the text has changed meanwhile."""
+    async def complete_plainly(
+        self, params: types.CompletionParams, *, cuts_words: bool = False
+    ) -> types.CompletionItem | None:
+        """Return the completion as an entry of a list, the last one; None also when the text has changed meanwhile.
+        `cuts_words` is as in `ClientPolicy`.
+        """
         document = self._texts.documents.get(params.text_document.uri)
         place = None if document is None else await self._place(document, params.position)
         if document is None or place is None or not self._texts.documents.is_current(document):
@@ -83,9 +91,11 @@ class InlineCompletions:
         text = await self._completed(document, place, invoked=False)
         if not text.strip():
             return None
-        word = "".join(_WORD_BEFORE.findall(place.line_before))
+        before, word = parted(place.line_before)
         start = document.position(place.offset - len(word), self._texts.documents.encoding)
         range_ = types.Range(types.Position(start.line, start.character), params.position)
+        if cuts_words and not before.endswith(_IN_WORDS):
+            return as_word(plain_item(word, text, range_), before)
         return plain_item(word, text, range_)
 
     def close(self) -> None:
@@ -150,6 +160,12 @@ def _with_chosen(
     return replace(place, text=text, offset=start + len(chosen.text)), chosen.text
 
 
+def parted(line_before: str) -> tuple[str, str]:
+    """Return what stands before the word that is typed, and that word, which may be empty."""
+    word = "".join(_WORD_BEFORE.findall(line_before))
+    return line_before[: len(line_before) - len(word)], word
+
+
 def plain_item(word: str, text: str, range_: types.Range) -> types.CompletionItem:
     """Return a completion of `word`, which is typed in `range_`, as an entry of a list: below all others, and marked.
 
@@ -171,3 +187,15 @@ def plain_item(word: str, text: str, range_: types.Range) -> types.CompletionIte
         commit_characters=[],
         documentation=whole if rest else None,
     )
+
+
+def as_word(item: types.CompletionItem, before: str) -> types.CompletionItem:
+    """Return an entry without an edit: its text takes the place of the word that the client sees behind `before`, and
+    its lines are relative to the first one. It ends before a line that is indented less, which cannot be said so.
+    """
+    assert item.text_edit is not None
+    indentation = before[: len(before) - len(before.lstrip())]
+    first, *rest = item.text_edit.new_text.split("\n")
+    lines = [*takewhile(lambda line: not line.strip() or line.startswith(indentation), rest)]
+    text = "\n".join([first, *(line.removeprefix(indentation) for line in lines)])
+    return attrs.evolve(item, text_edit=None, insert_text=text, insert_text_mode=types.InsertTextMode.AdjustIndentation)

@@ -253,14 +253,23 @@ def test_a_server_that_is_gone_is_told_once_and_not_by_a_message(start: StartEdi
 LIST = "textDocument/completion"
 
 
-def begin_plain(start: StartEditor, server: FillServer, /, *, ghost: bool = False, **inline: Any) -> StockEditor:
+def begin_plain(
+    start: StartEditor,
+    server: FillServer,
+    /,
+    *,
+    ghost: bool = False,
+    replaces: bool = False,
+    name: str = "",
+    **inline: Any,
+) -> StockEditor:
     """An editor that shows lists, and ghost text if `ghost`."""
     found = capabilities()
-    found["textDocument"]["completion"] = {"completionItem": {"snippetSupport": True}}
+    found["textDocument"]["completion"] = {"completionItem": {"snippetSupport": True, "insertReplaceSupport": replaces}}
     if not ghost:
         del found["textDocument"]["inlineCompletion"]
     settings = {"model": {"baseUrl": server.url}, "inline": {"debounceMs": 10, **inline}}
-    editor = start(capabilities=found, settings=settings)
+    editor = start(capabilities=found, settings=settings, client={"name": name} if name else None)
     state(editor, "off" if False in inline.values() else "ready")
     return editor
 
@@ -287,6 +296,24 @@ def test_one_entry_below_all_others(start: StartEditor, server: FillServer, work
     editor.type(uri, (1, 11), (1, 11), "a")
     (item,) = items(editor, uri, (1, 12))
     assert item["textEdit"]["newText"] == "reta + b" and len(server.asked) == 1, "typed along: no model is asked"
+
+
+@pytest.mark.parametrize(
+    ("line", "replaces", "wanted"),
+    [
+        ("    x = ret", False, "retsum(\n    a)"),  # its lines are relative, and none can be left of the first one
+        ("    .a-ret", False, None),  # the editor may take `a-ret` for the word
+        ("    x = ret", True, None),  # a plugin that carries out edits
+    ],
+)
+def test_neovim_is_given_text_as_it_takes_of_an_edit_no_more_than_a_word(
+    start: StartEditor, workspace: Path, line: str, replaces: bool, wanted: str | None
+) -> None:
+    with fill_server(lambda path, body: ["sum(\n", "        a)\n  .b\n", "\n"]) as server:
+        editor = begin_plain(start, server, name="Neovim", replaces=replaces)
+        uri = editor.open(workspace / "x.py", f"def add(a, b):\n{line}\n")
+        (item,) = items(editor, uri, (1, len(line)))
+        assert (item.get("insertText"), "textEdit" in item) == (wanted, wanted is None)
 
 
 def test_the_entry_of_a_block_shows_its_first_line_and_inserts_all(start: StartEditor, workspace: Path) -> None:

@@ -19,6 +19,9 @@ end
 for _, name in ipairs({ "accept", "discard", "accept-file", "discard-file", "next", "previous" }) do
   vim.keymap.set("n", ("<Plug>(codeagent-hunk-%s)"):format(name), ("<Cmd>CodeAgent hunk %s<CR>"):format(name))
 end
+for _, name in ipairs({ "accept", "dismiss", "go" }) do
+  vim.keymap.set("n", ("<Plug>(codeagent-offer-%s)"):format(name), ("<Cmd>CodeAgent offer %s<CR>"):format(name))
+end
 for name, part in pairs({ ["accept"] = "all", ["accept-word"] = "word", ["accept-line"] = "line" }) do
   vim.keymap.set("i", ("<Plug>(codeagent-inline-%s)"):format(name), function()
     require("codeagent.inline").accept(part)

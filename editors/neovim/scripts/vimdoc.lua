@@ -153,6 +153,18 @@ accept. `:CodeAgent hunk {action}`, or `<Plug>(codeagent-hunk-ACTION)`:
   accept-file, discard-file   all changes to this file
   next, previous              to the next change, or the one before
 
+About your own edits                                        *codeagent-offers*
+
+At the end of a line stands what is offered there, unless the option `offers` is
+false: the change that you made last, where it is due as well, and a definition
+that you changed by hand and whose callers can follow. What you take is put up
+for review like all changes. `:CodeAgent offer {action}`, or
+`<Plug>(codeagent-offer-ACTION)`:
+
+  accept                      take the nearest one
+  dismiss                     have it offered no more
+  go                          to the next one, also in another buffer
+
 The plan                                                      *codeagent-plan*
 
   r       plan-retry          try the step under the cursor again

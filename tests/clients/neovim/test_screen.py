@@ -14,6 +14,7 @@ import pytest
 from tests.clients.neovim.support import MARKS, SOURCE, edit, environment, find_neovim
 from tests.clients.scenarios import left_behind
 from tests.clients.terminal.screen import Screen
+from tests.inline.fill_server import FillServer, fill_server
 
 pytestmark = [*MARKS, pytest.mark.skipif(shutil.which("tmux") is None, reason="no tmux here")]
 
@@ -22,7 +23,7 @@ vim.o.swapfile = false
 vim.lsp.config("codeagent", {{
   cmd = vim.json.decode([==[{command}]==]),
   root_dir = "{workspace}",
-  init_options = {{ model = {{ provider = "scripted", name = "{script}" }} }},
+  init_options = {{ model = {{ provider = "scripted", name = "{script}", inline = "{inline}" }} }},
 }})
 vim.lsp.enable("codeagent")
 vim.api.nvim_create_user_command("Go", function()
@@ -36,14 +37,22 @@ vim.o.laststatus = 2
 
 
 @pytest.fixture
-def screen(tmp_path: Path) -> Iterator[Screen]:
+def fills() -> Iterator[FillServer]:
+    with fill_server(lambda path, body: ["min(one,", "\n        two)", "\n\n"]) as server:
+        yield server
+
+
+@pytest.fixture
+def screen(tmp_path: Path, fills: FillServer) -> Iterator[Screen]:
     workspace, state, home = tmp_path / "ws", tmp_path / "state", tmp_path / "home"
     for place in (workspace, state, home):
         place.mkdir()
     (workspace / "a.py").write_text(SOURCE)
     (tmp_path / "script.json").write_text(json.dumps([edit("return 3", "return 4"), {"text": "Changed."}]))
     command = json.dumps([sys.executable, "-m", "codeagent_lsp.cli", "serve"])
-    init = INIT.format(command=command, workspace=workspace, script=tmp_path / "script.json")
+    init = INIT.format(
+        command=command, workspace=workspace, script=tmp_path / "script.json", inline=f"qwen2.5-coder@{fills.url}"
+    )
     (tmp_path / "init.lua").write_text(init)
     neovim = find_neovim()
     assert neovim is not None
@@ -76,3 +85,18 @@ def test_escape_is_no_and_nothing_is_changed(screen: Screen, tmp_path: Path) -> 
     screen.keys("Enter")
     screen.wait(lambda shown: "2: Apply" not in shown and "return 3" in shown)
     screen.keys(":qa!", "Enter")
+
+
+def test_what_the_list_of_completions_offers_is_taken_whole(screen: Screen, fills: FillServer) -> None:
+    screen.wait("READY")
+    screen.keys("2GA", " + ")
+    deadline = time.monotonic() + 20
+    while "min(" not in screen.text():  # the server is loaded a moment after it has begun
+        assert time.monotonic() < deadline, screen.text()
+        screen.keys("C-x", "C-o")
+        time.sleep(1)
+    screen.wait(lambda shown: "return 1 + min(one,\n        two)" in "\n".join(map(str.rstrip, shown.splitlines())))
+    screen.keys("Escape", "u")
+    screen.wait(lambda shown: "min(" not in shown)
+    screen.keys(":qa!", "Enter")
+    assert fills.asked

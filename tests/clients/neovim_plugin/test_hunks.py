@@ -30,6 +30,38 @@ end
 TWO = [edit("def one", "# first\ndef one"), edit("return 3", "return 30"), {"text": "Changed."}]
 
 
+def test_in_a_narrow_window_the_keys_hide_nothing_of_the_code(editor: Editor) -> None:
+    played = editor.play(
+        SHOWN
+        + """
+        local buffer = rig.open("a.py")
+        rig.choose = function() return nil end
+        vim.cmd("CodeAgent run change it")
+        waiting(buffer, 2)
+        rig.ended("completed")
+        vim.cmd("only")
+        local before = vim.o.columns
+        vim.o.columns = 28
+        vim.cmd("CodeAgent hunk next")
+        vim.cmd.redraw()
+        local rows = {}
+        for row = 1, vim.o.lines do
+          local line = {}
+          for column = 1, vim.o.columns do
+            line[column] = vim.fn.screenstring(row, column)
+          end
+          rows[row] = table.concat(line)
+        end
+        vim.o.columns = before
+        return { screen = table.concat(rows, "\\n") }
+        """,
+        files={"a.py": SOURCE},
+        script=TWO,
+    )
+    assert "    return 3 " in played.found["screen"], "and not only the line that would come"
+    assert "2/2" in played.found["screen"]
+
+
 def test_changes_stand_in_the_code_and_each_is_decided_where_it_stands(editor: Editor) -> None:
     played = editor.play(
         SHOWN

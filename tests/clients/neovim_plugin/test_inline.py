@@ -161,6 +161,19 @@ def test_switched_off_and_on_again(tmp_path: Path, server: FillServer) -> None:
         shows(editor, SHOWN)
 
 
+def test_tabs_are_as_wide_as_they_will_be() -> None:
+    code = """
+    vim.bo.tabstop, vim.bo.shiftwidth = 8, 4
+    vim.api.nvim_buf_set_lines(0, 0, -1, true, { "\\t宽 = " })
+    vim.api.nvim_win_set_cursor(0, { 1, 6 })
+    require("codeagent.suggestion").show("\\tx\\n\\t\\ty")
+    local space = vim.api.nvim_get_namespaces()["codeagent.suggestion"]
+    local details = vim.api.nvim_buf_get_extmarks(0, space, 0, -1, { details = true })[1][4]
+    io.write(("[%s][%s]"):format(details.virt_text[1][1], details.virt_lines[1][1][1]))
+    """
+    assert run_lua(code) == f"[{' ' * 4}x][{' ' * 16}y]"
+
+
 def part(text: str, name: str) -> Any:
     code = f'io.write(require("codeagent.suggestion").part({text}, "{name}"))'
     return run_lua(code)

@@ -623,3 +623,71 @@ def test_several_attempts_are_one_run(editor: Editor) -> None:
     assert played.found["newest"] and played.found["session"]
     assert played.found["text"] == SOURCE.replace("return 1", "return 10")
     assert played.found["page"].count("## ") == 1, "of the attempts nothing is in the transcript of the run"
+
+
+def test_the_language_of_the_server_may_change_while_it_runs(editor: Editor) -> None:
+    played = editor.play(
+        """
+        rig.open("a.py")
+        local texts, before = require("codeagent.texts"), rig.client.settings
+        local function say(language)
+          rig.client.settings = vim.tbl_deep_extend("force", before, { codeagent = { language = language } })
+          rig.client:notify("workspace/didChangeConfiguration", { settings = rig.client.settings })
+          return texts.language()
+        end
+        local found = { say("zh-cn"), say("en") }
+        rig.client.settings = before
+        rig.client:notify("workspace/didChangeConfiguration", { settings = before })
+        return { found = found }
+        """,
+        files={"a.py": SOURCE},
+        script=[],
+    )
+    assert played.found["found"] == ["zh-cn", "en"]
+
+
+def test_a_list_without_entries_is_not_shown(editor: Editor) -> None:
+    played = editor.play(
+        """
+        rig.open("a.py")
+        vim.cmd("CodeAgent model")
+        rig.heard("lists no models")
+        return {}
+        """,
+        files={"a.py": SOURCE},
+        script=[],
+    )
+    assert played.prompts == []
+
+
+def test_a_review_names_long_files_by_their_end(editor: Editor) -> None:
+    name = "a_folder_of_a_long_name/with_another_one_below/文件_with_a_name.py"
+    played = editor.play(
+        """
+        rig.open("a.py")
+        local before = vim.o.columns
+        vim.o.columns = 50
+        rig.choose = function(_, titles) return vim.tbl_contains(titles, "Review") and "Review" or nil end
+        vim.cmd("CodeAgent run change it")
+        local space
+        rig.wait("the review", 20000, function()
+          space = vim.api.nvim_get_namespaces()["codeagent.review"]
+          return rig.own("review") and #vim.api.nvim_buf_get_extmarks(rig.own("review"), space, 0, -1, {}) > 0
+        end)
+        local found = {}
+        for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(rig.own("review"), space, 0, -1, { details = true })) do
+          for _, line in ipairs(mark[4].virt_lines or {}) do
+            table.insert(found, line[1][1])
+          end
+        end
+        vim.o.columns = before
+        rig.press("gx")
+        rig.ended()
+        return { found = found, width = vim.fn.strdisplaywidth(found[#found]) }
+        """,
+        files={"a.py": SOURCE, name: "x = 1\n"},
+        script=[edit("x = 1", "x = 2", name), {"text": "Changed."}],
+    )
+    assert played.found["found"][-1].startswith(" ± …")
+    assert played.found["found"][-1].endswith("_one_below/文件_with_a_name.py  +1 −1")
+    assert played.found["width"] <= 50

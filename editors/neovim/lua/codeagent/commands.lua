@@ -191,6 +191,19 @@ local function hunk(words)
   end)
 end
 
+--- What is done about what is offered; without words it is a list to choose from.
+local function offer(words)
+  local offers = require("codeagent.offers")
+  if words ~= "" then return offers.act(words) end
+  vim.ui.select({ "accept", "dismiss", "go" }, {
+    prompt = texts.get("pick.offer"),
+    kind = "codeagent",
+    format_item = function(item) return texts.get("offer." .. item) end,
+  }, function(item)
+    if item then offers.act(item) end
+  end)
+end
+
 --- Takes a run back, the last one without words; with a file, only what it changed there.
 local function undo(words)
   if words == "" then return client.call("undo", {}) end
@@ -254,6 +267,8 @@ M.SUBS = {
   { name = "prove", args = "", run = decide("prove"), when = has_changes },
   { name = "minimize", args = "", run = decide("minimize"), when = has_changes },
   { name = "finish", args = "", run = function() client.run("finishChange", {}, "", started("finishChange")) end },
+  { name = "offer", args = "{action}", run = offer,
+    complete = function() return vim.tbl_keys(require("codeagent.offers").ACTIONS) end },
   { name = "write", args = "", run = lazy("reactions", "write") },
   { name = "undo", args = "[run|file]", run = undo, complete = names_of({ "%" }) },
   { name = "inline", args = "[on|off|status]", run = lazy("inline", "command"),

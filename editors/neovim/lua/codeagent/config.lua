@@ -49,6 +49,12 @@ M.OPTIONS = {
     help = "Whether changes that wait are also shown in the code, see |codeagent-hunks|.",
   },
   {
+    key = "offers",
+    default = true,
+    type = "boolean",
+    help = "Whether what is offered about your own edits is shown at its line, see |codeagent-offers|.",
+  },
+  {
     key = "prompts",
     default = "auto",
     type = "string",

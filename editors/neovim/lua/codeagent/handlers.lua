@@ -78,6 +78,7 @@ end
 
 --- What is offered in the code has changed: at the start of a server, because changes wait from before.
 local function lenses_changed(_, _, context)
+  require("codeagent.offers").refresh()
   require("codeagent.reactions").left(context.client_id)
   return vim.NIL
 end

@@ -12,6 +12,7 @@ M.GROUPS = {
   { "CodeAgentQuestion", "DiagnosticWarn", "Something that waits for you" },
   { "CodeAgentMuted", "Comment", "Details" },
   { "CodeAgentSuggestion", "Comment", "A completion that you may take" },
+  { "CodeAgentOffer", "DiagnosticHint", "What is offered about your own edits, at its line" },
   { "CodeAgentKey", "Special", "A key in a window's head" },
   { "CodeAgentReviewFile", "Directory", "A file's name in a review" },
   { "CodeAgentReviewHint", "NonText", "The keys at the hunk under the cursor" },

@@ -7,6 +7,7 @@ local client = require("codeagent.client")
 local colours = require("codeagent.colours")
 local config = require("codeagent.config")
 local diff = require("codeagent.diff")
+local keymaps = require("codeagent.keymaps")
 local notify = require("codeagent.notify")
 local queries = require("codeagent.queries")
 local store = require("codeagent.store")
@@ -177,13 +178,6 @@ local function here()
   end
 end
 
---- The key that the user has for something, else the command.
-local function key(name)
-  for _, map in ipairs(vim.api.nvim_get_keymap("n")) do
-    if map.rhs == ("<Plug>(codeagent-hunk-%s)"):format(name) then return (map.lhs:gsub(" ", "<Space>")) end
-  end
-end
-
 --- Whether changes of several runs stand in a buffer, so that each has to say whose it is.
 local function several(buffer)
   return vim.iter(placed[buffer]):any(function(item) return item.run_id ~= placed[buffer][1].run_id end)
@@ -194,7 +188,7 @@ local function hint()
   vim.api.nvim_buf_clear_namespace(buffer, HINT, 0, -1)
   local item, number = here()
   if not item then return end
-  local accept, discard = key("accept"), key("discard")
+  local accept, discard = keymaps.key("hunk-accept"), keymaps.key("hunk-discard")
   local words = { queries.verdicts(store.state().runs[item.run_id]) }
   local how = accept and discard
       and ("%s %s · %s %s"):format(accept, words[1], discard, words[2])
@@ -202,7 +196,7 @@ local function hint()
   local of = several(buffer) and queries.short_title(store.state(), store.state().runs[item.run_id]) .. "  " or ""
   vim.api.nvim_buf_set_extmark(buffer, HINT, (lines_of(buffer, item)), 0, {
     virt_text = { { (" %d/%d  %s%s "):format(number, #placed[buffer], of, how), "CodeAgentReviewHint" } },
-    virt_text_pos = "right_align",
+    virt_text_pos = "eol_right_align", -- where a window is narrow, the text stays readable
   })
 end
 

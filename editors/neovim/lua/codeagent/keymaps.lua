@@ -17,6 +17,8 @@ M.SUGGESTED = {
   { { "n" }, "<Leader>ad", "hunk-discard" },
   { { "n" }, "]h", "hunk-next" },
   { { "n" }, "[h", "hunk-previous" },
+  { { "n" }, "<Leader>ao", "offer-accept" },
+  { { "n" }, "]o", "offer-go" },
   { { "n" }, "<Leader>ap", "pending" },
   { { "n" }, "<Leader>ac", "cancel" },
   { { "n" }, "<Leader>au", "undo" },
@@ -32,6 +34,15 @@ function M.make()
         vim.keymap.set(mode, item[2], plug, { desc = "CodeAgent " .. item[3] })
       end
     end
+  end
+end
+
+--- The keys that the user has for a `<Plug>` mapping in normal mode, as they are written; nil for none.
+---@param name string
+---@return string?
+function M.key(name)
+  for _, map in ipairs(vim.api.nvim_get_keymap("n")) do
+    if map.rhs == ("<Plug>(codeagent-%s)"):format(name) then return (map.lhs:gsub(" ", "<Space>")) end
   end
 end
 

@@ -13,6 +13,7 @@ local M = {}
 M.MODES = { "ask", "acceptEdits", "readOnly", "bypass" }
 
 local function pick(items, prompt, words, use)
+  if #items == 0 then return notify.tell(texts.get(prompt == "pick.model" and "told.no_models" or "told.no_choice")) end
   vim.ui.select(items, { prompt = texts.get(prompt), kind = "codeagent", format_item = words }, function(item)
     if item then use(item) end
   end)

@@ -34,6 +34,7 @@ function M.begin()
   local group = vim.api.nvim_create_augroup("codeagent.reactions", {})
   vim.api.nvim_create_autocmd("LspProgress", { group = group, callback = title_of })
   require("codeagent.hunks").begin()
+  require("codeagent.offers").begin()
   vim.api.nvim_create_autocmd("ColorScheme", { group = group, callback = require("codeagent.highlights").define })
 end
 

@@ -113,11 +113,25 @@ end
 
 local KINDS = { create = "+", delete = "-", move = "→", edit = "±" }
 
+--- The end of a path that fits into so many columns: there the name of the file is.
+local function end_of(path, columns)
+  if vim.fn.strdisplaywidth(path) <= columns then return path end
+  for from = 1, vim.fn.strchars(path) - 1 do
+    local rest = "…" .. vim.fn.strcharpart(path, from)
+    if vim.fn.strdisplaywidth(rest) <= columns then return rest end
+  end
+  return path
+end
+
 local function decorate()
   local target = buffer()
+  local window = windows.showing(target)
+  local columns = window and vim.api.nvim_win_get_width(window) or vim.o.columns
   vim.api.nvim_buf_clear_namespace(target, NAMESPACE, 0, -1)
   for position, file in ipairs(current.files) do
-    local words = (" %s %s  +%d −%d"):format(KINDS[file.kind], file.path, file.added, file.removed)
+    local counts = ("+%d −%d"):format(file.added, file.removed)
+    local path = end_of(file.path, columns - vim.fn.strdisplaywidth(counts) - 5)
+    local words = (" %s %s  %s"):format(KINDS[file.kind], path, counts)
     local above = { { { words, "CodeAgentReviewFile" } } }
     if position > 1 then table.insert(above, 1, { { "", "Normal" } }) end
     if position == 1 then

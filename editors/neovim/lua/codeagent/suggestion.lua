@@ -41,13 +41,26 @@ function M.cursor()
   return row - 1, column, vim.api.nvim_get_current_line()
 end
 
-local function expanded(text)
-  return (text:gsub("\t", (" "):rep(vim.fn.shiftwidth())))
+--- A line with its tabs as wide as they will be in the buffer, from a column of the screen on: virtual text has none.
+local function expanded(line, from)
+  local shown = ""
+  for piece, tab in line:gmatch("([^\t]*)(\t?)") do
+    shown = shown .. piece
+    if tab ~= "" then
+      local at = from + vim.fn.strdisplaywidth(shown, from)
+      shown = shown .. (" "):rep(vim.fn.strdisplaywidth("\t", at))
+    end
+  end
+  return shown
 end
 
 local function draw()
   vim.api.nvim_buf_clear_namespace(shown.buffer, space, 0, -1)
-  local lines = vim.split(expanded(shown.text), "\n")
+  local lines = vim.split(shown.text, "\n")
+  for number, line in ipairs(lines) do
+    local before = number == 1 and vim.fn.strdisplaywidth(shown.line:sub(1, shown.column)) or 0
+    lines[number] = expanded(line, before)
+  end
   local below = {}
   for number = 2, #lines do
     below[#below + 1] = { { lines[number] == "" and " " or lines[number], "CodeAgentSuggestion" } }

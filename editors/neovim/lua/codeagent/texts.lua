@@ -69,6 +69,14 @@ M.CATALOGUE = {
   ["sub.pending"] = { "Asks whatever waits for you: questions, approvals, changes.", "显示等待您处理的问题、批准和更改。" },
   ["sub.review"] = { "Shows the changes that wait, see |codeagent-review|.", "显示等待决定的更改，见 |codeagent-review|。" },
   ["sub.hunk"] = { "Decides about the change under the cursor in the code, or goes to the next one, see |codeagent-hunks|.", "决定代码中光标处的更改，或跳到下一处，见 |codeagent-hunks|。" },
+  ["sub.offer"] = {
+    "Takes what is offered about your own edits, refuses it, or goes to it, see |codeagent-offers|.",
+    "接受或忽略根据您自己的编辑提出的建议，或跳到该处，见 |codeagent-offers|。",
+  },
+  ["pick.offer"] = { "What is offered", "建议" },
+  ["offer.accept"] = { "Put it up for review", "提出以供查看" },
+  ["offer.dismiss"] = { "Offer it no more", "不再建议" },
+  ["offer.go"] = { "Go to it", "跳到该处" },
   ["pick.other"] = { "Something else…", "其他…" },
   ["pick.hunk"] = { "This change", "此处更改" },
   ["hunk.accept"] = { "Accept it", "接受" },
@@ -154,6 +162,12 @@ M.CATALOGUE = {
   ["told.copied"] = { "Copied {count} line(s).", "已复制 {count} 行。" },
   ["told.stale"] = { "The server has not taken the decision; the review is up to date again.", "服务器未接受该决定；已刷新更改视图。" },
   ["told.not_offered"] = { "This server does not offer {command}.", "此服务器不提供 {command}。" },
+  ["told.no_choice"] = { "There is nothing to choose from.", "没有可选项。" },
+  ["told.no_models"] = {
+    "The model server lists no models. Name one: `:CodeAgent model NAME`.",
+    "模型服务器未列出任何模型。请指定名称：`:CodeAgent model 名称`。",
+  },
+  ["told.no_offer"] = { "Nothing is offered now.", "目前没有建议。" },
   ["told.no_hunk"] = { "There is no change under the cursor.", "光标下没有更改。" },
   ["told.whole"] = { "This file can only be decided as a whole: A or X.", "此文件只能整体决定：A 或 X。" },
   ["told.no_block"] = { "There is no code block under the cursor.", "光标下没有代码块。" },
@@ -269,10 +283,17 @@ M.CATALOGUE = {
   ["plan.rejected"] = { "rejected", "已拒绝" },
 }
 
+--- The server's setting as it is now, which may have changed since its start; nil while none runs.
+local function told_server()
+  local client = vim.lsp.get_clients({ name = "codeagent" })[1]
+  return client and vim.tbl_get(client.settings or {}, "codeagent", "language")
+end
+
 --- The language of sentences: the option, else the server's setting, else what the editor runs in.
 ---@return "en"|"zh-cn"
 function M.language()
   local wanted = require("codeagent.config").get("language")
+  if wanted == "auto" then wanted = told_server() or "auto" end
   if wanted == "auto" then wanted = vim.tbl_get(vim.lsp.config, "codeagent", "settings", "codeagent", "language") end
   if wanted == "en" or wanted == "zh-cn" then return wanted end
   local locale = (vim.v.lang or ""):lower()
