@@ -128,6 +128,14 @@ def _nothing_of_this_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield
 
 
+@pytest.fixture
+def no_proxy_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of proxies: none but their own."""
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _letters_are_known() -> None:
     """Hypothesis sorts all letters once on a machine, which is not the work of whichever test comes first."""

@@ -89,6 +89,7 @@ class Questions:
         self, question: OpenQuestion, call_id: str, diffs: Sequence[schema.FileEditToolCallContent]
     ) -> Answer:
         """Ask for a permission; `diffs` are the changes that it is about."""
+        # The detail of a question about changes is their diff again.
         shown = [] if diffs or not question.detail else [tool_content(text_block(fenced(question.detail)))]
         call = schema.ToolCallUpdate(
             tool_call_id=call_id,
@@ -102,6 +103,7 @@ class Questions:
 
     async def ask(self, question: OpenQuestion) -> Answer:
         """Ask a question. AskInWords if it needs free text and the client has no forms."""
+        # What is typed into a form, or into the conversation, a client may show and keep: a secret gets no answer here.
         if self._forms and not question.secret:
             return await self._filled_in(question)
         if not question.choices:
@@ -111,6 +113,7 @@ class Questions:
         other = text("choice.other", self._language)
         choices = [*question.choices, *([other] if question.free and other not in question.choices else [])]
         chosen = await self._chosen(question, question.title, choices)
+        # The user wants to write: the next message of the conversation is the answer.
         if chosen == (other,) and other not in question.choices:
             raise AskInWords
         return chosen
@@ -143,6 +146,7 @@ class Questions:
         if free and isinstance(own, str) and own.strip():
             return (own,)
         titles = tuple(map(str, given)) if isinstance(given, list) else (str(given),) if given else None
+        # Nothing chosen of several is an answer.
         return titles if titles or question.multiple else None
 
     async def _one_by_one(self, question: OpenQuestion) -> Answer:

@@ -66,6 +66,7 @@ class SandboxTool:
         """
         traits = replace(self.tool.traits, name=self.name, description=self.description)
         forms = replace(self.tool.forms, names=(self.tool.traits.name, *self.tool.forms.names), foreign=())
+        # A class for each, as a tool's traits belong to its class.
         cls = type(f"Sandbox{self.tool.__name__}", (self.tool,), {"traits": traits, "forms": forms})
         tool: Tool[Any] = cls()
         return tool
@@ -77,6 +78,7 @@ class SandboxTool:
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of its arguments, in all spellings that are understood."""
         schema = {"type": "object", **published(self.made().input_schema(), self.tool.forms)}
+        # A hidden parameter is hidden under all of its names.
         own = self.tool.forms.parameters
         kept = {name: value for name, value in schema["properties"].items() if not self.hides(own.get(name, name))}
         return {**schema, "properties": kept}

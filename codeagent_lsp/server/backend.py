@@ -7,18 +7,14 @@ handlers (`features.py`), what runs get of all this (`run_services.py`).
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from codeagent_lsp import events
-from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.environments.environments import Environments
-from codeagent_lsp.errors import SessionError
 from codeagent_lsp.server.announcer import Announcer
 from codeagent_lsp.server.client import FileWatching
-from codeagent_lsp.server.foreign_changes import ForeignChanges, both_sides
+from codeagent_lsp.server.conflicts import ConflictQuestions
+from codeagent_lsp.server.foreign_changes import ForeignChanges
 from codeagent_lsp.server.front import Front
 from codeagent_lsp.server.index_host import index_host
 from codeagent_lsp.server.lender import Lender
@@ -47,22 +43,13 @@ from codeagent_lsp.session.inbox import Inbox
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.memory.knowledge import knowledge_for
 from codeagent_lsp.session.memory.remembering import Remembering
-from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.state import state_root, workspace_state
-from codeagent_lsp.texts import text
 from codeagent_lsp.tools.permissions.approvals import StandingApprovals
 from codeagent_lsp.tools.registry import builtin_registry
 from codeagent_lsp.workspace.files import uris
 
 if TYPE_CHECKING:
     from codeagent_lsp.tools.skills.trust import WorkspaceItem
-
-MOST_NAMED = 5
-
-AGAIN = (
-    "I have changed lines of {files} that your proposed changes change, too, so those were left out:\n\n{both}\n\n"
-    "Make what you wanted there anew, on the text as it is now, and keep what I have written."
-)
 
 
 class Backend:
@@ -153,73 +140,6 @@ class Backend:
         await self.redactor.close()
         await self.models.close()
         self.kept.close()
-
-
-# Asks what becomes of accepted changes that were left out because the user has changed the same lines: both versions
-# are shown, and there are three ways out. Without an answer the changes stay staged. Where an undo meets such lines, it
-# is asked whether it goes over them.
-
-
-class ConflictQuestions:
-    """The listener that asks. `manager` returns the sessions' manager, which is made later."""
-
-    def __init__(self, front: Front, announcer: Announcer, manager: Callable[[], SessionManager]) -> None:
-        self._front = front
-        self._announcer = announcer
-        self._manager = manager
-        self._tasks = BackgroundTasks()
-
-    def observe(self, event: events.Event) -> None:
-        """Ask about the conflicts of changes that the user has accepted one by one, and of all undoing."""
-        if not isinstance(event, events.ChangesApplied) or not event.conflicts:
-            return
-        # Those of another program's changes have ways out of their own.
-        if not event.undo and self._manager().runs.get(event.run_id).record.foreign:
-            return
-        if event.undo:
-            self._tasks.start(self._ask_to_undo(event.run_id, event.conflicts))
-        elif self._front.settings().edits.apply == "review":
-            self._tasks.start(self._ask(event.run_id))
-
-    def close(self) -> None:
-        """Ask no more."""
-        self._tasks.cancel()
-
-    async def _ask_to_undo(self, run_id: str, conflicts: Sequence[str]) -> None:
-        """Ask whether an undo goes over what the user has changed since."""
-        proposal, language = self._manager().runs.get(run_id).proposal, self._front.language()
-        mine, earlier = text("choice.mine", language), text("choice.earlier", language)
-        title = text("conflict.undo", language, places=", ".join(conflicts[:MOST_NAMED]))
-        if await proposal.questions.ask(title, (mine, earlier), "") == (earlier,):
-            with contextlib.suppress(SessionError):  # undone otherwise meanwhile
-                self._announcer.tell_outcome(await proposal.undo(over=True), "outcome.undone")
-
-    async def _ask(self, run_id: str) -> None:
-        run = self._manager().runs.get(run_id)
-        proposal, roots, language = run.proposal, run.proposal.view.roots, self._front.language()
-        conflicts = proposal.conflicts()
-        if not conflicts:
-            return
-        mine, agents, again = (text(f"choice.{name}", language) for name in ("mine", "agents", "again"))
-        places = ", ".join(f"{roots.relative(each.path)}:{each.line}" for each in conflicts[:MOST_NAMED])
-        both = both_sides(
-            conflicts, roots.relative, text("conflict.yours", language), text("conflict.agents", language)
-        )
-        title = text("conflict.title", language, places=places)
-        answer = await proposal.questions.ask(title, (mine, agents, again), both)
-        if not answer:
-            return
-        hunks = {path: each for path, each in proposal.onto_present({each.path for each in conflicts}).items() if each}
-        if not hunks:  # decided about meanwhile, or the file itself is in question
-            return
-        if answer == (agents,):
-            self._announcer.tell_outcome(await proposal.apply(hunks=hunks))
-            return
-        proposal.discard(hunks=hunks)
-        if answer == (again,):
-            files = ", ".join(map(roots.relative, hunks))
-            request = RunRequest("run", AGAIN.format(files=files, both=both), title)
-            self._manager().start(request, run.session.session_id)
 
 
 # Lists what waits for the user: open questions, staged changes, runs at work, paused plans. From memory only.

@@ -94,6 +94,7 @@ class LentConnection:
 def _wanted(frame: dict[str, Any]) -> LentCall | CallCancelled:
     """Return what a frame wants. BadFrame if it is none that is known."""
     call, cancelled = frame.get("call"), frame.get("cancel")
+    # Exactly one member: a frame that also says something else was meant for another protocol.
     if _is_number(cancelled) and len(frame) == 1:
         return CallCancelled(cancelled)
     if isinstance(call, dict) and len(frame) == 1:
@@ -133,6 +134,7 @@ class Door:
             if self._server is None:
                 await self._listen()
         token = secrets.token_urlsafe(32)
+        # For one connection and a minute: a token that is found later opens nothing.
         self._expected[token] = _Expected(request, time.monotonic() + TOKEN_SECONDS)
         return self.address, token
 
@@ -170,6 +172,7 @@ class Door:
             self.address = f"tcp:{host}:{port}"
         else:
             path = self._place / "socket"
+            # The kernel takes no longer ones; below a deep home the state folder has a longer one.
             if len(os.fsencode(path)) > LONGEST_PATH:
                 self._own_folder = Path(tempfile.mkdtemp(prefix="codeagent-"))  # for this user alone
                 path = self._own_folder / "socket"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Protocol
 from codeagent_lsp import events
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import CodeAgentError, SessionError
+from codeagent_lsp.server.conflicts import OF_PROGRAM, settle
 from codeagent_lsp.session.request import FOREIGN, RunRequest
 from codeagent_lsp.state import state_root
 from codeagent_lsp.texts import text
-from codeagent_lsp.workspace.changes.changeset import HunkConflict
 from codeagent_lsp.workspace.changes.reviewed import shows_all
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.files.paths import Roots
@@ -43,11 +43,6 @@ MOST_NAMED = 3
 MOST_UNKNOWN = 1000
 MOST_CHARACTERS = 16 << 20  # texts of one run: they are in memory, and in its session's file
 COPIES = "before"
-
-AGAIN = (
-    "Another program has changed lines of {files} on the disk that I was changing, too:\n\n{both}\n\n"
-    "My lines are in the file. Work what the other program wanted there into them, and keep what I have written."
-)
 
 logger = logging.getLogger(__name__)
 
@@ -283,32 +278,9 @@ class ForeignChanges:
 
     async def _ask_to_merge(self, proposal: ForeignProposal) -> None:
         """Ask whose lines count where unsaved text and the disk have different ones."""
-        language, roots = self._parts.front.language(), proposal.view.roots
-        found = proposal.conflicts()
-        if not found:
-            return
-        mine, theirs, again = (text(f"choice.{name}", language) for name in ("mine", "theirs", "again"))
-        both = both_sides(found, roots.relative, text("conflict.yours", language), text("foreign.theirs", language))
-        places = ", ".join(f"{roots.relative(each.path)}:{each.line}" for each in found[:MOST_NAMED])
-        title = text("foreign.conflict_keep", language, places=places)
-        answer = await proposal.questions.ask(title, (mine, theirs, again), both)
-        if not answer:
-            return
-        hunks = {path: each for path, each in proposal.onto_present({each.path for each in found}).items() if each}
-        if not hunks:  # decided about meanwhile
-            return
-        if answer == (theirs,):
-            self._parts.announcer.tell_outcome(await proposal.apply(hunks=hunks), "foreign.kept")
-            return
-        proposal.discard(hunks=hunks)
-        if answer == (again,):
-            task = AGAIN.format(files=", ".join(map(roots.relative, hunks)), both=both)
-            self._parts.manager.start(RunRequest("run", task, title))
-
-
-def both_sides(conflicts: Iterable[HunkConflict], name: Callable[[str], str], yours: str, others: str) -> str:
-    """Return the places and both texts of conflicts, as git marks them; `yours` and `others` say whose a text is."""
-    return "\n\n".join(_both(name(each.path), each, yours, others) for each in conflicts)
+        request = await settle(proposal, self._parts.announcer, OF_PROGRAM)
+        if request is not None:
+            self._parts.manager.start(request)
 
 
 def _as_many_as_fit(changes: Iterable[DiskChange], held: int) -> tuple[tuple[DiskChange, ...], tuple[str, ...]]:
@@ -326,15 +298,3 @@ def _as_many_as_fit(changes: Iterable[DiskChange], held: int) -> tuple[tuple[Dis
 
 def _size(*texts: str | None) -> int:
     return sum(len(text or "") for text in texts)
-
-
-def _both(name: str, conflict: HunkConflict, yours: str, others: str) -> str:
-    parts = (
-        f"{name}:{conflict.line}",
-        f"<<<<<<< {yours}",
-        conflict.theirs.rstrip("\n"),
-        "=======",
-        conflict.ours.rstrip("\n"),
-        f">>>>>>> {others}",
-    )
-    return "\n".join(part for part in parts if part)

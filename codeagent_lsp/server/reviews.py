@@ -69,11 +69,13 @@ def places_in_diff(lines: Sequence[str]) -> tuple[FilePlace, ...]:
             files[-1] = _longer(files[-1], number)
         elif files and line.startswith("\\"):  # no newline at the end of a file
             files[-1] = _longer(files[-1], number)
+        # A move may have no hunks, so that its place is known by these lines only; three of them head it.
         elif line.startswith("rename to "):
             moved = line.removeprefix("rename to ")
             files.append(FilePlace(moved, number - 2, number))
         elif line.startswith("+++ ") and number and lines[number - 1].startswith("--- "):
             old, new = lines[number - 1].removeprefix("--- "), line.removeprefix("+++ ")
+            # The texts of a move that also changes the file belong to the same place.
             if moved and new == f"b/{moved}":
                 files[-1] = _longer(files[-1], number)
             else:
@@ -136,6 +138,8 @@ class Reviews:
         self._placed: dict[tuple[str, str], tuple[FileChange, str, tuple[HunkPlace, ...]]] = {}
         self._announcer = announcer
         self._manager = manager
+        # By digest, what was shown; by run, what numbers of hunks count in. They differ: a decision changes the run's
+        # changes, but hunk 3 of a list that the user looks at stays hunk 3.
         self._seen: OrderedDict[str, Changeset] = OrderedDict()
         self._counted: OrderedDict[str, Changeset] = OrderedDict()
 
@@ -211,6 +215,8 @@ class Reviews:
             whole = "\n".join(lines[file.first : file.last + 1])
             if left:  # exactly those that the user sees
                 part = {"hunks": [hunk.hunk for hunk in left]}
+            # A file that can only be decided about as a whole has no ids; that its lines are unchanged shows that it is
+            # the same.
             elif not any(hunk.hunk for hunk in file.hunks) and whole in written:
                 part = {"files": [file.name], "digest": digest}
             else:
@@ -255,6 +261,7 @@ class Reviews:
 
     def _see(self, run_id: str, changeset: Changeset) -> str:
         digest = review_digest(changeset)
+        # A new review is on the user's screen: numbers count in it from now on.
         self._counted.pop(run_id, None)
         self._count_in(run_id, changeset)
         self._remember(digest, changeset)

@@ -187,6 +187,7 @@ class Isolator:
         return self._sandboxed
 
     def _find(self) -> Programs | str:
+        # Looked for once: a program installed meanwhile counts from the next start on, and all sessions have one level.
         if self._programs is None:
             self._programs = switched_off(self._environ) or find_programs()
         return self._programs
@@ -252,6 +253,7 @@ def overlay_fails(place: str, programs: Programs, home: str) -> str | None:
         layer = OverlayLayer([workspace], folder, sandbox, programs, environment={})
         layer.prepare({})
         problem = fails(layer.launch(Command(": > tried", workspace)).argv, _SECONDS)
+        # That the command succeeds proves nothing: without the overlay it would have written to the user's own folder.
         if problem is None and (Path(workspace, "tried").exists() or not layer.writings().files):
             problem = "a file that was written did not land in the private folder"
         return problem
@@ -285,6 +287,8 @@ def explained(problems: Sequence[str], proc: str = "/proc/sys") -> str:
     """Return why isolation does not work, with the system setting that forbids it if there is one."""
     said = "; ".join(dict.fromkeys(problems))
     for name, forbids, remedy in _SYSCTLS:
+        # Only for a hint: whether it works was found out by trying, as a container can forbid it without any of these
+        # settings.
         if not is_privileged() and _value(f"{proc}/{name}") == forbids:
             return f"The system forbids user namespaces to ordinary users ({said}). Allow them: {remedy}."
     return (

@@ -147,6 +147,7 @@ class Client:
         review = await self._command("codeagent.review", {"runId": run_id})
         if not review["diff"]:
             raise NothingStaged(run_id)
+        # By its digest: exactly what was shown is applied, though the run may be changed from elsewhere meanwhile.
         decision = {"runId": run_id, "digest": review["digest"]}
         ended: dict[str, Any] = {"type": "run_completed", "run_id": run_id, "status": "completed", "outcome": "none"}
         answer = await ask(review["diff"])
@@ -207,6 +208,7 @@ class Client:
         }
 
     def _event(self, event: Mapping[str, Any]) -> None:
+        # After the end of our run nothing is shown any more: its summary is the last word.
         if self._completed.done():
             return
         try:

@@ -17,6 +17,7 @@ from threading import Lock
 
 from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.state import make_private
+from codeagent_lsp.system import open_new
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots
 from codeagent_lsp.workspace.text.excerpts import LinesOfInterest
@@ -58,7 +59,7 @@ class OutputStore:
         data = truncate(text, self._file_bytes).encode("utf-8", "replace")
         with self._lock:
             path = self._next()
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            with os.fdopen(open_new(path), "wb") as file:
                 file.write(data)
             self._make_room()
         return f"{_FOLDER}/{path.name}"
@@ -85,7 +86,7 @@ class OutputStore:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
         with self._lock:
             path = self._next().with_suffix(suffix)
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            with os.fdopen(open_new(path), "wb") as file:
                 file.write(data)
             self._make_room()
         return str(path)

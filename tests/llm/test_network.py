@@ -6,7 +6,7 @@ import asyncio
 import logging
 import ssl
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -29,17 +29,11 @@ from tests.faults.model_server import ModelServer
 from tests.faults.tls_gate import tls_gate
 from tests.llm.asking import ASK
 
+pytestmark = pytest.mark.usefixtures("no_proxy_of_this_machine")
+
 LIMITS = TimeLimits(connect=2.0, first=5.0, silence=2.0)
 SLOW_RETRY = RetryPolicy(first_wait=30.0)
 """A retry would be noticed."""
-
-
-@pytest.fixture(autouse=True)
-def _no_proxy_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
-    yield
 
 
 @pytest.fixture

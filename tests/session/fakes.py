@@ -20,6 +20,7 @@ from codeagent_lsp.messages import Message, ToolCall
 from codeagent_lsp.session.inbox import Answer, Inbox, OpenQuestion
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.memory.knowledge import knowledge_in
+from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.services import (
     ModelPorts,
@@ -30,6 +31,7 @@ from codeagent_lsp.session.services import (
     UserPorts,
     WorkspacePorts,
 )
+from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.catalogue import BUILTIN
@@ -278,6 +280,14 @@ def world(
     STORES.append(store)
     manager = SessionManager(store, services, [told.append, on_event])
     return World(root.resolve(), buffers, editor, user, inbox, store, manager, told, problems, models)
+
+
+def reloaded(made: World) -> Session:
+    """The current session as another server reads it from its file."""
+    session = made.manager.current()
+    again = Session(session.session_id, made.store)
+    replay(again, made.store.load(session.session_id))
+    return again
 
 
 def know(made: World, known: Any) -> None:

@@ -21,18 +21,11 @@ from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.tools.todos.todo_list import Todo
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
-from tests.session.fakes import World, call, calls, say, world, write
+from tests.session.fakes import call, calls, reloaded, say, world, write
 from tests.session.plan.plans import create, ended, start, step
 
 TODOS = [{"id": "1", "content": "read"}, {"id": "2", "content": "write", "status": "in_progress"}]
 READ_A = calls(call("read_file", path="a.py"))
-
-
-def reloaded(made: World) -> Session:
-    session = made.manager.current()
-    again = Session(session.session_id, made.store)
-    replay(again, made.store.load(session.session_id))
-    return again
 
 
 def focused(session: Session) -> list[tuple[str, bool]]:

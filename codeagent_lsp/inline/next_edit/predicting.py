@@ -121,10 +121,12 @@ def edits_of(window: Window, rewritten: str) -> list[Proposed]:
     """
     text = _lf(window.text)
     stripped = text.rstrip("\n")
+    # Line ends at the end are those of the text: models leave them out or add some.
     new = rewritten.replace("\r\n", "\n").rstrip("\n") + text[len(stripped) :]
     old_lines, new_lines = text.splitlines(keepends=True), new.splitlines(keepends=True)
     if not new.strip() or abs(len(new_lines) - len(old_lines)) > MOST_LINES:
         return []
+    # Such characters may be in the text already; none are brought in that the user could not see in a preview.
     if first_hidden(new) < len(new) and {*filter(is_unseen, new)} - {*text}:
         return []
     undone = _undone(window)
@@ -135,6 +137,7 @@ def edits_of(window: Window, rewritten: str) -> list[Proposed]:
         # A model that stopped early leaves out the last lines: nobody can tell that from taking them away.
         if tag == "delete" and i2 == len(old_lines):
             continue
+        # Changes of blanks alone are those of a formatter.
         if tag == "equal" or _squeezed(before) == _squeezed(after) or (_squeezed(before), _squeezed(after)) in undone:
             continue
         offset = len("".join(old_lines[:i1]))

@@ -67,6 +67,8 @@ class ResponsesModel(HttpModel):
             "input": [*marked, *items(messages, self._info)],
             "tools": tools(request.tools),
             "stream": True,
+            # Nothing is kept at the server, so reasoning has to be carried along, encrypted, from one request to the
+            # next.
             "store": False,
             "include": ["reasoning.encrypted_content"],
             "temperature": request.temperature,
@@ -159,6 +161,7 @@ class ResponsesAssembler:
         return self._reply(cut=reason == "max_output_tokens")
 
     def _reply(self, *, cut: bool) -> Reply:
+        # Items can come out of order when reasoning and calls are written side by side.
         output = [item for _, item in sorted(self._items.items())] or self._listed()
         calls = (item for item in output if item.get("type") == "function_call")
         read = read_calls((_written(item) for item in calls), cut=cut)

@@ -17,7 +17,7 @@ from threading import Lock
 
 from codeagent_lsp.errors import FileRefused, ToolFailed, ToolRetry
 from codeagent_lsp.state import make_private
-from codeagent_lsp.system import open_reading
+from codeagent_lsp.system import open_new, open_reading
 
 FILE_BYTES = 16 << 20
 TOTAL_BYTES = 256 << 20
@@ -65,7 +65,7 @@ class ArtifactStore:
             make_private(self._folder)
             beside = self._folder / f"{_PART}{os.urandom(6).hex()}"
             try:
-                with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                with os.fdopen(open_new(beside), "wb") as file:
                     file.write(data)
                 path = beside.replace(self._folder / named)
                 info = path.stat()

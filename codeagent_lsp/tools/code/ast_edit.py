@@ -40,6 +40,8 @@ def replaced(source: SourceFile, definition: Definition, code: str) -> Splice:
     # The comma behind an entry stays, unless the code brings one.
     end = extent.tail if tail and new.rstrip().endswith(tail) else extent.end
     whole = Splice(extent.top, end, new)
+    # Parsed in its place, and not by itself: a method, a field or an entry of a list is only one inside of what is
+    # around it.
     brought = _brought(source, whole)
     if brought is None:
         wrong = problem(source, applied(source, [whole])) or "it defines nothing. Give a whole definition"
@@ -89,6 +91,7 @@ def delete(source: SourceFile, definition: Definition, *, emptied: bool) -> Spli
     """
     _refuse_shared(source, definition)
     extent = extent_of(source, definition)
+    # Whole lines go, so nothing else may stand on them.
     if not first_alone(source, extent.top) or not last_alone(source, extent.tail):
         raise _shares_line(source, definition, extent.top)
     start, end = source.line_start(extent.top), source.line_after(extent.tail)
@@ -97,6 +100,8 @@ def delete(source: SourceFile, definition: Definition, *, emptied: bool) -> Spli
     before, after = _blank_before(source, start), _blank_after(source, end)
     closes, opens = _is_edge(source, after, extent), _is_edge(source, before, extent, above=True)
     above, below = start - before, after - end
+    # Blank lines go on one side, so that what was between the neighbours stays between them: the longer side, but never
+    # those at an edge.
     if not closes and below and (opens or above >= below):
         end = after
     elif above and (closes or below):
@@ -110,6 +115,7 @@ def delete(source: SourceFile, definition: Definition, *, emptied: bool) -> Spli
 
 def emptied_blocks(definitions: Sequence[Definition]) -> Collection[int]:
     """Return the 0-based numbers of the definitions to replace with `pass`: one for each Python block left empty."""
+    # Reversed, so that of several definitions of one statement the first is the one that turns into `pass`.
     gone = {statement_of(each.outer).id: number for number, each in reversed(list(enumerate(definitions)))}
     found = set()
     for each in definitions:
@@ -246,6 +252,7 @@ def edited(path: str, text: str, edits: Sequence[AstEdit]) -> Edited:
             found, lines = _planned(source, edit, emptied=number in emptied)
         except EditRefused as refusal:
             raise _of_edit(refusal, edit, number if len(edits) > 1 else 0) from refusal
+        # All are planned on the text as it was; `applied` refuses those that overlap, and names them by these numbers.
         splices += [replace(each, edit=number) for each in found]
         if lines:
             left.append((edit.target, lines))

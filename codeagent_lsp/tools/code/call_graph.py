@@ -122,6 +122,7 @@ class CallGraph:
         """Return the graph of the callees and callers of `starts`, up to `depth` steps in both directions."""
         for start in starts:
             self._node(start)
+        # Each way from the start only: callers of callees would soon be the whole program.
         await self._down(starts, depth)
         await self._up(starts, depth)
         return Graph(tuple(self._nodes.values()), tuple(self._edges), self._full or self.codebase.truncated)
@@ -159,6 +160,7 @@ class CallGraph:
         found: dict[str, DefinitionPlace] = {}
         for path in await self.codebase.using(name):
             source = await self.codebase.source(path)
+            # Nothing more is sought once the graph is full, as a name such as `get` is called everywhere.
             for use in self._calls(path, source) if source is not None and not self._full else ():
                 if source is None or use.node.text != name.encode("utf-8", "replace"):
                     continue
@@ -172,12 +174,14 @@ class CallGraph:
         """Return the definitions that a call refers to; none if unknown, several for overloads."""
         name = text_of(use.node)
         here = [each for each in _callable(caller.path, caller.source) if each.definition.symbol.name == name]
+        # From near to far: the class itself, then this file, then all others.
         if use.receiver in SELVES:
             owner = caller.definition.symbol.parent
             own = [each for each in here if each.definition.symbol.parent == owner]
             if own:
                 return own
         elif use.access == "plain":
+            # A bare name may be a method in languages without `self`.
             plain = [each for each in here if each.definition.symbol.kind != "method"] or here
             if plain:
                 return plain
@@ -196,6 +200,7 @@ class CallGraph:
             use
             for use in self._calls(place.path, place.source)
             if node.start_byte <= use.node.start_byte < node.end_byte
+            # Calls in a function within it are those of that function.
             and around(place.source, use.node.start_byte) == place.definition
         ]
 

@@ -232,20 +232,23 @@ def _up_to_end(source: SourceFile, definition: Definition, end: Node, code: str)
     if last_alone(source, start):
         start = source.line_end(start)
     outer = indentation(source, definition.node.start_byte)
-    inner = outer + shift.unit(source)
-    if body is not None and first_alone(source, body.start_byte):
-        inner = indentation(source, body.start_byte)
+    inner = _inner(source, outer, body)
     new = _below(source, code, inner, end) + _lines(source, f"\n{outer}", "", end)
     return Splice(start, end.start_byte, new)
+
+
+def _inner(source: SourceFile, outer: str, first: Node | None) -> str:
+    """Return the indentation of a block: that of its first node, if this begins a line, else one step more."""
+    if first is not None and first_alone(source, first.start_byte):
+        return indentation(source, first.start_byte)
+    return outer + shift.unit(source)
 
 
 def _in_braces(source: SourceFile, definition: Definition, body: Node, code: str) -> Splice:
     outer = _closing_indent(source, definition, body)
     # `public:` in C++ stands further out than what follows it, so it tells nothing of the indentation.
     first = next((child for child in body.named_children if child.type != "access_specifier"), None)
-    inner = outer + shift.unit(source)
-    if first is not None and first_alone(source, first.start_byte):
-        inner = indentation(source, first.start_byte)
+    inner = _inner(source, outer, first)
     new = _below(source, code, inner, body) + _lines(source, f"\n{outer}", "", body)
     return Splice(body.children[0].end_byte, body.children[-1].start_byte, new)
 

@@ -21,7 +21,7 @@ from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import NotAccepted, ToolFailed, ToolRetry
 from codeagent_lsp.records.stream import StreamSanitizer
 from codeagent_lsp.shadow.shell import Command, CommandResult, OnOutput, Shell, Stream
-from codeagent_lsp.system import bash
+from codeagent_lsp.system import bash, open_new
 from codeagent_lsp.tools.commands.background import MOST_SECONDS, BackgroundCommands, Heard
 from codeagent_lsp.tools.commands.foreign_commands import COMMAND_OUTPUT, RUN_CMD, STOP_COMMAND
 from codeagent_lsp.tools.context import TaskWords, ToolContext
@@ -364,7 +364,7 @@ def _where(result: CommandResult) -> str:
 async def _masked(raw: Path, clean: Path, context: ToolContext) -> None:
     """Write the contents of `raw`, with secrets masked, to the new file `clean`."""
     masks = _OutputMasks(context)
-    with raw.open("rb") as source, os.fdopen(os.open(clean, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as into:
+    with raw.open("rb") as source, os.fdopen(open_new(clean), "wb") as into:
         while await asyncio.to_thread(_mask_piece, source, into, masks):
             pass
 

@@ -74,9 +74,7 @@ class EditFile(Tool[EditParameters]):
         path = context.view.roots.resolve(arguments.path)
         file = await asyncio.to_thread(context.view.read, path)
         done = await asyncio.to_thread(replaced, file.text, arguments)
-        report = await asyncio.to_thread(_report, context, path, file.text, done)
-        step = context.staging.write({path: done}, [file])
-        return ToolOutput(report, {"change_id": step.change_id})
+        return await _staged(context, path, file, done)
 
 
 class WriteFileParameters(Parameters):
@@ -120,9 +118,7 @@ class WriteFile(Tool[WriteFileParameters]):
         await asyncio.to_thread(refuse_wrapped, arguments.path, known.text, text)
         if text == known.text:
             raise EditRefused("already_applied", f"{arguments.path} already has exactly this text.")
-        report = await asyncio.to_thread(_report, context, path, known.text, text)
-        step = context.staging.write({path: text}, [known])
-        return ToolOutput(report, {"change_id": step.change_id})
+        return await _staged(context, path, known, text)
 
 
 class InsertTextParameters(Parameters):
@@ -156,9 +152,7 @@ class InsertText(Tool[InsertTextParameters]):
         file = await asyncio.to_thread(context.view.read, path)
         done = await asyncio.to_thread(inserted, file.text, arguments.text, arguments.line)
         await asyncio.to_thread(refuse_wrapped, arguments.path, file.text, done)
-        report = await asyncio.to_thread(_report, context, path, file.text, done)
-        step = context.staging.write({path: done}, [file])
-        return ToolOutput(report, {"change_id": step.change_id})
+        return await _staged(context, path, file, done)
 
 
 class BatchEditParameters(Parameters):
@@ -301,6 +295,13 @@ def existing_text(context: ToolContext, path: str, parameter: str = "path") -> F
         return context.view.read(path)
     except FileRefused as refusal:
         raise ToolRetry(f"{refusal} Choose another {parameter}.") from refusal
+
+
+async def _staged(context: ToolContext, path: str, read: FileText, text: str) -> ToolOutput:
+    """Stage a new text of a file that was `read`, and show what it changes."""
+    report = await asyncio.to_thread(_report, context, path, read.text, text)
+    step = context.staging.write({path: text}, [read])
+    return ToolOutput(report, {"change_id": step.change_id})
 
 
 def _report(context: ToolContext, path: str, before: str, after: str) -> str:

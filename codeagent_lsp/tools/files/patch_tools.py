@@ -34,6 +34,7 @@ def _headed(given: dict[str, Any]) -> dict[str, Any]:
     rest = {key: value for key, value in given.items() if key != "file_path"}
     try:
         named = paths_of(patch)
+    # No head to read a name from.
     except PatchRefused:
         return {**rest, "patch": f"--- a/{path}\n+++ b/{path}\n{patch}"}
     if [PurePosixPath(name) for name in named] != [PurePosixPath(path)]:
@@ -83,6 +84,7 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
         if not resolved:
             raise PatchRefused("The patch names no file.")
         _refuse_two_names(resolved)
+        # Read once and before anything: the patch is applied to these texts, and staged against them.
         read = {name: await asyncio.to_thread(_file, context, path) for name, path in resolved.items()}
         files = {name: None if file is None else file.text for name, file in read.items()}
         patched = await asyncio.to_thread(apply_patch, files, arguments.patch)
@@ -98,6 +100,7 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
                 await asyncio.to_thread(refuse_left_out, name, before, text)
         # A move keeps what is no text, such as the right to be run; not where something else took the old path.
         origins = {new: old for old, new in moves_of(arguments.patch).items() if changed.get(old, "") is None}
+        # The old path of a move is gone with the move; a deletion beside it would be a second change.
         written = {name: text for name, text in changed.items() if name not in origins.values()}
         step = context.staging.stage(
             {resolved[name]: text for name, text in written.items()},

@@ -124,6 +124,7 @@ class HookShelf:
         """
         own = [_file(path, data, view, self._finder) for path, data in self._of_user()]
         project = [_file(path, data, view, self._finder) for path, data in _of_project(view)]
+        # The switch of the other program: our own files are not for it to switch off.
         if any(file.stops for file in own):
             own, project = _not_foreign(own), _not_foreign(project)
         if any(file.stops for file in project):
@@ -160,9 +161,11 @@ def _file(path: str, data: bytes, view: FileView, finder: ScriptFinder) -> HookF
         given = None
     if not isinstance(given, Mapping):
         return HookFile(path, (), left_out=("the file: not a JSON object",), foreign=foreign)
+    # A settings file of the other program need not have hooks; a file of ours is there for nothing else.
     hooks, left_out = _read(given.get("hooks", {} if foreign or "disableAllHooks" in given or not given else None))
     folder = view.roots.root_of(path) or next(iter(view.roots.folders), "/")
     commands = dict.fromkeys(hook.command for hook in hooks)
+    # With the scripts: consent to `sh check.sh` is consent to what check.sh says now.
     named = {f"file:{name}": data for each in commands for name, data in finder.scripts_of(each, folder, view).items()}
     digest = digest_of({"hooks": repr(hooks).encode("utf-8", "surrogatepass"), **named}) if hooks else ""
     return HookFile(path, hooks, digest, left_out, foreign, stops=given.get("disableAllHooks") is True)
@@ -174,6 +177,7 @@ def _read(given: Any) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
     left_out: list[str] = []
     for name, group, item in _items(given):
         hook = _hook(_OTHER_NAMES.get(name, name), group, item)
+        # Told, and not dropped in silence: a guard that does not run is one that the user counts on.
         if hook is None or len(hooks) == MOST_HOOKS:
             left_out.append(name)
         else:

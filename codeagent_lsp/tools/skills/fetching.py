@@ -28,6 +28,8 @@ MAX_BYTES = 64 << 20
 _LOOK_SECONDS = 0.2
 _MAX_COMPLAINT = 4096
 
+# A repository is data of a stranger: nothing in it, and no setting of the user, may have git run a program, follow a
+# link, ask for a password or go to another place.
 _SETTINGS = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -41,6 +43,7 @@ _SETTINGS = (
     "submodule.recurse=false",
     "fetch.recurseSubmodules=false",
     "http.followRedirects=false",
+    # Only the scheme that was asked for is opened again (`_options`).
     "protocol.allow=never",
     "init.templateDir=",
     "gc.auto=0",
@@ -151,9 +154,11 @@ async def fetch(
 ) -> None:
     """Clone a repository into the empty folder `into`. ToolFailed, with advice, if that fails."""
     scheme = urlsplit(source.url).scheme
+    # As with pages of the web: a name in a source must not reach what only this machine can.
     if scheme == "https" and not network.proxy:
         await _require_public(source.url)
     command = [_git(), *_options(scheme), "clone", "--quiet", "--depth=1", "--single-branch", "--no-tags"]
+    # Copied even from this machine: links of files would let a later change of the source change what was approved.
     command += ["--no-recurse-submodules", "--no-local", "--no-hardlinks", "--template="]
     command += [f"--branch={source.branch}"] if source.branch else []
     command += ["--", source.url, str(into)]

@@ -118,6 +118,7 @@ class GenerateTests(Tool[GenerateTestsParameters]):
     async def run(self, arguments: GenerateTestsParameters, context: ToolContext) -> ToolOutput:
         """Return the output of run_tests; `data` has the path and the reports. ToolFailed if tests still fail."""
         complete = context.need(Complete, NO_MODEL)
+        # The test file is staged only, so commands on the saved files would not find it.
         if context.open_shell().isolation.level == "direct":
             raise ToolFailed(SAVED_ONLY)
         wanted = await asyncio.to_thread(_order, arguments, context)
@@ -131,6 +132,7 @@ class GenerateTests(Tool[GenerateTestsParameters]):
             trial = await _last_try(tests, await _free(wanted, arguments, context), context)
             rounds = 2
         name = context.view.roots.relative(trial.path)
+        # Counted once, for the tests that stay: those of a first try were of a file that is gone again.
         if (tested := context.get(OnTested)) is not None:
             tested()(trial.tally())
         again = ", after one correction" if rounds == 2 else ""
@@ -177,6 +179,7 @@ async def _last_try(tests: str, wanted: Order, context: ToolContext) -> Trial:
 
 async def _tried(tests: str, wanted: Order, context: ToolContext) -> Trial:
     """Stage the tests and run them; unstage them if the run raises."""
+    # The model has seen masks in place of secrets and may have written them back.
     revealed = str(context.redaction.reveal({"content": tests})["content"])
     step = context.staging.write({wanted.target: revealed})
     try:

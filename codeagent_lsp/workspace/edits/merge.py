@@ -111,14 +111,7 @@ def select_hunks(old: str, new: str, chosen: Collection[int]) -> str:
 def select_runs(old: str, new: str, chosen: Collection[Run]) -> str:
     """Return `old` with only the given ones of the `runs` between the texts changed to `new`."""
     before, after = split_lines(old), split_lines(new)
-    kept: list[str] = []
-    position = 0
-    for run in sorted(chosen):
-        kept.extend(before[position : run.old_start])
-        kept.extend(after[run.new_start : run.new_end])
-        position = run.old_end
-    kept.extend(before[position:])
-    return "".join(kept)
+    return "".join(_changed(before, sorted(chosen), 0, len(before), after))
 
 
 def with_line_ends_of(old: str, new: str) -> str:

@@ -110,6 +110,8 @@ async def grep(
         # name.
         every = multiline or (wanted is not None and wanted.as_written is not None)
         listing = await _candidates(view, compiled, path, None if every else ripgrep)
+        # ripgrep only narrows down which files are opened. What matches is decided by Python's own engine on the text
+        # as the editor has it, so that both ways find the same.
         files = iter(await asyncio.to_thread(_fitting, view, listing, wanted, path))
         return await _grep_files(view, compiled, files, context, max_results, multiline=multiline)
 
@@ -166,6 +168,7 @@ def _shared(compiled: re.Pattern[str]) -> bool:
 def _combined(view: FileView, listed: set[str], path: str | None) -> list[str]:
     """Return the files that ripgrep listed and that are not ignored, and the open and staged files."""
     over = view.over_disk()
+    # A file that is named itself is searched though it is ignored.
     disk = (file for file in listed - over if file == path or not view.is_ignored(file))
     return _in_order(view, disk, _over_disk_below(view, path))
 
@@ -224,6 +227,7 @@ async def _grep_files(
     view: FileView, compiled: re.Pattern[str], files: Iterator[str], context: int, max_results: int, *, multiline: bool
 ) -> GrepResult:
     matches: list[Match] = []
+    # One more than is wanted, by which it is seen that there are more.
     async with _matcher(compiled, max_results + 1, multiline=multiline) as find:
         while batch := await asyncio.to_thread(_read_batch, view, files):
             for (path, text), found in zip(batch, await find([text for _, text in batch]), strict=True):
@@ -270,6 +274,7 @@ async def _ripgrep(view: FileView, program: str, compiled: re.Pattern[str], path
     starts = [path] if path else list(view.roots.folders)
     if not starts or any(view.roots.kind(start) not in ("file", "folder") for start in starts):
         return None
+    # Its own rules would leave out what was asked for by name.
     if path is not None and (view.is_ignored(path, is_dir=True) or view.is_ignored(path)):
         return None
     async with _process(program, *_ripgrep_options(compiled, view.max_bytes), "--", *starts) as process:
@@ -286,6 +291,7 @@ def _ripgrep_options(compiled: re.Pattern[str], max_bytes: int) -> list[str]:
     options += ["--no-require-git", "--no-ignore-parent", "--no-ignore-dot", "--no-ignore-global"]
     options += ["--no-ignore-exclude", f"--max-filesize={max_bytes}", "--glob=!.git", "--glob=!node_modules"]
     options += ["--ignore-case"] if compiled.flags & re.IGNORECASE else ["--case-sensitive"]
+    # A plain ASCII text is found alike by both; for the rest, files on which they could differ are listed, too.
     if not _PLAIN.fullmatch(pattern) or _META.search(pattern):
         options += [f"--regexp={_NOT_UTF8}", f"--regexp={_LONE_CR}", f"--regexp={_DISPUTED}"]
     options += [f"--regexp={_CRLF}"] if "$" in pattern else []

@@ -21,7 +21,7 @@ from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.state import Compacted, RunRecord
 from codeagent_lsp.session.store import SessionStore
-from tests.session.fakes import World, assert_well_formed, call, calls, say, until, world
+from tests.session.fakes import World, assert_well_formed, call, calls, reloaded, say, until, world
 
 SMALL = ModelInfo("s", "scripted", facts=window_known(8192), tool_calling="native")
 BIG = "".join(f"line {number} of a file with much to read in it\n" for number in range(120))
@@ -48,13 +48,6 @@ def script(made: World, count: int, last: str = "All read.") -> ScriptedModel:
     model = ScriptedModel([*replies, say(last)], info=SMALL)
     made.models["model"] = model
     return model
-
-
-def reloaded(made: World) -> Session:
-    session = made.manager.current()
-    again = Session(session.session_id, made.store)
-    replay(again, made.store.load(session.session_id))
-    return again
 
 
 def length(messages: Iterable[Message]) -> int:

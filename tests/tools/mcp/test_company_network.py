@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,18 +15,17 @@ from tests.faults.tls_gate import tls_gate
 from tests.tools.mcp.rig import Rig
 from tests.tools.mcp.test_transports import served
 
-pytestmark = pytest.mark.slow  # servers in processes of their own
+pytestmark = [
+    pytest.mark.slow,  # servers in processes of their own
+    pytest.mark.usefixtures("no_proxy_of_this_machine"),
+]
 
 WAYS: tuple[Transport, ...] = ("http", "sse", "websocket")
 
 
 @pytest.fixture(autouse=True)
-def _no_proxy_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codeagent_lsp.environments.failures.FIRST_WAIT", 0.01)
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
-    yield
 
 
 async def state(folder: Path, url: str, way: Transport, network: NetworkSettings) -> tuple[str, str, str]:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.tools.mcp.settings import Transport
+from tests.faults.model_server import free_port
 from tests.tools.mcp.faulty_http import always, answering, in_calls, older_era, response
 from tests.tools.mcp.rig import running
 
@@ -30,12 +31,6 @@ SERVED = {
 }
 NEWER = "2026-07-28"
 MEBIBYTE = 1 << 20
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def begins(path: Path, data: bytes) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,16 +18,10 @@ from tests.faults.company_proxy import PASSWORD, company_proxy
 from tests.tools.web.net import PUBLIC, Net, answer, pages, server
 from tests.tools.web.test_proxy import knock, said
 
+pytestmark = pytest.mark.usefixtures("no_proxy_of_this_machine")
+
 HOST = "docs.example.org"
 QUICK = PageLimits(seconds=5)
-
-
-@pytest.fixture(autouse=True)
-def _no_proxy_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
-    yield
 
 
 def fetcher(net: Net, network: NetworkSettings) -> Fetcher:

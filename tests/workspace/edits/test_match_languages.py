@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.workspace.edits.match import Replacement, replace
 from codeagent_lsp.workspace.text.position import split_lines
+from tests.workspace.edits.test_match import refusal
 from tests.workspace.language_samples import GO, MAKEFILE, PYTHON, SAMPLES, TYPESCRIPT, YAML, Sample
 
 EACH = pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES.keys())
@@ -33,12 +33,6 @@ def deeper(block: str, by: str) -> str:
 
 def trailing(block: str, blanks: str = "  ") -> str:
     return block.replace("\n", blanks + "\n")
-
-
-def refusal(text: str, old: str, new: str, *, replace_all: bool = False) -> EditRefused:
-    with pytest.raises(EditRefused) as caught:
-        replace(text, old, new, replace_all=replace_all)
-    return caught.value
 
 
 @EACH

@@ -12,16 +12,11 @@ from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.workspace.edits.match import plan, replace
 from codeagent_lsp.workspace.text.position import split_lines
 from tests.clock import processor_seconds
+from tests.workspace.edits.test_match import refusal
 from tests.workspace.perturbations import hunks_from_git
 from tests.workspace.synthetic_history import build_history
 
 SHORT = 1500
-
-
-def refusal(text: str, old: str, new: str, *, replace_all: bool = False) -> EditRefused:
-    with pytest.raises(EditRefused) as caught:
-        replace(text, old, new, replace_all=replace_all)
-    return caught.value
 
 
 # --- what it says
