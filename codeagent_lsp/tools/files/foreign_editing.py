@@ -44,11 +44,15 @@ WRITE: Mapping[str, str] = MappingProxyType(
 
 _OLD_TEXTS = ("old_string", "oldString", "old_text", "oldText")
 # `<<<<<<< SEARCH` (Roo Code) and `------- SEARCH` (cline), with any number of signs from three.
-_SEARCH = re.compile(r"^(?:<{3,} ?SEARCH>?|-{3,} ?SEARCH>?)[ \t]*\r?\n", re.MULTILINE)
+_SEARCH = re.compile(r"^(?:(<{3,}) ?SEARCH>?|(-{3,}) ?SEARCH>?)[ \t]*\r?\n", re.MULTILINE)
 _MIDDLE = re.compile(r"^={3,}[ \t]*\r?$\n?", re.MULTILINE)
+# Roo Code writes a line of the text that looks like one of the marks with a backslash before it.
+_MASKED = re.compile(
+    r"^\\(?=(?:={3,}|(?:<|-){3,} ?SEARCH>?|(?:>|\+){3,} ?REPLACE<?|[<>]{7}(?: .*)?)[ \t]*\r?$)", re.MULTILINE
+)
 _REPLACE = re.compile(r"^(?:>{3,} ?REPLACE<?|\+{3,} ?REPLACE>?)[ \t]*\r?$", re.MULTILINE)
 # `:start_line:12` and `-------` before the text.
-_ROO_HEAD = re.compile(r"\A(?::(?:start|end)_line: ?\d+[ \t]*\r?\n)*(?:-{3,}[ \t]*\r?\n)?")
+_ROO_HEAD = re.compile(r"\A(?::(?:start|end)_line: ?\d+[ \t]*\r?\n)+(?:-{3,}[ \t]*\r?\n)?")
 _PATCH_CALL = re.compile(r"\s*(?:cd\s+(?P<folder>\S+)\s*&&\s*)?(?:apply_?patch)\b", re.IGNORECASE)
 _PATCH = re.compile(r"^\*\*\* Begin Patch[ \t]*$.*?^\*\*\* End Patch[ \t]*$", re.MULTILINE | re.DOTALL)
 _PATCHED = re.compile(r"^(\*\*\* (?:(?:Add|Update|Delete) File|Move to): )(?!/)(.*)$", re.MULTILINE)
@@ -120,15 +124,24 @@ def _file_count(given: Mapping[str, Any]) -> int:
 
 
 def _pairs(diff: Any) -> list[tuple[str, str]]:
-    """Return the blocks of a diff of `SEARCH` and `REPLACE`, as pairs of the old and the new text."""
+    """Return the blocks of a diff of `SEARCH` and `REPLACE`, as pairs of the old and the new text; none if one of them
+    is not whole, as the others would be made without it.
+    """
+    text = diff if isinstance(diff, str) else ""
+    opened = list(_SEARCH.finditer(text))
     found: list[tuple[str, str]] = []
-    for part in _SEARCH.split(diff if isinstance(diff, str) else "")[1:]:
+    ends = [*(mark.start() for mark in opened[1:]), len(text)]
+    for mark, stop in zip(opened, ends, strict=False):  # an end more where there is no mark
+        part = text[mark.end() : stop]
         end = _REPLACE.search(part)
-        body = _ROO_HEAD.sub("", part[: end.start()] if end else part, count=1)
-        middle = _MIDDLE.search(body)
-        # A block cut off by the end of the answer is left out: half of a replacement must not be made.
-        if middle is not None and end is not None:
-            found.append((body[: middle.start()], body[middle.end() :]))
+        body = _ROO_HEAD.sub("", part[: end.start()] if end else "", count=1)
+        # A line of signs may be the underline of a heading: the divider is as long as the mark.
+        dividers = list(_MIDDLE.finditer(body))
+        exact = [each for each in dividers if len(each[0].strip()) == len(mark[1] or mark[2])]
+        middle = (exact or dividers)[0] if len(exact or dividers) == 1 else None
+        if middle is None:
+            return []
+        found.append((_MASKED.sub("", body[: middle.start()]), _MASKED.sub("", body[middle.end() :])))
     return found
 
 
@@ -195,7 +208,10 @@ def _blocks(given: dict[str, Any]) -> dict[str, Any]:
     """Return the blocks of a diff as edits. WrongArguments if it has none."""
     pairs = _pairs(given.get("diff"))
     if not pairs:
-        raise WrongArguments("The diff has no whole block of <<<<<<< SEARCH, =======, >>>>>>> REPLACE")
+        raise WrongArguments(
+            "The diff has no whole block of <<<<<<< SEARCH, =======, >>>>>>> REPLACE, or one that is not whole. If the "
+            "text itself has such a line, write all marks of its block longer, or use edit_file"
+        )
     return {"edits": [{"path": given.get("path"), "old_str": old, "new_str": new} for old, new in pairs]}
 
 

@@ -326,3 +326,36 @@ async def test_a_number_of_places_is_told_to_no_model(bench: Bench) -> None:
         tool = bench.registry.get(name)
         assert "expected_replacements" not in str(tool.spec()["parameters"])
         assert "expected_replacements" in str(tool.accepted_schema())
+
+
+RST = "Title\n=====\n\nSome words.\n\nInstall\n=======\n\n-------\nRun it.\n"
+MARKS = {
+    "apply_diff": ("<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE"),
+    "replace_in_file": ("------- SEARCH", "=======", "+++++++ REPLACE"),
+}
+
+
+@pytest.mark.parametrize("name", MARKS)
+@pytest.mark.parametrize(
+    ("blocks", "wanted"),
+    [
+        ("{0}\nTitle\n=====\n{1}\nThe Title\n=========\n{2}", RST.replace("Title\n=====", "The Title\n=========")),
+        ("{0}\nInstall\n\\=======\n{1}\nSet up\n======\n{2}", RST.replace("Install\n=======", "Set up\n======")),
+        ("{0}\nSome words.\n{1}\nMore\n====\n{2}", RST.replace("Some words.", "More\n====")),
+        ("{0}\n-------\nRun it.\n{1}\nRan.\n{2}", RST.replace("-------\nRun it.", "Ran.")),
+        ("{0}\n:start_line:4\n-------\nSome words.\n{1}\nOther.\n{2}", RST.replace("Some words", "Other")),
+        ("{0}\nInstall\n=======\n{1}\nSet up\n======\n{2}", None),
+        ("{0}\nSome words.\n{1}\nOther.\n{0}\nRun it.\n{1}\nRan.\n{2}", None),
+        ("{0}\nSome words.\n{1}\nOther.\n{2}\n{0}\nRun it.\n{2}", None),
+        ("{0}\nSome words.\n{1}\nOther.\n{2}\n{0}\nRun it.\n{1}\nRan.\n", None),
+    ],
+)
+async def test_blocks_are_made_as_they_are_divided_or_none_of_them(
+    bench: Bench, name: str, blocks: str, wanted: str | None
+) -> None:
+    bench.write("a.rst", RST)
+    result = await bench.call(name, path="a.rst", diff=blocks.format(*MARKS[name]))
+    if wanted is None:
+        assert not result.ok and not bench.changeset and "whole" in result.text, result.text
+    else:
+        assert result.ok and bench.text("a.rst") == wanted, result.text
