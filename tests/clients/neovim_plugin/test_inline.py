@@ -37,9 +37,9 @@ def server() -> Iterator[FillServer]:
         yield server
 
 
-def editor_on(folder: Path, server: FillServer, text: str = TEXT) -> AbstractContextManager[Typist]:
+def editor_on(folder: Path, server: FillServer, text: str = TEXT, early: str = "") -> AbstractContextManager[Typist]:
     model = {"provider": "llamacpp", "baseUrl": server.url, "name": "qwen2.5-coder"}
-    return typist(folder, text, {"model": model, "inline": {"debounceMs": 5}}, MAPPED)
+    return typist(folder, text, {"model": model, "inline": {"debounceMs": 5}}, MAPPED, early)
 
 
 def shows(editor: Typist, wanted: list[str]) -> None:
@@ -62,6 +62,11 @@ def test_shown_typed_along_and_hidden(tmp_path: Path, server: FillServer) -> Non
         editor.press("<Esc>")
         shows(editor, [])
         assert editor.text() == "def add(a, b):\n    return sum\n"
+
+
+def test_shown_where_typing_began_before_the_server_was_ready(tmp_path: Path, server: FillServer) -> None:
+    with editor_on(tmp_path, server, early="jA ") as editor:
+        shows(editor, SHOWN)
 
 
 def test_taken_whole_and_undone_at_once(tmp_path: Path, server: FillServer) -> None:

@@ -41,8 +41,9 @@ def test_it_is_seen_gone_to_and_put_up_for_review(tmp_path: Path) -> None:
         vim.cmd("CodeAgent offer accept")
         rig.ended("completed")
         rig.wait("no offer", 8000, function() return offers.count(a) == 0 end)
-        vim.cmd("CodeAgent offer accept")
-        return { seen = seen, row = row, text = rig.text(a) }
+        local asked = #rig.prompts
+        vim.cmd("CodeAgent offer")
+        return { more = #rig.prompts - asked, seen = seen, row = row, text = rig.text(a) }
         """,
         files=FILES,
         script=[],
@@ -52,6 +53,7 @@ def test_it_is_seen_gone_to_and_put_up_for_review(tmp_path: Path) -> None:
     assert played.found["text"].count(", strict=True") == 3
     assert [prompt["titles"] for prompt in played.prompts] == [["Review", "Apply", "Discard"]]
     assert "Nothing is offered now." in played.told
+    assert played.found["more"] == 0, "there is nothing to choose"
     assert played.disk("a.py") == FILES["a.py"]
 
 

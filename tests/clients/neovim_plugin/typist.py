@@ -69,8 +69,10 @@ end
 
 
 @contextmanager
-def typist(folder: Path, text: str, settings: Mapping[str, Any], init: str = "") -> Iterator[Typist]:
-    """An editor on a file with this text, once the server completes in it. Nothing is left of it afterwards."""
+def typist(folder: Path, text: str, settings: Mapping[str, Any], init: str = "", early: str = "") -> Iterator[Typist]:
+    """An editor on a file with this text, once the server completes in it; `early` are keys that are pressed before.
+    Nothing is left of it afterwards.
+    """
     place = prepare(folder, files={"a.py": text}, script=[], settings=settings)
     with place.open("a") as more:
         more.write(f"{_SHOWN}\n{init}\n")
@@ -89,6 +91,8 @@ def typist(folder: Path, text: str, settings: Mapping[str, Any], init: str = "")
             assert time.monotonic() < end, "Neovim did not start"
             time.sleep(0.02)
         editor = Typist(socket, folder / "ws")
+        if early:
+            editor.press(early)
         editor.wait('require("codeagent.inline").status().state', "ready")
         editor.wait('require("codeagent.inline").offered(0)', wanted=True)
         yield editor

@@ -195,6 +195,7 @@ end
 local function offer(words)
   local offers = require("codeagent.offers")
   if words ~= "" then return offers.act(words) end
+  if not offers.any() then return notify.tell(texts.get("told.no_offer")) end
   vim.ui.select({ "accept", "dismiss", "go" }, {
     prompt = texts.get("pick.offer"),
     kind = "codeagent",
@@ -267,7 +268,7 @@ M.SUBS = {
   { name = "prove", args = "", run = decide("prove"), when = has_changes },
   { name = "minimize", args = "", run = decide("minimize"), when = has_changes },
   { name = "finish", args = "", run = function() client.run("finishChange", {}, "", started("finishChange")) end },
-  { name = "offer", args = "{action}", run = offer,
+  { name = "offer", args = "{action}", run = offer, when = function() return require("codeagent.offers").any() end,
     complete = function() return vim.tbl_keys(require("codeagent.offers").ACTIONS) end },
   { name = "write", args = "", run = lazy("reactions", "write") },
   { name = "undo", args = "[run|file]", run = undo, complete = names_of({ "%" }) },

@@ -8,6 +8,7 @@ local texts = require("codeagent.texts")
 local M = {}
 
 local METHOD = "textDocument/inlineCompletion"
+local TRIES, PAUSE = 20, 100 -- milliseconds
 local native = vim.lsp.inline_completion ---@type table? of Neovim 0.12
 local group = vim.api.nvim_create_augroup("codeagent.inline", {})
 local status = { state = "off", detail = "" }
@@ -162,8 +163,18 @@ function M.trigger()
   ask(vim.api.nvim_get_current_buf(), 1)
 end
 
+--- Asks for the text at the cursor where the user has begun to type before there were completions. The server registers
+--- them a moment after it has said that it is ready.
+local function ask_once_offered(tries)
+  local buffer = vim.api.nvim_get_current_buf()
+  if suggestion.text() or asked or not vim.startswith(vim.fn.mode(), "i") or vim.fn.pumvisible() == 1 then return end
+  if M.offered(buffer) then return ask(buffer, 2) end
+  if tries > 0 then vim.defer_fn(function() ask_once_offered(tries - 1) end, PAUSE) end
+end
+
 --- The handler of `codeagent/inlineStatus`.
 function M.told(_, params)
+  if status.state == "starting" and params.state == "ready" and not native then ask_once_offered(TRIES) end
   status = { state = params.state, detail = params.detail or "" }
 end
 

@@ -172,6 +172,12 @@ function M.count(buffer)
   return #placed(buffer)
 end
 
+--- Whether something is offered in any buffer.
+---@return boolean
+function M.any()
+  return vim.iter(pairs(shown)):any(function(buffer) return #placed(buffer) > 0 end)
+end
+
 --- Begins to show offers.
 function M.begin()
   vim.api.nvim_create_autocmd({ "BufWinEnter", "LspAttach" }, {
