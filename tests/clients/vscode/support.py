@@ -81,12 +81,15 @@ def timeout() -> type[Exception]:
 
 @dataclass
 class Window:
-    """One editor on one workspace. `page` is Playwright's page; the helpers wait up to `SECONDS`."""
+    """One editor on one workspace. `page` is Playwright's page; the helpers wait up to `SECONDS`. `has_server` says that
+    the settings name our own server, with this `state`.
+    """
 
     page: Any
     url: str
     workspace: Path
     state: Path
+    has_server: bool = True
 
     def load(self) -> None:
         """Load the editor, or load it again: what was in the window is gone then. The server has started, or failed."""
@@ -95,8 +98,20 @@ class Window:
             # A busy machine may show a window that has not read the settings, of which this is one: it never does.
             with contextlib.suppress(timeout()):
                 self.page.locator(".monaco-workbench.monaco-reduce-motion").wait_for(timeout=SECONDS / 2 * 1000)
-                break
+                if self._uses_settings():
+                    break
         self.page.locator(f"{STATUS}:not(:has(.codicon-loading))").wait_for()
+
+    def _uses_settings(self) -> bool:
+        """Whether the extension, too, has read the settings, which come to it later than to the window: until then it
+        starts the server that it finds.
+        """
+        until = time.monotonic() + SECONDS / 2
+        while self.has_server and not self.servers():
+            if time.monotonic() > until:
+                return False
+            self.page.wait_for_timeout(50)
+        return True
 
     def another(self) -> Window:
         """A second window on the same workspace, with a server of its own."""
@@ -340,7 +355,8 @@ def window(
         (workspace / name).write_text(text)
     (folder / "script.json").write_text(json.dumps(list(script)))
     with contextlib.ExitStack() as opened:
-        if own or environment or arguments != USUAL or locale != "en":
+        shared = not (own or environment or arguments != USUAL or locale != "en")
+        if not shared:
             _write_settings(folder / "user", folder, SERVER, settings or {})
             served = opened.enter_context(
                 serving(folder / "user", editor.extensions, state, arguments, locale, environment)
@@ -352,7 +368,8 @@ def window(
             editor.states.append(state)
         page = opened.enter_context(editor.page(size))
         try:
-            found = Window(page, f"http://127.0.0.1:{served.port}/?folder={workspace}", workspace, state)
+            url = f"http://127.0.0.1:{served.port}/?folder={workspace}"
+            found = Window(page, url, workspace, state, shared and "codeagent.server.command" not in (settings or {}))
             found.load()
             yield found
         except BaseException:
