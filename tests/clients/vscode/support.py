@@ -81,8 +81,8 @@ def timeout() -> type[Exception]:
 
 @dataclass
 class Window:
-    """One editor on one workspace. `page` is Playwright's page; the helpers wait up to `SECONDS`. `has_server` says that
-    the settings name our own server, with this `state`.
+    """One editor on one workspace. `page` is Playwright's page; the helpers wait up to `SECONDS`. `has_server` says
+    that the settings name our own server, with this `state`.
     """
 
     page: Any
