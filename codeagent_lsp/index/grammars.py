@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser, Point, Query, QueryCursor, Tree
@@ -106,6 +106,10 @@ def parser(grammar: Grammar) -> Parser:
 _kept: tuple[tuple[str, bytes, Tree], ...] = ()
 
 
+@overload
+def tree_of(grammar: Grammar, source: bytes) -> Tree: ...
+@overload
+def tree_of(grammar: Grammar, source: bytes, stop: Callable[..., bool] | None) -> Tree | None: ...
 def tree_of(grammar: Grammar, source: bytes, stop: Callable[..., bool] | None = None) -> Tree | None:
     """Return the syntax tree of a text; None if `stop`, which is called now and then, has returned True.
 

@@ -133,9 +133,7 @@ def literals(text: str, language: Language, rows: tuple[int, int] | None = None)
     if isinstance(language, Signs):
         return tuple(_by_signs(text, spans(text, language)))
     data = text.encode("utf-8", "replace")
-    tree = grammars.tree_of(language, data)
-    assert tree is not None, "nothing stops it"
-    root = tree.root_node
+    root = grammars.tree_of(language, data).root_node
     found = tuple(_in_tree(root, language.name, rows or (0, root.end_point.row)))
     if language.name not in _GAPS or not root.has_error:
         return found

@@ -220,7 +220,7 @@ def _amid_code(path: str, text: str, lines: Collection[str], language: Language)
     if not marked or not isinstance(language, Grammar):
         return next((line for line in marked if is_source(path) and _ESCAPED_SIGN.search(_bare(line))), "")
     words, place = STRINGS[language.name] | _TEXTS, 0
-    root = grammars.parser(language).parse(text.encode("utf-8", "replace")).root_node
+    root = grammars.tree_of(language, text.encode("utf-8", "replace")).root_node
     for line in split_lines(text):
         for sign in _ESCAPED_SIGN.finditer(line) if content_of(line) in marked else ():
             start = place + len(line[: sign.start()].encode("utf-8", "replace"))
@@ -248,11 +248,10 @@ def _unescaped(line: str) -> str:
 
 def _parses_only(text: str, plain: dict[str, str], language: Grammar) -> bool:
     """Return whether a text can be parsed only with some of its lines replaced."""
-    parser = grammars.parser(language)
-    if not parser.parse(text.encode("utf-8", "replace")).root_node.has_error:
+    if not grammars.tree_of(language, text.encode("utf-8", "replace")).root_node.has_error:
         return False
     lines = "\n".join(plain.get(content_of(line), content_of(line)) for line in split_lines(text))
-    return not parser.parse(f"{lines}\n".encode("utf-8", "replace")).root_node.has_error
+    return not grammars.tree_of(language, f"{lines}\n".encode("utf-8", "replace")).root_node.has_error
 
 
 def _is_json(text: str) -> bool:
