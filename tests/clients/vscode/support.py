@@ -198,6 +198,14 @@ class Window:
         """Process ids of the agent's servers of this window."""
         return [pid for pid in _processes(f"CODEAGENT_STATE_DIR={self.state}") if _is_server(pid)]
 
+    def another_server(self, before: list[int]) -> int:
+        """Wait until one server is there alone, and none of those of before; its process id."""
+        deadline = time.monotonic() + 2 * SECONDS
+        while len(found := self.servers()) != 1 or found[0] in before:
+            assert time.monotonic() < deadline, f"of before: {before}, now: {found}"
+            time.sleep(0.05)
+        return found[0]
+
     def _quick(self, key: str, words: str, row: str) -> None:
         """Pick a row of the list that a key opens."""
         self._patiently(key, words, lambda seconds: self._walk_to(row, seconds * 1000))
