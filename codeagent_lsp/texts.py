@@ -1354,6 +1354,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "其他用户可以写入文件夹 {path}，因此不会在其中保存任何内容。请检查其中的内容，然后对其执行 chmod 700，"
         "或将 {variable} 设置为其他文件夹。",
     ),
+    "approval.terms": ("It would run {terms}.", "运行方式：{terms}。"),
     "approval.network": ("with network", "可访问网络"),
     "approval.folder": ("in {folder}", "位于 {folder}"),
     "approval.variables": ("with the variables {names}", "带变量 {names}"),

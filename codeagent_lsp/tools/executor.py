@@ -41,7 +41,7 @@ from codeagent_lsp.tools.diagnostics.edit_diagnostics import with_remark
 from codeagent_lsp.tools.hooks.hooks import Hooks
 from codeagent_lsp.tools.lost_marks import check_marks, mark_looked_for
 from codeagent_lsp.tools.outputs import OutputStore, name_of, truncate
-from codeagent_lsp.tools.permissions.approvals import Approvals, about, asked_title, describe, fingerprint
+from codeagent_lsp.tools.permissions.approvals import Approvals, about, asked_detail, asked_title, fingerprint
 from codeagent_lsp.tools.permissions.command_permissions import CommandEnvironment, Decision, Mode
 from codeagent_lsp.tools.permissions.policy import decide, resolved_paths
 from codeagent_lsp.tools.registry import CallOutcome, ToolRegistry, own_call
@@ -328,7 +328,7 @@ class ToolExecutor:
         choices: tuple[str, ...] = (deny, once)
         if decision.remember:
             choices = (*choices, session, always) if standing else (*choices, session)
-        detail = f"{describe(call)}\n\n{decision.reason}"
+        detail = asked_detail(call, traits, place, decision.reason, self._language)
         question = Question("approval", title, choices, detail=detail, danger=True, call_id=call.id)
         answer = await self._context.asker.ask(question)
         if answer is None:  # nobody saw it, or nobody answered in time

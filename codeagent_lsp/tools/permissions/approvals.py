@@ -42,7 +42,7 @@ def asked_title(
     `news` are the changed words of a tool. What a command is allowed besides stands before its words, so that no
     command can imitate it.
     """
-    terms = _terms(call, place, language) if traits.effect == "run" else []
+    terms = _terms(call, traits, place, language)
     subject = exactly(_subject(call, traits))
     shown = [ends_of(term, MAX_TERM, language) for term in terms]
     tool = f"{call.name} [{', '.join(shown)}]" if shown else call.name
@@ -55,6 +55,13 @@ def about(call: ToolCall, traits: ToolTraits, hide: Callable[[str], str] = str) 
     """Return one short line about a call, for lists and logs; `hide` masks secrets, before anything is cut."""
     line = exactly(hide(_subject(call, traits)))
     return line if len(line) <= SHORT else f"{line[: SHORT // 2]}…{line[-SHORT // 2 :]}"
+
+
+def asked_detail(call: ToolCall, traits: ToolTraits, place: CommandEnvironment, reason: str, language: str) -> str:
+    """Return paragraphs about a call: the exact call; how it would run, where that is not as usual; why it is asked."""
+    terms = ", ".join(_terms(call, traits, place, language))
+    how = text("approval.terms", language, terms=terms) if terms else ""
+    return "\n\n".join(filter(None, (describe(call), how, reason)))
 
 
 def describe(call: ToolCall) -> str:
@@ -157,8 +164,10 @@ def fingerprint(call: ToolCall, scope: str = "") -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _terms(call: ToolCall, place: CommandEnvironment, language: str) -> list[str]:
+def _terms(call: ToolCall, traits: ToolTraits, place: CommandEnvironment, language: str) -> list[str]:
     """Return what is approved besides the words of a command: where it runs, and what it can reach."""
+    if traits.effect != "run":
+        return []
     given, isolation = call.arguments, place.isolation
     terms = []
     if isolation and not isolation.confined:

@@ -50,6 +50,20 @@ async def test_a_command_that_is_not_confined_says_so(tmp_path: Path) -> None:
     assert "not isolated" in title and "with network" in title
 
 
+async def test_what_is_shown_below_says_it_too_and_why_it_is_asked(tmp_path: Path) -> None:
+    detail = (await asked(make(tmp_path, confined=False), command="make 中文", background=True)).detail
+    call, how, why = detail.split("\n\n")
+    assert '"command": "make 中文"' in call
+    assert all(term in how for term in ("with network", "in the background", "not isolated"))
+    assert "shell.confirm" in why
+
+
+@pytest.mark.parametrize("char", ["\u202e", "\u2800", "\ufe0f", "\u00a0", "\u17b4", "\u180b", "\U000e0100"])
+async def test_characters_that_cannot_be_seen_are_escaped(tmp_path: Path, char: str) -> None:
+    detail = (await asked(make(tmp_path), command=f"a{char}b")).detail
+    assert char not in detail and detail.isascii() and '"a\\' in detail
+
+
 @pytest.mark.parametrize("length", [300, MAX_SUBJECT])
 async def test_a_command_that_fits_is_shown_to_its_end(tmp_path: Path, length: int) -> None:
     command = "x" * length
