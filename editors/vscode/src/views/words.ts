@@ -133,6 +133,7 @@ function decisions(): Words {
     ownAnswer: l10n.t("Your answer"),
     approval: l10n.t("The agent asks for permission"),
     runCommand: l10n.t("Run this command?"),
+    runTests: l10n.t("Run these tests?"),
     asks: l10n.t("The agent asks"),
     answered: l10n.t("Answered: {0}"),
     unanswered: l10n.t("No longer open"),

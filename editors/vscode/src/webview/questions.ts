@@ -11,16 +11,20 @@ export function makeQuestion(block: Question, { word }: Pick<Context, "word">): 
   box.dataset["asked"] = block.requestId;
   box.setAttribute("aria-label", word(block.approval ? "approval" : "asks"));
   const icon = codicon(block.approval ? "shield" : "question");
-  const asked = block.approval ? command(block) : undefined;
+  const asked = block.approval ? call(block, word) : undefined;
   if (block.aboutChanges && !block.open) box.hidden = true; // what was decided is told beside the changes
   const first = /^[^?？]*[?？]/.exec(block.title)?.[0]; // what follows is told beside the changes
-  const title = asked ? (block.open ? word("runCommand") : asked.command) : ((block.aboutChanges && first) || block.title);
+  const words = asked?.asks && (block.open ? asked.asks : asked.code);
+  const title = words || (block.aboutChanges && first) || block.title;
   box.append(filled("p", "asks", icon, element("span", "", title)));
   if (!block.open) {
     box.append(element("p", "answer", block.answer === undefined ? word("unanswered") : word("answered", block.answer)));
     return box;
   }
-  if (asked) box.append(code(asked.command, "bash"), ...(asked.reason ? [element("p", "note", asked.reason)] : []));
+  if (asked) {
+    if (asked.code) box.append(code(asked.code, asked.language));
+    box.append(...asked.notes.map((told) => element("p", "note", told)));
+  }
   else if (block.detail && !block.aboutChanges && !block.title.includes(block.detail.trim())) box.append(detail(block));
   const own = field(block, word);
   if (block.multiple) {
@@ -60,20 +64,39 @@ function ticks({ choices }: Question): HTMLElement {
   return list;
 }
 
-/** The command that is asked about, and why; undefined where it is no command. */
-function command({ detail: text }: Question): { command: string; reason: string } | undefined {
-  const found = /^\w+\n(\{[\s\S]*?\n\})\s*([\s\S]*)$/.exec(text);
+/** What is asked before a call of a tool: what the call is about as code, how it would run and why it is asked. */
+interface Asking {
+  readonly asks?: string;
+  readonly code: string;
+  readonly language: string;
+  readonly notes: readonly string[];
+}
+
+/** The call that is asked about; undefined where it is none. */
+function call({ detail: text, title }: Question, word: Context["word"]): Asking | undefined {
+  const found = /^(\w+)\n(\{[\s\S]*?\n\})\s*([\s\S]*)$/.exec(text);
+  if (!found) return undefined;
+  const [tool, written, told] = found.slice(1) as [string, string, string];
+  const notes = told.split("\n\n").filter(Boolean);
   try {
-    const given = JSON.parse(found?.[1] ?? "null") as { command?: unknown } | null;
-    return typeof given?.command === "string" ? { command: given.command, reason: found?.[2]?.trim() ?? "" } : undefined;
+    const given = Object.entries(JSON.parse(written) as object).filter(([, value]) => !isNothing(value));
+    const { command } = Object.fromEntries(given) as { command?: unknown };
+    if (tool === "run_cmd" && typeof command === "string") return { asks: word("runCommand"), code: command, language: "bash", notes };
+    if (tool === "run_tests") return { asks: word("runTests"), code: given.map(([, value]) => String(value)).join(" "), language: "", notes };
+    const isTold = given.every(([, value]) => title.includes(String(value)));
+    return { code: isTold ? "" : JSON.stringify(Object.fromEntries(given), null, 2), language: "json", notes };
   } catch {
     return undefined; // cut, or in words
   }
 }
 
+function isNothing(value: unknown): boolean {
+  return value === null || value === "" || value === false || (Array.isArray(value) && value.length === 0);
+}
+
 function detail({ detail: text, approval }: Question): HTMLElement {
   const isDiff = text.startsWith("--- ") || text.includes("<<<<<<<");
-  return code(text.replace(/^ +"\w+": (null|\[\]|""|false),?\n/gm, ""), isDiff ? "diff" : approval ? "json" : "");
+  return code(text, isDiff ? "diff" : approval ? "json" : "");
 }
 
 function code(text: string, language: string): HTMLElement {
