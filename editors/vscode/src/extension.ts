@@ -33,10 +33,10 @@ export function activate(context: vscode.ExtensionContext): void {
     prompt: (title) => prompts.waitFor(title),
     input: (requestId, secret) => prompts.input(requestId, secret),
     // In the chat stands how the newest run has ended.
-    isTold: (message) => chat.inUse && newest(store.state)?.error === message,
+    isTold: (message) => chat.isShown && newest(store.state)?.error === message,
     shows: (uri) => shows(uri, chat),
     inline: (state) => inlineStatus.show(state),
-    lenses: (document, found) => review.inCode.lenses(document, found),
+    lenses: (document, found) => review.inCode.lenses(document, found, chat.isShown),
     offered,
   });
   const review: Review = new Review(agent, store, offered);

@@ -38,16 +38,28 @@ test("where changes of two runs stand in a file, each lens names its task", () =
   const lens = (runId: string, line: number, verdict: string): CodeLens =>
     new CodeLens(new Lines(line), { title: "as the server has it", command: `codeagent.${verdict}`, arguments: [{ runId, hunks: [`a.py#${line}`] }] });
   const document = { uri: { toString: () => "file:///a.py", fsPath: "/a.py" } };
-  const titles = (...found: CodeLens[]): (string | undefined)[] => inCode.lenses(document as never, found as never).map((each) => each.command?.title);
+  const titles = (...found: CodeLens[]): (string | undefined)[] => inCode.lenses(document as never, found as never, false).map((each) => each.command?.title);
   assert.deepEqual(titles(lens("a", 1, "apply"), lens("a", 5, "discard")), ["$(check) Accept change", "$(close) Discard change"]);
   assert.deepEqual(titles(lens("a", 1, "apply"), lens("b", 5, "apply"), lens("b", 9, "apply")), [
-    "$(check-all) Accept file (task b)",
-    "$(discard) Discard file (task b)",
     "$(check) Accept change (task a)",
     "$(check) Accept change (task b)",
     "$(check) Accept change (task b)",
+    "$(check-all) Accept file (task b)",
+    "$(discard) Discard file (task b)",
   ]);
   assert.equal(shortTitle({ title: "word ".repeat(20) } as never).length, 40);
+});
+
+test("a question that the chat shows is not asked again above the code", () => {
+  const inCode = new InCode(
+    () => false,
+    () => verdictsOf(undefined),
+    () => "",
+  );
+  const asked = new CodeLens(new Lines(0), { title: "Which name?", command: "codeagent.respond", arguments: [{ requestId: "r" }] });
+  const document = { uri: { toString: () => "file:///a.py", fsPath: "/a.py" } };
+  const shown = (inChat: boolean): number => inCode.lenses(document as never, [asked] as never, inChat).length;
+  assert.deepEqual([shown(false), shown(true)], [1, 0]);
 });
 
 // --- hunks

@@ -5,6 +5,8 @@
 import * as vscode from "vscode";
 import type { Verdicts } from "./verdicts";
 
+const ANSWERS = "codeagent.respond";
+
 /** A change where it stands in the file as it is now; `hunk` is what the server calls it. */
 interface Placed {
   readonly line: number;
@@ -32,15 +34,18 @@ export class InCode {
     private readonly taskOf: (runId: string) => string,
   ) {}
 
-  /** The lenses that the server offers for a file, and those for the whole file beside the first of several changes. */
-  lenses(document: vscode.TextDocument, found: readonly vscode.CodeLens[]): vscode.CodeLens[] {
+  /**
+   * The lenses that the server offers for a file, and those for the whole file beside the first of several changes. What
+   * is asked `inChat` is not asked again above the code.
+   */
+  lenses(document: vscode.TextDocument, found: readonly vscode.CodeLens[], inChat: boolean): vscode.CodeLens[] {
     const placed = found.flatMap((lens) => placeOf(lens) ?? []);
     this.placed.set(document.uri.toString(), placed.toSorted((one, other) => one.line - other.line));
-    const shown = found.filter((lens) => !this.isAsked(wholeRun(lens)));
+    const shown = found.filter((lens) => !this.isAsked(wholeRun(lens)) && !(inChat && lens.command?.command === ANSWERS));
     const runs = [...new Set(placed.map(({ runId }) => runId))];
     const several = runs.length > 1;
     const worded = shown.map((lens) => (placeOf(lens) || named(lens, "discard") ? this.inWords(lens, several) : lens));
-    return [...runs.flatMap((runId) => this.wholeFile(document, placed.filter((each) => each.runId === runId), several)), ...worded];
+    return [...worded, ...runs.flatMap((runId) => this.wholeFile(document, placed.filter((each) => each.runId === runId), several))];
   }
 
   /** The change at the cursor of the active editor, or all of its file; undefined where none waits. */

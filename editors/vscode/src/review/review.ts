@@ -207,14 +207,14 @@ export class Review implements vscode.Disposable {
       new vscode.CodeLens(new vscode.Range(Math.min(line, last), 0, Math.min(line, last), 0), { title, command: "" });
     const first = Math.min(hunks[0]?.start ?? 0, last); // the lines before it may be folded away
     return [
-      lens(first, words.acceptFile, "codeagent.review.acceptFile", place),
-      lens(first, words.discardFile, "codeagent.review.discardFile", place),
-      ...(this.proofs.get(place.runId) ?? []).map((line) => note(first, line)),
       ...hunks.filter((hunk) => hunk.unneeded).map((hunk) => note(hunk.start, vscode.l10n.t("$(circle-slash) Not needed for the tests"))),
       ...(hunks.length < 2 ? [] : hunks).flatMap((hunk) => [
         lens(Math.min(hunk.start, last), words.accept, "codeagent.review.acceptHunk", { ...place, hunk: hunk.id }),
         lens(Math.min(hunk.start, last), words.discard, "codeagent.review.discardHunk", { ...place, hunk: hunk.id }),
       ]),
+      lens(first, words.acceptFile, "codeagent.review.acceptFile", place),
+      lens(first, words.discardFile, "codeagent.review.discardFile", place),
+      ...(this.proofs.get(place.runId) ?? []).map((line) => note(first, line)),
     ];
   }
 

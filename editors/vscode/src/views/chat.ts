@@ -64,7 +64,12 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
 
   /** Whether the user is at work in it: they see it, and the keyboard was there last. */
   get inUse(): boolean {
-    return this.isUsed && this.view?.visible === true;
+    return this.isUsed && this.isShown;
+  }
+
+  /** Whether it is seen. */
+  get isShown(): boolean {
+    return this.view?.visible === true;
   }
 
   /** Shows the chat, without taking the keyboard unless that is asked for. */

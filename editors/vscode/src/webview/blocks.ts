@@ -178,7 +178,11 @@ function thought(text: string, { word }: Context, open: boolean): BlockView {
 
 function planView({ word, runId }: Context): BlockView {
   const list = element("ol", "plan");
-  return { element: list, append: () => undefined, plan: (plan) => drawSteps(list, plan, runId, word) };
+  const plan = (told: Plan): void => {
+    list.hidden = told.state === "proposed"; // until it begins it stands beside its question, where it can be changed
+    drawSteps(list, told, runId, word);
+  };
+  return { element: list, append: () => undefined, plan };
 }
 
 function grows(shown: HTMLElement, append: (text: string) => void): BlockView {

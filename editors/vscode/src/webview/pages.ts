@@ -109,7 +109,7 @@ export class SetupPage {
     close.addEventListener("click", () => (this.element.hidden = true));
     this.element.addEventListener("keydown", (event) => event.key === "Escape" && (this.element.hidden = true));
     this.element.append(
-      filled("header", "pageHead", element("h2", "", word("setupTitle")), close), element("p", "note", word("setupText")), this.cards, this.form, this.outcome,
+      filled("header", "pageHead", element("h2", "", word("setupTitle")), close), element("p", "note", word("setupText")), this.cards,
     );
   }
 
@@ -190,7 +190,7 @@ export class SetupPage {
 
   private choose(provider: Provider, card: HTMLElement): void {
     const { word, say } = this.host;
-    for (const other of this.cards.children) other.setAttribute("aria-pressed", String(other === card));
+    for (const other of this.cards.querySelectorAll(".card")) other.setAttribute("aria-pressed", String(other === card));
     const field = (name: string, type: string, value: string): HTMLInputElement => {
       const made = document.createElement("input");
       made.type = type;
@@ -223,8 +223,12 @@ export class SetupPage {
       ...(provider.needsKey || provider.asksUrl ? [labelled("key", key), element("p", "note", word("keyKept"))] : []),
       ...(provider.id === "embedded" ? [element("p", "note", word("embeddedText"))] : [labelled("model", model), models]),
       filled("div", "row", test),
+      this.outcome,
     );
+    this.outcome.textContent = "";
+    card.after(this.form); // the eyes stay where they are, however long the list is
     this.form.hidden = false;
+    this.form.scrollIntoView({ block: "nearest" });
     (provider.asksUrl ? url : provider.needsKey ? key : test).focus();
   }
 }

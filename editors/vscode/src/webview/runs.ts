@@ -117,7 +117,7 @@ export class Runs {
     if (!before || before.task !== head.task || before.attempt !== head.attempt || before.rewound !== head.rewound || (before.status === "running") !== busy) {
       this.prompt(view, head);
     }
-    view.activity.textContent = busy ? head.activity || word("working") : "";
+    view.activity.textContent = !busy ? "" : head.waits ? word("waiting") : head.activity || word("working");
     this.cost(view);
     view.attempts.replaceChildren(...head.attempts.map(({ run, number, status }) => {
       const shown = button(word("attempt", number), "choice small", { say: "show", run });
