@@ -27,9 +27,9 @@ def own_wheel(folder: Path) -> Path:
     return _written(folder, distribution(OURS), files, "py3-none-any")
 
 
-def wheels_of_dependencies(folder: Path) -> None:
-    """The wheels of all that the server needs, and of what that needs."""
-    for found in _needed(distribution(OURS), set()):
+def wheels_of_dependencies(folder: Path, extra: str = "") -> None:
+    """The wheels of all that the server needs, with what an `extra` needs, and of what that needs."""
+    for found in _needed(distribution(OURS), set(), extra):
         if _name(found) != OURS:
             about = found.read_text("WHEEL") or ""
             tags = re.findall(r"^Tag: (\S+)", about, re.MULTILINE)
@@ -41,14 +41,14 @@ def wheels_of_dependencies(folder: Path) -> None:
             _written(folder, found, files, _joined(tags))
 
 
-def _needed(of: Distribution, seen: set[str]) -> Iterator[Distribution]:
+def _needed(of: Distribution, seen: set[str], extra: str = "") -> Iterator[Distribution]:
     if _name(of) in seen:
         return
     seen.add(_name(of))
     yield of
     for line in of.requires or ():
         wanted = Requirement(line)
-        if wanted.marker is None or wanted.marker.evaluate({"extra": ""}):
+        if wanted.marker is None or wanted.marker.evaluate({"extra": extra}):
             yield from _needed(distribution(wanted.name), seen)
 
 
