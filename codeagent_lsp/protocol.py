@@ -332,8 +332,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("codeagent.model.select", "Uses another model from now on.", (_needs("name"),)),
     Command(
         "codeagent.mode.set",
-        "Sets what the agent may do without asking.",
-        (_needs("mode", "string", "ask", "acceptEdits", "readOnly", "bypass"),),
+        "Sets what the agent may do without asking; without a mode it only answers which one holds.",
+        (_may("mode", "string", "ask", "acceptEdits", "readOnly", "bypass"),),
     ),
     Command(
         "codeagent.approvals.list",

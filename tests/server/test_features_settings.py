@@ -85,6 +85,7 @@ def test_read_only_blocks_writes_for_real(start: StartEditor, workspace: Path) -
     editor = start(edit("a.py", "x = 1", "x = 2"), call("run_cmd", command="touch made"), say("I tried."))
     editor.open(workspace / "a.py", "x = 1\n")
     assert editor.command("codeagent.mode.set", mode="readOnly") == {"mode": "readOnly"}
+    assert editor.command("codeagent.mode.set") == {"mode": "readOnly"}
     run = editor.command("codeagent.run", task="go")
     assert editor.ended(run["runId"])["message"] == "Done."
     assert editor.text(workspace / "a.py") == "x = 1\n"

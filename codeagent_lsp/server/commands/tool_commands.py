@@ -75,9 +75,10 @@ class ToolCommands:
         ]
 
     def _set_mode(self, given: Arguments) -> dict[str, str]:
-        """Change the permission mode at once."""
-        self._backend.front.settings_link.choose("permissions.mode", given["mode"])
-        return {"mode": given["mode"]}
+        """Change the permission mode at once, where one is given; return the one that holds."""
+        if "mode" in given:
+            self._backend.front.settings_link.choose("permissions.mode", given["mode"])
+        return {"mode": self._backend.front.settings().permissions.mode}
 
     def _approvals(self, given: Arguments) -> list[dict[str, Any]]:
         """Return the calls that are always allowed, the trusted skills, agents and own tools, and the other agents that

@@ -95,7 +95,9 @@ export class Pickers {
       ["readOnly", vscode.l10n.t("Reads and answers; changes and runs nothing")],
       ["bypass", vscode.l10n.t("Asks for nothing. Only where nothing can be lost")],
     ];
-    await pick(vscode.l10n.t("Choose Permission Mode…"), rows.map(([label, detail]) => ({ label, detail, run: () => set(label) })));
+    const now = (await this.agent.call<{ mode: string }>("codeagent.mode.set", {}).catch(() => undefined))?.mode;
+    const choice = ([mode, detail]: [string, string]): Choice => ({ label: mode === now ? `$(check) ${mode}` : mode, detail, run: () => set(mode) });
+    await pick(vscode.l10n.t("Choose Permission Mode…"), rows.map(choice));
   }
 
   async tools(): Promise<void> {

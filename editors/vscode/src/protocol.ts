@@ -92,7 +92,7 @@ export const COMMANDS: readonly CommandInfo[] = [
   { name: "codeagent.memory.forget", startsRun: false, required: [] },
   { name: "codeagent.model.list", startsRun: false, required: [] },
   { name: "codeagent.model.select", startsRun: false, required: ["name"] },
-  { name: "codeagent.mode.set", startsRun: false, required: ["mode"] },
+  { name: "codeagent.mode.set", startsRun: false, required: [] },
   { name: "codeagent.approvals.list", startsRun: false, required: [] },
   { name: "codeagent.approvals.revoke", startsRun: false, required: [] },
   { name: "codeagent.tools.list", startsRun: false, required: [] },

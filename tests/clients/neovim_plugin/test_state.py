@@ -385,6 +385,22 @@ def test_the_menu_speaks_the_users_language() -> None:
     assert not [row for row in found if "|" in row]
 
 
+def test_the_mode_that_holds_is_marked() -> None:
+    found = evaluate(
+        """
+        local rows = {}
+        vim.ui.select = function(items, options)
+          for _, item in ipairs(items) do table.insert(rows, options.format_item(item)) end
+        end
+        require("codeagent.client").call = function(_, _, use) use({ mode = "readOnly" }) end
+        require("codeagent.pickers").mode()
+        return rows
+        """
+    )
+    assert [row.partition(":")[0] for row in found if row.endswith("(now)")] == ["readOnly"]
+    assert len(found) == 4
+
+
 def test_the_menu_has_what_can_be_done_now_in_lines_that_fit() -> None:
     before, after = evaluate(
         """

@@ -80,7 +80,11 @@ function M.mode(mode)
     client.call("mode.set", { mode = chosen }, function() notify.tell(texts.get("told.mode", { mode = chosen })) end)
   end
   if mode then return set(mode) end
-  pick(M.MODES, "pick.mode", function(item) return texts.get("mode." .. item) end, set)
+  client.call("mode.set", {}, function(now)
+    pick(M.MODES, "pick.mode", function(item)
+      return texts.get("mode." .. item) .. (item == now.mode and texts.get("pick.current") or "")
+    end, set)
+  end)
 end
 
 --- What the user has allowed or refused for good; the chosen one is asked again.

@@ -499,13 +499,13 @@ return {
     },
     {
       name = "codeagent.mode.set",
-      summary = "Sets what the agent may do without asking.",
+      summary = "Sets what the agent may do without asking; without a mode it only answers which one holds.",
       starts_run = false,
       arguments = {
         {
           name = "mode",
           kind = "string",
-          required = true,
+          required = false,
           choices = { "ask", "acceptEdits", "readOnly", "bypass" },
         },
       },

@@ -126,6 +126,7 @@ M.CATALOGUE = {
   ["pick.session"] = { "Continue which session?", "继续哪个会话？" },
   ["pick.model"] = { "Use which model?", "使用哪个模型？" },
   ["pick.approval"] = { "Allowed or refused for good; ask again about", "长期许可或拒绝的项目；再次询问" },
+  ["pick.current"] = { "  (now)", "（当前）" },
   ["pick.mode"] = { "What may be done without asking?", "哪些操作无需询问？" },
   ["pick.pending"] = { "What waits for you", "等待您处理的事项" },
   ["pick.run"] = { "Changes of which run?", "哪次运行的更改？" },
