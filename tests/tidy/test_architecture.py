@@ -22,8 +22,8 @@ def test_each_change_names_files_that_exist(row: str) -> None:
     assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
-def test_there_are_twelve_changes() -> None:
-    assert len(ROWS) == 12
+def test_the_table_is_read() -> None:
+    assert len(ROWS) >= 12
 
 
 def test_every_other_path_of_the_page_exists() -> None:
