@@ -468,6 +468,15 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "正在测试 {name} 最擅长的编辑方式（每个模型仅测试一次）",
     ),
     "solve.attempt": ("Attempt {number} of {of}", "第 {number} 次尝试（共 {of} 次）"),
+    "solve.varying": (
+        "Trying small changes of {name}, {count} at most, without the model",
+        "正在不借助模型尝试对 {name} 的小改动，最多 {count} 处",
+    ),
+    "solve.varied": (
+        "The model was not asked. Of {count} small changes that were tried, only this one lets the tests pass: "
+        "{name}, line {line}, `{before}` → `{after}`",
+        "没有询问模型。尝试过 {count} 处小改动，只有这一处能让测试通过：{name} 第 {line} 行，`{before}` → `{after}`",
+    ),
     "solve.failing": (
         "Attempt {number} of {of}; failing: {failed} ({name})",
         "第 {number} 次尝试（共 {of} 次）；失败：{failed} 个（{name}）",

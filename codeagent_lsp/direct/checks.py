@@ -223,10 +223,10 @@ class Checker:
         if plan.command:
             return _of_command(plan.command, await self._call(RUN_COMMAND, command=plan.command))
         if plan.all_tests:
-            return _of_tests([await self._call(RUN_TESTS)])
+            return verdict_of_tests([await self._call(RUN_TESTS)])
         if not plan.tests:
             return None
-        return _of_tests([await self._call(RUN_TESTS, path=path) for path in plan.tests])
+        return verdict_of_tests([await self._call(RUN_TESTS, path=path) for path in plan.tests])
 
     async def _call(self, name: str, **arguments: object) -> ToolResult:
         return await self.call(ToolCall(name, arguments))
@@ -307,7 +307,8 @@ def may_want_edit(words: str, *, has_selection: bool = False) -> bool:
     return wants_edit(words, has_selection=has_selection)
 
 
-def _of_tests(results: Sequence[ToolResult]) -> Verdict:
+def verdict_of_tests(results: Sequence[ToolResult]) -> Verdict:
+    """Return the verdict of these calls of `run_tests`."""
     refused = next((result for result in results if not result.ok), None)
     if refused is not None:
         return Verdict(problem=refused.error.message if refused.error else refused.text)

@@ -25,6 +25,7 @@ from codeagent_lsp.direct.material import (
     pointed_at,
     text_of,
 )
+from codeagent_lsp.direct.variants import Variant, variants
 from codeagent_lsp.direct.workspace_files import WorkspaceFiles
 from codeagent_lsp.index.grammars import is_made, is_source, is_test
 from codeagent_lsp.index.symbols import CALLABLE
@@ -43,6 +44,8 @@ LEAST, MOST = 30, 200
 _SHORT = 5
 """Words that are added to those of each function, so that the shortest do not win by one common word."""
 MOST_SUSPECTS = 12
+MOST_MEANT, MOST_READ = 3, 2000
+"""Of a small change: the definitions in which it is looked for, and the tokens of the failing tests that name them."""
 _SHORTEST, _LONGEST = 4, 200
 # A line that only frames code: `else:`, `}`, `def f(x)`, `import os`, `@property`. A small fault is not in it.
 _STRUCTURE = re.compile(
@@ -104,6 +107,18 @@ class Gatherer:
         names.sort(key=lambda name: PurePosixPath(name).parent != best.parent)
         found = (self._files.source(name) for name in names[:EXAMPLE_FILES] if name not in whole)
         return example_of_style(filter(None, found), hints, seen)
+
+    def small_changes(
+        self, subject: Subject, verdict: Verdict, most: int
+    ) -> tuple[ShownFile, tuple[Variant, ...]] | None:
+        """Return the file that a repair is probably about, and at most `most` small changes of it; None without one."""
+        name = next(iter(Relevance(self._files).about(subject, verdict)), "")
+        file, source = (self._files.read(name), self._files.source(name)) if name else (None, None)
+        if file is None or source is None:
+            return None
+        hints = self._hints(subject, verdict, self._failing(subject, verdict, MOST_READ), wide=False)
+        meant = pointed_at(source, hints)[:MOST_MEANT]
+        return ShownFile(name, file), variants(source, meant, hints.lines.get(name, ()), most)
 
     def _suspects(self, shown: Sequence[ShownFile], hints: Hints) -> tuple[str, ...]:
         """Return the lines of the best file that may contain a small fault, to be asked about one by one."""

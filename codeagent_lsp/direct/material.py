@@ -187,7 +187,7 @@ def _scores(source: SourceFile, leaves: Sequence[Definition], hints: Hints) -> d
     scores: dict[int, float] = {}
     for each in leaves:
         name = each.symbol.name
-        score = NAMED * (name in hints.named) + USED * (name in hints.used) + TRACED * _has_line(source, each, hints)
+        score = NAMED * (name in hints.named) + USED * _is_used(name, hints) + TRACED * _has_line(source, each, hints)
         score += LIKELY * _likelihood(source, each, hints)
         # Common words are weak hints: however many, they weigh less than one name.
         scores[id(each)] = score + min(3.0, 0.4 * len(words[id(each)] & hints.named))
@@ -202,6 +202,11 @@ def _scores(source: SourceFile, leaves: Sequence[Definition], hints: Hints) -> d
                 for other in by_name[name]:
                     scores[id(other)] = max(scores[id(other)], passed_on if other is not each else 0.0)
     return scores
+
+
+def _is_used(name: str, hints: Hints) -> bool:
+    """Return whether a name is used, also as Python uses its special methods: `round(x)` is `__round__`."""
+    return name in hints.used or (name.startswith("__") and name.endswith("__") and name[2:-2] in hints.used)
 
 
 def _has_line(source: SourceFile, definition: Definition, hints: Hints) -> bool:

@@ -1,8 +1,8 @@
 """The solver: how a model that is not good with tools does a task.
 
-Check first, where the task mentions tests; do what needs no model (a rename); show the model the files; ask for the
-changed code; stage it; check again; report what still fails, and ask again, up to a number of attempts. The state with
-the best check is kept. Not here: which files are shown and how checks are run (the `Workshop`,
+Check first, where the task mentions tests; do what needs no model (a rename, a small repair); show the model the files;
+ask for the changed code; stage it; check again; report what still fails, and ask again, up to a number of attempts.
+The state with the best check is kept. Not here: which files are shown and how checks are run (the `Workshop`,
 `session/solving/workshop.py`), how code is read from a reply (`direct/answer.py`), what becomes of the staged changes
 (`session/run.py`).
 
@@ -61,6 +61,11 @@ class Workshop(Protocol):
     async def draft(self) -> tuple[Mapping[str, str], Material, str]:
         """Return new texts by file name that need no model, the files they were made from, and what the user is told
         with them; empty for most tasks.
+        """
+
+    async def repair(self, before: Verdict | None) -> tuple[Mapping[str, str], Material, str]:
+        """Return the only small change, of many that were tried, with which the tests that fail `before` pass, as
+        `draft` does; empty where there is none, several, or nothing that decides.
         """
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
@@ -211,7 +216,7 @@ class Solver:
         # Before anything is changed: all later checks are compared with this one.
         before, first = await self._workshop.check(), self._workshop.staged()
         state = _State(before, first, first, before)
-        if await self._drafted(state):
+        if await self._drafted(state) or await self._repaired(state):
             return self._ended("solved", state, 0)
         for number in range(self._limits.attempts):
             self._tell(number, state)
@@ -259,6 +264,19 @@ class Solver:
             return True
         if better(verdict, state.verdict):
             state.best, state.verdict = self._workshop.staged(), verdict
+        self._workshop.restore(state.best)
+        return False
+
+    async def _repaired(self, state: _State) -> bool:
+        """Stage the small change that was found without the model, if there is one; return whether all passes then."""
+        texts, material, told = await self._workshop.repair(state.before)
+        if not texts or await self._workshop.stage(texts, material):
+            return False
+        verdict = await self._workshop.check()
+        if verdict is not None and verdict.good:
+            state.verdict, state.text = verdict, told
+            self._emit(events.Token(content=f"{told}\n\n"))
+            return True
         self._workshop.restore(state.best)
         return False
 

@@ -31,7 +31,7 @@ class Bench:
 
     def __init__(self, check: Callable[[str], Verdict | None], refusals: Mapping[str, str] | None = None) -> None:
         self.text = NOW
-        self.drafts = ""
+        self.drafts = self.repairs = ""
         self.said: list[str] = []
         self.user: tuple[str, ...] = ()
         self.known: tuple[str, ...] = ()
@@ -48,6 +48,10 @@ class Bench:
     async def draft(self) -> tuple[Mapping[str, str], Material, str]:
         shown = ShownFile("a.py", FileText("/w/a.py", NOW, "disk"))
         return {"a.py": self.drafts} if self.drafts else {}, Material((shown,)), ""
+
+    async def repair(self, before: Verdict | None) -> tuple[Mapping[str, str], Material, str]:
+        shown = ShownFile("a.py", FileText("/w/a.py", NOW, "disk"))
+        return {"a.py": self.repairs} if self.repairs else {}, Material((shown,)), "the only one"
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
         self.rooms.append(room)

@@ -27,6 +27,7 @@ from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.proving.trial_tests import trial_place
 from codeagent_lsp.session.request import Target
 from codeagent_lsp.session.run_parts import RunParts, files_of, hear
+from codeagent_lsp.session.solving.small_repairs import MOST_CHANGES, may_be_small, only_repair
 from codeagent_lsp.tools.code.source import SourceFile, source_of
 from codeagent_lsp.tools.code.splices import applied
 from codeagent_lsp.tools.context import OnTested, Tally, ToolContext
@@ -57,6 +58,10 @@ class _RunWorkshop:
 
     async def draft(self) -> tuple[Mapping[str, str], Material, str]:
         """Return nothing: every text has to come from the model."""
+        return {}, Material(), ""
+
+    async def repair(self, before: Verdict | None) -> tuple[Mapping[str, str], Material, str]:
+        """Return nothing, as `draft`."""
         return {}, Material(), ""
 
     def revealed(self, reply: str) -> str:
@@ -193,6 +198,26 @@ class SolvingWorkshop(_RunWorkshop):
         texts, material, left = await asyncio.to_thread(lambda: NameChanges(files_of(self._parts)).renamed(words))
         places = ", ".join(left[:NAMED_PLACES]) + (f", … ({len(left)})" if len(left) > NAMED_PLACES else "")
         return texts, material, self._parts.output.text("solve.left", name=asked.word, places=places) if left else ""
+
+    async def repair(self, before: Verdict | None) -> tuple[Mapping[str, str], Material, str]:
+        """Return the only small change with which the failing tests pass, where the task is a repair."""
+        plan = await self._planned()
+        if before is None or not self._subject.brief.repairs or not may_be_small(before, plan):
+            return {}, Material(), ""
+        candidates = await asyncio.to_thread(
+            lambda: Gatherer(files_of(self._parts)).small_changes(self._subject, before, MOST_CHANGES)
+        )
+        if candidates is None or not candidates[1]:
+            return {}, Material(), ""
+        file, changes = candidates
+        self.say("solve.varying", count=len(changes), name=file.name)
+        found = await only_repair(self._parts, file, changes, plan)
+        if found is None:
+            return {}, Material(), ""
+        change, tried = found
+        words = {"name": file.name, "line": change.line, "before": change.before, "after": change.after}
+        told = self._parts.output.text("solve.varied", count=tried, **words)
+        return {file.name: change.text}, Material((file,)), told
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
         """Return what to show for the task in its present state."""

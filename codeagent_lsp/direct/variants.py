@@ -1,0 +1,266 @@
+"""Small changes of one place each, as mutation testing makes them: what a small fault may have been before. Pure.
+
+A comparison, an operator, a condition, a constant, a variable, the order of two arguments. Where tests decide, and of
+all these changes exactly one lets them pass, that one was meant. Not here: which definitions are looked at
+(`gathering.py`), running the tests (`session/solving/small_repairs.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tree_sitter import Node
+
+from codeagent_lsp.tools.code.source import Definition, SourceFile
+
+_Splice = tuple[int, int, str]
+"""The first byte, the byte after the last, and the text in their place."""
+
+_OPERATORS: Mapping[str, tuple[str, ...]] = {
+    "<": ("<=", ">", ">="),
+    "<=": ("<", ">=", ">"),
+    ">": (">=", "<", "<="),
+    ">=": (">", "<=", "<"),
+    "==": ("!=", "<=", ">="),
+    "!=": ("==", "<", ">"),
+    "===": ("!==",),
+    "!==": ("===",),
+    "is": ("is not",),
+    "is not": ("is",),
+    "in": ("not in",),
+    "not in": ("in",),
+    "and": ("or",),
+    "or": ("and",),
+    "&&": ("||",),
+    "||": ("&&",),
+    "+": ("-", "*"),
+    "-": ("+",),
+    "*": ("+", "/", "**"),
+    "/": ("//", "*"),
+    "//": ("/", "%"),
+    "%": ("//", "/"),
+    "**": ("*",),
+    "&": ("|", "^"),
+    "|": ("&", "^"),
+    "^": ("&", "|"),
+    "<<": (">>",),
+    ">>": ("<<",),
+    "+=": ("-=", "="),
+    "-=": ("+=", "="),
+    "*=": ("/=", "+="),
+    "/=": ("*=", "//="),
+    "//=": ("/=",),
+    "|=": ("&=",),
+    "&=": ("|=",),
+    "break": ("continue",),
+    "continue": ("break",),
+}
+_ONLY_PYTHON = {"//", "//=", "**", "is", "is not", "in", "not in"}
+_EXPRESSIONS = re.compile(r"binary|comparison|boolean|infix|assign|operator|break|continue|\bbinary\b")
+_TYPES = re.compile(r"type|generic|template|lifetime|reference")
+_PAIRS = (
+    ("min", "max"), ("any", "all"), ("some", "every"), ("startswith", "endswith"), ("startsWith", "endsWith"),
+    ("lower", "upper"), ("lstrip", "rstrip"), ("lstrip", "strip"), ("rstrip", "strip"), ("find", "rfind"),
+    ("index", "rindex"), ("indexOf", "lastIndexOf"), ("split", "rsplit"), ("partition", "rpartition"),
+    ("floor", "ceil"), ("append", "extend"), ("push", "unshift"), ("pop", "shift"), ("first", "last"),
+    ("issubset", "issuperset"), ("keys", "values"), ("values", "items"), ("appendleft", "append"), ("popleft", "pop"),
+    ("ljust", "rjust"), ("HasPrefix", "HasSuffix"), ("bisect_left", "bisect_right"),
+)  # fmt: skip
+_OTHER_NAMES: dict[str, list[str]] = {}
+for _one, _other in _PAIRS:
+    _OTHER_NAMES.setdefault(_one, []).append(_other)
+    _OTHER_NAMES.setdefault(_other, []).append(_one)
+_TRUTH = {"True": "False", "False": "True", "true": "false", "false": "true"}
+_WHOLE_NUMBER = re.compile(r"\d{1,9}")
+_CONDITIONAL = re.compile(r"^(?:if|while|elif|conditional|ternary)")
+_TURNED = re.compile(r"let_|comparison|not_|unary|^binary_expression")
+_SIMPLE = re.compile(r"identifier|call|attribute|member|subscript|index|selector|field|name$")
+_NAME = re.compile(r"[^\W\d]\w*")
+_PROSE = re.compile(
+    r"comment|string|heredoc|regex|import|decorator|attribute_item|annotation|type_parameters|parameters$"
+)
+
+
+_UNLIKELY = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One small change: the whole new text, and the changed line, 1-based, before and after. Another variable, or one
+    more or less of it, is not a `likely` change: there are many, and some come to the same as a likely one.
+    """
+
+    text: str
+    line: int
+    before: str
+    after: str
+    likely: bool
+
+
+def variants(
+    source: SourceFile, definitions: Sequence[Definition], traced: Collection[int], most: int
+) -> tuple[Variant, ...]:
+    """Return at most `most` variants of a file, one change in one of these definitions each: likely changes first, and
+    of those equally likely the ones in the `traced` lines and in the first definition.
+    """
+    found: dict[str, tuple[float, Variant]] = {}
+    for rank, definition in enumerate(definitions):
+        for kind, splice in _splices(source, definition):
+            made = _variant(source, splice, likely=kind < _UNLIKELY)
+            weight = kind + 2.0 * rank - 1.5 * (made.line in traced)
+            if made.text != source.text:
+                found.setdefault(made.text, (weight, made))
+    ordered = sorted(found.values(), key=lambda each: (not each[1].likely, each[0], each[1].line))
+    return tuple(made for _, made in ordered[:most])
+
+
+def _variant(source: SourceFile, splice: _Splice, *, likely: bool) -> Variant:
+    start, end, new = splice
+    first, last = source.line_start(start), source.line_end(end)
+    before = source.slice(first, last)
+    after = source.slice(first, start) + new + source.slice(end, last)
+    text = source.slice(0, start) + new + source.slice(end, len(source.data))
+    return Variant(text, source.line(start), before.strip(), after.strip(), likely)
+
+
+def _splices(source: SourceFile, definition: Definition) -> Iterator[tuple[float, _Splice]]:
+    """Yield each change with its kind, the lower the likelier."""
+    names = _variables(source, definition.node)
+    for node in _code(definition.node):
+        text = source.slice(node.start_byte, node.end_byte)
+        place = node.start_byte, node.end_byte
+        if not node.child_count or node.type in _OPERATORS:
+            yield from ((0.0, (*place, new)) for new in _operators(node, text, source.language))
+            yield from ((0.5, (*place, new)) for new in _constants(node, text))
+            yield from ((1.0, (*place, new)) for new in _OTHER_NAMES.get(text, ()) if _NAME.fullmatch(text))
+        yield from ((0.5, splice) for splice in _without(source, node))
+        yield from ((0.5, splice) for splice in _negated(source, node))
+        yield from ((1.5, splice) for splice in _swapped(source, node))
+        if text in names and _is_use(node):
+            yield from ((_UNLIKELY, (*place, new)) for new in sorted(names) if new != text)
+            if _is_counted(node):
+                yield from ((_UNLIKELY, (*place, f"{text} {sign} 1")) for sign in "+-")
+
+
+def _code(node: Node) -> Iterator[Node]:
+    """Yield the nodes of code below a definition, documentation and what is no expression left out."""
+    yield node
+    if node.parent is not None and _PROSE.search(node.type):
+        return
+    for child in node.children:
+        yield from _code(child)
+
+
+def _all(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.children:
+        yield from _all(child)
+
+
+def _operators(node: Node, text: str, language: str) -> Iterator[str]:
+    parent = node.parent
+    if parent is None or text not in _OPERATORS or not _EXPRESSIONS.search(parent.type) or _TYPES.search(parent.type):
+        return
+    if len(parent.children) == 2 and text in ("-", "+", "*", "&", "!"):  # a sign
+        return
+    yield from (new for new in _OPERATORS[text] if language == "python" or new not in _ONLY_PYTHON)
+
+
+def _constants(node: Node, text: str) -> Iterator[str]:
+    if text in _TRUTH:
+        yield _TRUTH[text]
+    elif _WHOLE_NUMBER.fullmatch(text) and node.is_named and "float" not in node.type:
+        number = int(text)
+        yield from (str(each) for each in dict.fromkeys((number + 1, number - 1, 0, 1)) if each != number)
+
+
+def _without(source: SourceFile, node: Node) -> Iterator[_Splice]:
+    """Yield what is left of `not x`, `-x`, `x + 1`, `a and b` without a part."""
+    children = [child for child in node.children if child.type not in ("(", ")")]
+    place = node.start_byte, node.end_byte
+    if len(children) == 2 and re.search(r"not|unary|prefix", node.type):
+        yield *place, source.slice(children[1].start_byte, children[1].end_byte)
+    if len(children) == 3 and re.search(r"binary|boolean", node.type) and children[1].type in _OPERATORS:
+        for kept in (children[0], children[2]):
+            yield *place, source.slice(kept.start_byte, kept.end_byte)
+
+
+def _negated(source: SourceFile, node: Node) -> Iterator[_Splice]:
+    """Yield the condition of a branch or a loop, turned round; of a choice between two values, the other way round."""
+    parts = node.named_children
+    if node.type == "conditional_expression" and len(parts) == 3 and source.language == "python":
+        first, condition, second = (source.slice(each.start_byte, each.end_byte) for each in parts)
+        yield node.start_byte, node.end_byte, f"{second} if {condition} else {first}"
+        return
+    tested = node.child_by_field_name("condition") if _CONDITIONAL.match(node.type) else None
+    # A comparison, a `not`: turned round by the operator already.
+    if tested is None or _TURNED.search(tested.type):
+        return
+    framed = tested.type == "parenthesized_expression"  # C and its heirs: the brackets belong to the statement
+    inner = source.slice(tested.start_byte + framed, tested.end_byte - framed)
+    whole = tested.named_children[0].type if framed and tested.named_children else tested.type
+    sign = "not " if source.language in ("python", "lua") else "!"
+    negated = f"{sign}{inner}" if _SIMPLE.search(whole) else f"{sign}({inner})"
+    yield tested.start_byte + framed, tested.end_byte - framed, negated
+
+
+def _swapped(source: SourceFile, node: Node) -> Iterator[_Splice]:
+    """Yield a call with two neighbouring arguments in the other order, and an operation with its operands so."""
+    parts: Sequence[Node] = ()
+    if re.search(r"argument", node.type):
+        parts = node.named_children
+    elif len(node.children) == 3 and node.children[1].type in ("-", "/", "//", "%", "<<", ">>"):
+        parts = (node.children[0], node.children[2])
+    for one, other in pairwise(parts):
+        if "comment" in one.type + other.type or "keyword" in one.type + other.type:
+            continue
+        first, second = (source.slice(each.start_byte, each.end_byte) for each in (one, other))
+        between = source.slice(one.end_byte, other.start_byte)
+        if first != second:
+            yield one.start_byte, other.end_byte, f"{second}{between}{first}"
+
+
+def _variables(source: SourceFile, definition: Node) -> frozenset[str]:
+    """Return the names that a definition binds: parameters, targets of assignments and loops."""
+    found = set()
+    for node in _all(definition):
+        if node.type not in ("identifier", "simple_parameter", "variable_name"):
+            continue
+        parent, text = node.parent, source.slice(node.start_byte, node.end_byte)
+        above: Node | None = parent
+        for _ in range(3):
+            if above is None:
+                break
+            if "parameter" in above.type:
+                found.add(text)
+            bound = above.child_by_field_name("left") or above.child_by_field_name("pattern")
+            binds = re.search(r"assign|for|declarat|let|short_var", above.type)
+            if bound is not None and binds and bound.start_byte <= node.start_byte < bound.end_byte and _is_use(node):
+                found.add(text)
+            above = above.parent
+    return frozenset(name for name in found if name not in ("self", "this", "cls"))
+
+
+def _is_use(node: Node) -> bool:
+    """Return whether an identifier is a variable by itself: no member, no name of an argument or of a function."""
+    parent = node.parent
+    if parent is None or node.type != "identifier":
+        return False
+    return not any(
+        named is not None and named.id == node.id
+        for field in ("attribute", "property", "field", "name", "function", "key")
+        for named in (parent.child_by_field_name(field),)
+    )
+
+
+def _is_counted(node: Node) -> bool:
+    """Return whether a variable stands where one more or less may be meant: a bound, an index, a result."""
+    parent = node.parent
+    if parent is None or not re.search(r"subscript|slice|argument|return|index|range|assign", parent.type):
+        return False
+    # What is indexed or assigned to is no number.
+    others = (parent.child_by_field_name(field) for field in ("left", "value", "object", "operand"))
+    return all(other is None or other.id != node.id for other in others)
