@@ -2,7 +2,7 @@
 
 A comparison, an operator, a condition, a constant, a variable, the order of two arguments. Where tests decide, and of
 all these changes exactly one lets them pass, that one was meant. Not here: which definitions are looked at
-(`gathering.py`), running the tests (`session/solving/small_repairs.py`).
+(`gathering.py`), running the tests (`session/proving/trial_tests.py`).
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ _OPERATORS: Mapping[str, tuple[str, ...]] = {
     "//=": ("/=",),
     "|=": ("&=",),
     "&=": ("|=",),
+    "=": ("+=", "-="),
     "break": ("continue",),
     "continue": ("break",),
 }
@@ -133,10 +134,11 @@ def _splices(source: SourceFile, definition: Definition) -> Iterator[tuple[float
         text = source.slice(node.start_byte, node.end_byte)
         place = node.start_byte, node.end_byte
         if not node.child_count or node.type in _OPERATORS:
-            yield from ((0.0, (*place, new)) for new in _operators(node, text, source.language))
+            yield from ((1.0 * (text == "="), (*place, new)) for new in _operators(node, text, source.language))
             yield from ((0.5, (*place, new)) for new in _constants(node, text))
             yield from ((1.0, (*place, new)) for new in _OTHER_NAMES.get(text, ()) if _NAME.fullmatch(text))
         yield from ((0.5, splice) for splice in _without(source, node))
+        yield from ((_UNLIKELY, splice) for splice in _bounded(source, node, names))
         yield from ((0.5, splice) for splice in _negated(source, node))
         yield from ((1.5, splice) for splice in _swapped(source, node))
         if text in names and _is_use(node):
@@ -186,6 +188,18 @@ def _without(source: SourceFile, node: Node) -> Iterator[_Splice]:
     if len(children) == 3 and re.search(r"binary|boolean", node.type) and children[1].type in _OPERATORS:
         for kept in (children[0], children[2]):
             yield *place, source.slice(kept.start_byte, kept.end_byte)
+
+
+def _bounded(source: SourceFile, node: Node, names: Collection[str]) -> Iterator[_Splice]:
+    """Yield a slice of Python with a bound where it has none."""
+    if node.type != "slice":
+        return
+    text = source.slice(node.start_byte, node.end_byte)
+    for bound in (*sorted(names), "1", "-1"):
+        if text.startswith(":"):
+            yield node.start_byte, node.start_byte, bound
+        if text.endswith(":"):
+            yield node.end_byte, node.end_byte, bound
 
 
 def _negated(source: SourceFile, node: Node) -> Iterator[_Splice]:

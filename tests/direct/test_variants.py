@@ -16,6 +16,7 @@ PYTHON = (
     "    if size <= 0 and pad is not None:\n"
     "        return []\n"
     "    found = [item for item in items[start:] if item != pad]\n"
+    "    total += size\n"
     "    while not done(found, size):\n"
     "        found.append(pad)\n"
     "    return found if ready else pad\n"
@@ -32,6 +33,8 @@ FAULTS = {
     "operand left out": ("len(items) - size", "len(items)"),
     "one too many": ("items[start:]", "items[start + 1:]"),
     "order of arguments": ("done(found, size)", "done(size, found)"),
+    "bound of a slice": ("items[start:]", "items[:]"),
+    "plain assignment": ("total += size", "total = size"),
     "another variable": ("items[start:]", "items[size:]"),
     "branches": ("found if ready else pad", "pad if ready else found"),
     "condition": ("if ready else", "if not ready else"),

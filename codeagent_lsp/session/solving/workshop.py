@@ -24,10 +24,9 @@ from codeagent_lsp.direct.workspace_files import WorkspaceFiles
 from codeagent_lsp.errors import AgentError, EditRefused
 from codeagent_lsp.index.grammars import is_made, is_test
 from codeagent_lsp.messages import ToolCall, ToolResult
-from codeagent_lsp.session.proving.trial_tests import trial_place
+from codeagent_lsp.session.proving.trial_tests import MOST_CHANGES, may_be_small, only_repair, trial_place
 from codeagent_lsp.session.request import Target
 from codeagent_lsp.session.run_parts import RunParts, files_of, hear
-from codeagent_lsp.session.solving.small_repairs import MOST_CHANGES, may_be_small, only_repair
 from codeagent_lsp.tools.code.source import SourceFile, source_of
 from codeagent_lsp.tools.code.splices import applied
 from codeagent_lsp.tools.context import OnTested, Tally, ToolContext
