@@ -6,6 +6,7 @@ Every message of both sides is kept, and held against the published schema by th
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import os
 import sys
@@ -71,6 +72,7 @@ class Editor:
         self._settings = [word for setting in settings for word in ("--set", setting)]
         self._state = state
         self._place = state.parent / f"{state.name}-script.json"
+        self._place.parent.mkdir(parents=True, exist_ok=True)
         self._place.write_text(json.dumps(list(script)))
         self._methods: dict[Any, str] = {}
 
@@ -235,7 +237,7 @@ class Editor:
 
 def strict(model: Any, content: Any) -> None:
     """Hold a value against a model of the schema, whose leniency towards the other side is not for what we send."""
-    made = TypeAdapter(model).validate_python(content)
+    made = _ADAPTERS(model).validate_python(content)
     back = made.model_dump(mode="json", by_alias=True, exclude_none=True) if isinstance(made, BaseModel) else made
     lost = _lost(content, back)
     if lost:
@@ -263,6 +265,8 @@ def _lost(sent: Any, understood: Any, where: str = "") -> list[str]:
         ]
     return [] if sent == understood else [where]
 
+
+_ADAPTERS = functools.cache(TypeAdapter)
 
 _REQUESTS: dict[str, Any] = {
     "initialize": schema.InitializeRequest,
