@@ -7,6 +7,7 @@ as the text that would have been sent. Not here: processes that die (`test_journ
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import json
 import os
@@ -22,7 +23,7 @@ from codeagent_lsp.acp_agent import session_server
 from codeagent_lsp.acp_agent.agent import Agent
 from codeagent_lsp.app import create_server
 from codeagent_lsp.llm import survey
-from codeagent_lsp.lsp_client.connection import Connection
+from codeagent_lsp.lsp_client.connection import Connection, ConnectionLost, Refused
 from codeagent_lsp.server import server as server_module
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.server.wire import lifecycle
@@ -30,7 +31,7 @@ from codeagent_lsp.server.wire.framing import make_converter, read
 from codeagent_lsp.state import STATE_VARIABLE, workspace_state
 from tests.acp_agent.editor import Editor
 
-LEAVE_SECONDS = 5.0
+LEAVE_SECONDS = 60.0
 QUIET = {
     "index.enabled": False,
     "trace.enabled": False,
@@ -91,11 +92,12 @@ class InProcessConnection(Connection):
         outgoing: Any = _Delivery(asyncio.get_running_loop(), self._arrives)
         self._server.protocol.outgoing = outgoing
 
-    async def close(self, seconds: float = LEAVE_SECONDS) -> None:
+    async def close(self, seconds: float = 0.0) -> None:
         server = self._server
         if server is None:
             return
-        await self.request("shutdown", seconds=seconds)
+        with contextlib.suppress(Refused, ConnectionLost):  # another one ends it, too
+            await self.request("shutdown", seconds=LEAVE_SECONDS)  # there is no process that could be killed
         self._server = None
         server.protocol.close()
         await lifecycle.run_callbacks(server._on_close)

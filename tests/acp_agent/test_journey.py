@@ -92,6 +92,19 @@ async def test_unsaved_text_is_read_and_kept(workspace: Path, state: Path) -> No
     assert diffs_of(asked.tool_call)[0].old_text == unsaved
 
 
+async def test_a_file_that_becomes_executable_is_asked_about_in_words(workspace: Path, state: Path) -> None:
+    file = workspace / "run.sh"
+    file.write_text("#!/bin/sh\n")
+    file.chmod(0o644)
+    script = [call("run_cmd", command="chmod +x run.sh"), {"text": "Done."}]
+    async with Editor(workspace, state, script) as editor:
+        await editor.prompt(await editor.new(), "Make run.sh executable")
+    [asked] = editor.permissions
+    assert [each.content.text for each in asked.tool_call.content or ()] == ["Makes run.sh executable."]
+    assert [place.path for place in asked.tool_call.locations or ()] == [str(file)]
+    assert file.stat().st_mode & 0o100
+
+
 async def test_unsaved_text_is_what_commands_see(workspace: Path, state: Path) -> None:
     look = call("run_cmd", command="cat calc.py")
     script = [call("read_file", path="calc.py"), look, {"text": "Done."}, look, {"text": "Done."}]
