@@ -384,6 +384,27 @@ async def test_a_prompt_that_waits_for_a_decision_can_be_cancelled(workspace: Pa
         assert (workspace / "calc.py").read_text() == FIXED
 
 
+async def test_a_cancelled_prompt_asks_about_no_other_changes(workspace: Path, state: Path) -> None:
+    new = [call("write_file", path="new.py", content="x = 1\n"), {"text": "Written."}]
+    async with Editor(workspace, state, [*FIX, *new]) as editor:
+        editor.permit = lambda request: None
+        session_id = await editor.new()
+        await editor.prompt(session_id, TASK)
+        await editor.prompt(session_id, "Write new.py")
+        await editor.agent.load_session(cwd=str(workspace), session_id=session_id, mcp_servers=[])
+        before, never = len(editor.permissions), asyncio.Event()
+
+        async def waits(request: schema.RequestPermissionRequest) -> None:
+            await never.wait()
+
+        editor.permit = waits
+        work = asyncio.ensure_future(editor.prompt(session_id, "Hello"))
+        await editor.until(lambda: len(editor.permissions) > before)
+        await editor.agent.cancel(session_id=session_id)
+        assert (await work).stop_reason == "cancelled"
+        assert len(editor.permissions) == before + 1
+
+
 async def test_a_session_of_the_other_door_goes_on_here(workspace: Path, tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     told = [json.loads(line) for line in desk.run(FIX, "--yes", "--json", task=TASK).stdout.splitlines()]
