@@ -161,10 +161,11 @@ class OpenSession:
 
     async def _tell_offers(self) -> None:
         """Tell the client the commands and the models, which take a moment to find."""
-        with suppress(Refused, ConnectionLost):
+        gone = Refused, ConnectionLost, ConnectionError
+        with suppress(*gone):
             own = await self.command("codeagent.commands.list")
             await self._send([commands_of(own, self.options.language)])
-        with suppress(Refused, ConnectionLost):
+        with suppress(*gone):
             rows = await self.command("codeagent.model.list", details=True)
             self.options.models = models_of(rows)
             self._updates.window = window_of(rows, self.options.model)

@@ -21,7 +21,6 @@ from pydantic import BaseModel, TypeAdapter
 from codeagent_lsp.texts import pair
 from tests.server.warm import quick_starts
 
-SECONDS = 30.0
 COMMAND = (sys.executable, "-m", "codeagent_lsp.cli", "acp")
 ALL = schema.ClientCapabilities(
     fs=schema.FileSystemCapabilities(read_text_file=True, write_text_file=True),
@@ -47,6 +46,8 @@ class Editor:
     """One agent and one user. `buffers` are the open files with their unsaved texts; what is written through the editor
     is in the buffer and on the disk.
     """
+
+    seconds = 30.0
 
     def __init__(
         self,
@@ -128,7 +129,7 @@ class Editor:
     async def prompt(self, session_id: str, words: str | Sequence[Any]) -> schema.PromptResponse:
         """Send a prompt and wait for its end."""
         content = [text_block(words)] if isinstance(words, str) else list(words)
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(self.seconds):
             answer: schema.PromptResponse = await self.agent.prompt(session_id=session_id, prompt=content)
         return answer
 
@@ -163,7 +164,7 @@ class Editor:
 
     async def until(self, true: Callable[[], Any]) -> Any:
         """Wait until something is so, and return it."""
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(self.seconds):
             while not (found := true()):  # noqa: ASYNC110 - what is waited for tells nothing
                 await asyncio.sleep(0.01)
             return found

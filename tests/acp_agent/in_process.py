@@ -57,6 +57,8 @@ def all_in_process(monkeypatch: pytest.MonkeyPatch, state: Path) -> None:
 class InProcessEditor(Editor):
     """As `Editor`, once `all_in_process` was called."""
 
+    seconds = 300.0  # dozens of them share a processor, which may have other work
+
     async def __aenter__(self) -> Self:
         to_agent, to_client = asyncio.Queue[str](), asyncio.Queue[str]()
         self._in_process = Agent("C.UTF-8", {"model.provider": "scripted", "model.name": str(self._place), **QUIET})

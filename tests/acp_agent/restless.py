@@ -31,7 +31,6 @@ SCRIPT: list[dict[str, Any]] = [
     {"loop": True},
 ]
 STEPS = 25
-SECONDS = 60.0
 MOST_SESSIONS = 3
 _WORDS = ("Fix the sign in calc.py", "/plan Fix the sign in calc.py", "/discard", "/undo", "/ask why?", "word", "")
 _AGREEING = ("/apply", "/apply", "Fix the sign in calc.py")
@@ -59,7 +58,7 @@ class Restless:
             await asyncio.sleep(self._random.choice([0, 0, 0.01, 0.1, 0.4]))
         for session_id in self._sessions:  # what still works, and what waits for words
             self._begin(self._editor.agent.cancel(session_id=session_id))
-        _, left = await asyncio.wait(self._work, timeout=SECONDS)
+        _, left = await asyncio.wait(self._work, timeout=2 * self._editor.seconds)
         assert not left, [task.get_name() for task in left]
         for task in self._work:
             task.result()
