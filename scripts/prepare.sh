@@ -73,12 +73,16 @@ install_test_parts() {
         unset CODEAGENT_ACP_SDK
         lacks "npm, or the TypeScript library of the Agent Client Protocol"
     fi
-    if CODEAGENT_OPENCODE="$(sh scripts/get-opencode.sh)"; then
-        export CODEAGENT_OPENCODE
-    else
-        unset CODEAGENT_OPENCODE
-        lacks "npm, or opencode"
-    fi
+    # Those after opencode are hundreds of megabytes each.
+    for agent in opencode ${CODEAGENT_TEST_VOLUME:+claude codex gemini qwen}; do
+        variable="CODEAGENT_$(echo "$agent" | tr a-z A-Z)"
+        if program="$(sh scripts/get-agent.sh "$agent")"; then
+            export "$variable=$program"
+        else
+            unset "$variable"
+            lacks "npm, or $agent"
+        fi
+    done
     # Wine is large, and what it shows of Windows is for a release.
     if [ -n "${CODEAGENT_TEST_VOLUME:-}" ] && CODEAGENT_WINDOWS="$(sh scripts/get-windows-python.sh)"; then
         export CODEAGENT_WINDOWS

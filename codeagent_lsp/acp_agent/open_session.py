@@ -161,10 +161,11 @@ class OpenSession:
 
     async def _tell_offers(self) -> None:
         """Tell the client the commands and the models, which take a moment to find."""
-        with suppress(Refused, ConnectionLost):
+        gone = Refused, ConnectionLost, ConnectionError
+        with suppress(*gone):
             own = await self.command("codeagent.commands.list")
             await self._send([commands_of(own, self.options.language)])
-        with suppress(Refused, ConnectionLost):
+        with suppress(*gone):
             rows = await self.command("codeagent.model.list", details=True)
             self.options.models = models_of(rows)
             self._updates.window = window_of(rows, self.options.model)
@@ -311,9 +312,12 @@ class OpenSession:
         """Ask, once each, about changes that earlier runs have left staged, before the next run begins."""
         language = self.options.language
         later, apply, discard = (text(f"choice.{name}", language) for name in ("later", "apply", "discard"))
+        cancels = self._cancels
         for run_id, staged in [*self._updates.staged.items()]:
             if not staged or run_id in self._left:
                 continue
+            if self._cancels != cancels:
+                return
             self._left.add(run_id)
             title = text("acp.left", language, count=len(staged))
             question = _about_changes(run_id, title, later, apply, discard)
@@ -450,10 +454,9 @@ class OpenSession:
     async def _approved(self, question: OpenQuestion) -> Answer:
         """Ask for a permission; one about changes is a tool call of its own, with all of them."""
         if not question.about_changes:
-            return await self._questions.approve(question, question.call_id or question.request_id, ())
-        diffs = self._updates.diffs(question.run_id)
+            return await self._questions.approve(question, question.call_id or question.request_id)
+        diffs, places = self._updates.diffs(question.run_id), self._updates.places(question.run_id)
         self._updates.asked(question.run_id, question.request_id)
-        places = [schema.ToolCallLocation(path=diff.path) for diff in diffs]
         shown: list[Any] = diffs or [tool_content(text_block(question.detail or question.title))]
         call = schema.ToolCallStart(
             session_update="tool_call",
@@ -465,7 +468,7 @@ class OpenSession:
             locations=places,
         )
         await self._send([call])
-        return await self._questions.approve(question, question.request_id, diffs)
+        return await self._questions.approve(question, question.request_id, diffs, places)
 
     async def _respond(self, question: OpenQuestion, answer: Answer) -> None:
         arguments: dict[str, Any] = {"dismiss": True} if answer is None else {"answer": list(answer)}

@@ -86,9 +86,13 @@ class Questions:
         self._forms = forms
 
     async def approve(
-        self, question: OpenQuestion, call_id: str, diffs: Sequence[schema.FileEditToolCallContent]
+        self,
+        question: OpenQuestion,
+        call_id: str,
+        diffs: Sequence[Any] = (),
+        places: Sequence[schema.ToolCallLocation] = (),
     ) -> Answer:
-        """Ask for a permission; `diffs` are the changes that it is about."""
+        """Ask for a permission; `diffs` are the changes that it is about, in these files."""
         # The detail of a question about changes is their diff again.
         shown = [] if diffs or not question.detail else [tool_content(text_block(fenced(question.detail)))]
         call = schema.ToolCallUpdate(
@@ -97,7 +101,7 @@ class Questions:
             kind="edit" if diffs else "execute" if question.call_id else "other",
             status="pending",
             content=[*diffs, *shown],
-            locations=[schema.ToolCallLocation(path=diff.path) for diff in diffs] or None,
+            locations=[*places] or None,
         )
         return await self._permitted(call, [title for title in question.choices if title not in pair(_LEFT_OUT)])
 

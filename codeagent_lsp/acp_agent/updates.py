@@ -21,6 +21,7 @@ from acp.helpers import (
 
 from codeagent_lsp.session.transcript import call_words
 from codeagent_lsp.texts import text
+from codeagent_lsp.tools.permissions.approvals import exactly
 
 Kind = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"]
 Update = Any
@@ -53,7 +54,7 @@ class _Call:
 
     kind: Kind
     output: str = ""
-    diffs: list[schema.FileEditToolCallContent] = field(default_factory=list)
+    diffs: list[Any] = field(default_factory=list)
 
 
 class Updates:
@@ -96,7 +97,11 @@ class Updates:
 
     def diffs(self, run_id: str) -> list[Any]:
         """Return all that a run has staged and not decided."""
-        return list(map(self._diff, self.staged.get(run_id, {}).values()))
+        return self._diffs(self.staged.get(run_id, {}).values())
+
+    def places(self, run_id: str) -> list[schema.ToolCallLocation]:
+        """Return the files of `diffs`."""
+        return [schema.ToolCallLocation(path=self._shown(path)) for path in self.staged.get(run_id, {})]
 
     # The conversation.
 
@@ -172,8 +177,8 @@ class Updates:
         name = next((name for name, call in self._calls.items() if call.kind not in ("read", "search")), None)
         if name is not None:
             # What this call has changed: the calls before it have shown their part.
-            own = change if before is None else {**change, "base": before.get("text")}
-            self._calls[name].diffs.append(self._diff(own))
+            own = change if before is None else _since(change, before)
+            self._calls[name].diffs += self._diffs([own])
             yield self._progress(name, self._calls[name])
 
     def _on_tool_result(self, event: Mapping[str, Any]) -> Iterable[Update]:
@@ -192,14 +197,28 @@ class Updates:
             )
         ]
 
-    def _diff(self, change: Mapping[str, Any]) -> schema.FileEditToolCallContent:
-        """Return a staged change as a diff; a deleted file is one whose new text is empty."""
-        return schema.FileEditToolCallContent(
-            type="diff",
-            path=self._shown(change["path"]),
-            old_text=change.get("base"),
-            new_text=change.get("text") or "",
-        )
+    def _diffs(self, changes: Iterable[Mapping[str, Any]]) -> list[Any]:
+        """Return changes as diffs; a deleted file is one whose new text is empty. That a file can be executed then, or
+        no longer, is said in words: the protocol's diffs have no modes.
+        """
+        shown: list[Any] = []
+        for change in changes:
+            path, before, after, runs = change["path"], change.get("base"), change.get("text"), change.get("runs")
+            if runs is None or before != after or change.get("moved_from"):
+                shown.append(
+                    schema.FileEditToolCallContent(
+                        type="diff", path=self._shown(path), old_text=before, new_text=after or ""
+                    )
+                )
+            if runs is not None:
+                key = "changes.executable" if runs else "changes.not_executable"
+                shown.append(tool_content(text_block(text(key, self._language, names=self._relative(path)))))
+        return shown
+
+    def _relative(self, path: str) -> str:
+        """Return a path as it is named to the user."""
+        inside = Path(path).is_relative_to(self._folder)
+        return exactly(str(Path(path).relative_to(self._folder)) if inside else self._shown(path))
 
     def _progress(self, name: str, call: _Call) -> Update:
         return schema.ToolCallProgress(
@@ -232,7 +251,7 @@ class Updates:
         words = text(key, self._language, count=len(event.get("files_changed", ())), reason=event.get("reason") or "-")
         if event.get("conflicts"):
             words = text("outcome.conflict", self._language, places=", ".join(event["conflicts"][:5]))
-        content: list[Any] = [*map(self._diff, applied), tool_content(text_block(words))]
+        content: list[Any] = [*self._diffs(applied), tool_content(text_block(words))]
         if asked is not None:
             yield schema.ToolCallProgress(
                 session_update="tool_call_update", tool_call_id=asked, status=status, content=content
@@ -296,6 +315,12 @@ class Updates:
         ]
         if entries and not self._steps:
             yield schema.AgentPlanUpdate(session_update="plan", entries=entries)
+
+
+def _since(change: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the latest call has done to a file of which a change was staged before."""
+    runs = change.get("runs")
+    return {**change, "base": before.get("text"), "runs": None if runs == before.get("runs") else runs}
 
 
 def _kind(name: str) -> Kind:

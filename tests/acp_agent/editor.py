@@ -6,6 +6,7 @@ Every message of both sides is kept, and held against the published schema by th
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import os
 import sys
@@ -20,7 +21,6 @@ from pydantic import BaseModel, TypeAdapter
 from codeagent_lsp.texts import pair
 from tests.server.warm import quick_starts
 
-SECONDS = 30.0
 COMMAND = (sys.executable, "-m", "codeagent_lsp.cli", "acp")
 ALL = schema.ClientCapabilities(
     fs=schema.FileSystemCapabilities(read_text_file=True, write_text_file=True),
@@ -47,6 +47,8 @@ class Editor:
     is in the buffer and on the disk.
     """
 
+    seconds = 30.0
+
     def __init__(
         self,
         workspace: Path,
@@ -71,6 +73,7 @@ class Editor:
         self._settings = [word for setting in settings for word in ("--set", setting)]
         self._state = state
         self._place = state.parent / f"{state.name}-script.json"
+        self._place.parent.mkdir(parents=True, exist_ok=True)
         self._place.write_text(json.dumps(list(script)))
         self._methods: dict[Any, str] = {}
 
@@ -126,7 +129,7 @@ class Editor:
     async def prompt(self, session_id: str, words: str | Sequence[Any]) -> schema.PromptResponse:
         """Send a prompt and wait for its end."""
         content = [text_block(words)] if isinstance(words, str) else list(words)
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(self.seconds):
             answer: schema.PromptResponse = await self.agent.prompt(session_id=session_id, prompt=content)
         return answer
 
@@ -161,7 +164,7 @@ class Editor:
 
     async def until(self, true: Callable[[], Any]) -> Any:
         """Wait until something is so, and return it."""
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(self.seconds):
             while not (found := true()):  # noqa: ASYNC110 - what is waited for tells nothing
                 await asyncio.sleep(0.01)
             return found
@@ -235,7 +238,7 @@ class Editor:
 
 def strict(model: Any, content: Any) -> None:
     """Hold a value against a model of the schema, whose leniency towards the other side is not for what we send."""
-    made = TypeAdapter(model).validate_python(content)
+    made = _ADAPTERS(model).validate_python(content)
     back = made.model_dump(mode="json", by_alias=True, exclude_none=True) if isinstance(made, BaseModel) else made
     lost = _lost(content, back)
     if lost:
@@ -263,6 +266,8 @@ def _lost(sent: Any, understood: Any, where: str = "") -> list[str]:
         ]
     return [] if sent == understood else [where]
 
+
+_ADAPTERS = functools.cache(TypeAdapter)
 
 _REQUESTS: dict[str, Any] = {
     "initialize": schema.InitializeRequest,

@@ -92,6 +92,19 @@ async def test_unsaved_text_is_read_and_kept(workspace: Path, state: Path) -> No
     assert diffs_of(asked.tool_call)[0].old_text == unsaved
 
 
+async def test_a_file_that_becomes_executable_is_asked_about_in_words(workspace: Path, state: Path) -> None:
+    file = workspace / "run.sh"
+    file.write_text("#!/bin/sh\n")
+    file.chmod(0o644)
+    script = [call("run_cmd", command="chmod +x run.sh"), {"text": "Done."}]
+    async with Editor(workspace, state, script) as editor:
+        await editor.prompt(await editor.new(), "Make run.sh executable")
+    [asked] = editor.permissions
+    assert [each.content.text for each in asked.tool_call.content or ()] == ["Makes run.sh executable."]
+    assert [place.path for place in asked.tool_call.locations or ()] == [str(file)]
+    assert file.stat().st_mode & 0o100
+
+
 async def test_unsaved_text_is_what_commands_see(workspace: Path, state: Path) -> None:
     look = call("run_cmd", command="cat calc.py")
     script = [call("read_file", path="calc.py"), look, {"text": "Done."}, look, {"text": "Done."}]
@@ -369,6 +382,27 @@ async def test_a_prompt_that_waits_for_a_decision_can_be_cancelled(workspace: Pa
         assert (await work).stop_reason == "cancelled"
         await editor.prompt(session_id, "/apply")
         assert (workspace / "calc.py").read_text() == FIXED
+
+
+async def test_a_cancelled_prompt_asks_about_no_other_changes(workspace: Path, state: Path) -> None:
+    new = [call("write_file", path="new.py", content="x = 1\n"), {"text": "Written."}]
+    async with Editor(workspace, state, [*FIX, *new]) as editor:
+        editor.permit = lambda request: None
+        session_id = await editor.new()
+        await editor.prompt(session_id, TASK)
+        await editor.prompt(session_id, "Write new.py")
+        await editor.agent.load_session(cwd=str(workspace), session_id=session_id, mcp_servers=[])
+        before, never = len(editor.permissions), asyncio.Event()
+
+        async def waits(request: schema.RequestPermissionRequest) -> None:
+            await never.wait()
+
+        editor.permit = waits
+        work = asyncio.ensure_future(editor.prompt(session_id, "Hello"))
+        await editor.until(lambda: len(editor.permissions) > before)
+        await editor.agent.cancel(session_id=session_id)
+        assert (await work).stop_reason == "cancelled"
+        assert len(editor.permissions) == before + 1
 
 
 async def test_a_session_of_the_other_door_goes_on_here(workspace: Path, tmp_path: Path) -> None:

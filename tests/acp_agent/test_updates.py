@@ -9,6 +9,7 @@ from acp import schema
 
 from codeagent_lsp import events
 from codeagent_lsp.acp_agent.updates import MOST_OUTPUT, Updates
+from codeagent_lsp.workspace.changes.changeset import FileChange
 from tests.acp_agent.editor import strict
 
 FOLDER = Path("/folder/it")
@@ -31,10 +32,9 @@ def calls(*names: str, **arguments: Any) -> events.ToolCalls:
     )
 
 
-def change(path: str, base: str | None, text: str | None) -> events.FileChanged:
-    return events.FileChanged(
-        path=path, change={"path": path, "base": base, "text": text, "version": None, "moved_from": None}, run_id="r"
-    )
+def change(path: str, base: str | None, text: str | None, runs: bool | None = None) -> events.FileChanged:
+    changed = FileChange(path, base, text, runs=runs)
+    return events.FileChanged(path=path, change=changed.to_dict(), run_id="r")
 
 
 def test_a_call_has_its_kind_its_place_and_its_end() -> None:
@@ -64,6 +64,24 @@ def test_an_edit_shows_what_it_changed_and_not_what_was_changed_before() -> None
         ("two\n", "three\n"),
     ]
     assert [(diff.old_text, diff.new_text) for diff in updates.diffs("r")] == [("one\n", "three\n")]
+
+
+def test_that_a_file_can_be_executed_is_said_and_only_by_the_call_that_does_it() -> None:
+    updates, found = told(
+        calls("run_cmd", command="chmod +x run.sh"),
+        change("/folder/it/run.sh", "one\n", "one\n", runs=True),
+        events.ToolFinished(tool="run_cmd", call_id="c0"),
+        calls("edit_file", path="run.sh"),
+        change("/folder/it/run.sh", "one\n", "two\n", runs=True),
+        events.ToolFinished(tool="edit_file", call_id="c0"),
+    )
+    first, second = [each.content for each in found if getattr(each, "status", None) == "completed"]
+    assert [each.content.text for each in first] == ["Makes run.sh executable."]
+    assert [(each.old_text, each.new_text) for each in second] == [("one\n", "two\n")]
+    diff, words = updates.diffs("r")
+    assert (diff.old_text, diff.new_text) == ("one\n", "two\n")
+    assert words.content.text == "Makes run.sh executable."
+    assert [place.path for place in updates.places("r")] == ["/folder/it/run.sh"]
 
 
 def test_a_file_that_is_as_before_again_is_no_change() -> None:

@@ -1,7 +1,7 @@
 """Plays the model of another agent on loopback, and runs that agent against it in a network namespace of its own.
 
 `python -m tests.editor_mcp.scripted_agent SCRIPT COMMAND…` brings loopback up, answers each request to an
-OpenAI-compatible endpoint by the next step of the script, and ends with the command. It imports nothing of ours.
+endpoint by the next step of the script, and ends with the command. It imports nothing of ours but `model_dialects.py`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+from tests.editor_mcp.model_dialects import dialect_of
 
 PORT = 8099
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 0x1
@@ -38,20 +40,16 @@ class Model:
         self._record = record
         self._lock = threading.Lock()
 
-    def reply(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The delta of the only chunk of a reply."""
-        if not request.get("tools"):
-            return {"content": "A title"}
+    def reply(self, path: str, request: dict[str, Any]) -> str:
+        """The stream of events that answers a request."""
+        dialect = dialect_of(path, request)
+        if not dialect.has_tools:
+            return dialect.stream({"text": "A title"}, 0)
         with self._lock:
             with self._record.open("a") as file:
-                file.write(json.dumps(request["messages"][-1]) + "\n")
+                file.write(json.dumps({"content": dialect.last()}) + "\n")
             step = self._steps.pop(0) if self._steps else {"text": "Done."}
-        if "text" in step:
-            return {"content": step["text"]}
-        function = {"name": step["tool"], "arguments": json.dumps(step["arguments"])}
-        return {
-            "tool_calls": [{"index": 0, "id": f"call_{len(self._steps)}", "type": "function", "function": function}]
-        }
+        return dialect.stream(step, len(self._steps))
 
 
 def serve(model: Model) -> ThreadingHTTPServer:
@@ -60,18 +58,11 @@ def serve(model: Model) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            delta = model.reply(request)
-            ending = "tool_calls" if "tool_calls" in delta else "stop"
+            body = model.reply(self.path, request).encode()
             self.send_response(200)
             self.send_header("Content-Type", "text/event-stream")
             self.end_headers()
-            head = {"id": "reply", "object": "chat.completion.chunk", "created": 0, "model": "scripted"}
-            for choice in (
-                {"index": 0, "delta": {"role": "assistant", **delta}, "finish_reason": None},
-                {"index": 0, "delta": {}, "finish_reason": ending},
-            ):
-                self.wfile.write(f"data: {json.dumps({**head, 'choices': [choice]})}\n\n".encode())
-            self.wfile.write(b"data: [DONE]\n\n")
+            self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
             """Nothing is logged."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from codeagent_lsp.session.lending.lent_run import MOST_BYTES
 from tests.editor_mcp.rig import ASKS, agent, choosing, listening, meeting, said
 from tests.language_servers.real import missing, path_with_servers
 from tests.server.conftest import StartEditor
@@ -38,6 +39,11 @@ async def test_it_is_asked_for_reads_edits_and_is_undone(start: StartEditor, wor
         assert editor.text(cart) == UNSAVED and cart.read_text() == SAVED
         ran = await said(client, "run", command="cat cart.py")
         assert "# typed" in ran and "sum(items)" in ran
+        long = await said(client, "run", command="seq 30000")
+        assert len(long) < MOST_BYTES + 500 and "read @output/1.txt" in long and "read_file" not in long
+        assert (await said(client, "read", path="@output/1.txt", start_line=9000, end_line=9000)).startswith(
+            "9000|9000"
+        )
         assert await anyio.to_thread.run_sync(lambda: editor.edits) == []
         assert "Accepted" in await said(client, "propose")
         assert editor.text(cart) == UNSAVED.replace("return 0", "return sum(items)") and cart.read_text() == SAVED

@@ -27,6 +27,7 @@ from codeagent_lsp.session.lending.lent_tools import (
     in_lent_names,
     lent_tool,
     open_files,
+    with_kept_named,
 )
 from codeagent_lsp.session.own_commands import Ended
 from codeagent_lsp.session.own_runs import OwnWork
@@ -34,7 +35,7 @@ from codeagent_lsp.session.proposal import looked_at
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.tools.asking import Asker, Question
-from codeagent_lsp.tools.context import Reader
+from codeagent_lsp.tools.context import Reader, ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.workspace.changes.changeset import Changeset
 
@@ -51,6 +52,10 @@ STOP_SECONDS = 5.0
 """How long calls may take to stop once the agent has left."""
 ASSUMED_WINDOW = 128_000
 """Tokens that the other agent's model can read."""
+MOST_BYTES = 24_000
+"""Longest answer. Of one of over 25,000 characters Qwen Code 0.24 shows 2,000 and keeps the rest in a file of its own,
+Claude Code 2.1 of one of over 50,000; codex 0.171 leaves out the middle of one of over 10,000 tokens.
+"""
 _STOPPED = "The call was stopped."
 _FAULT = "The editor failed by a fault of its own. Try another way."
 _UNSAVED = "They may not be saved yet."
@@ -182,7 +187,7 @@ class _LentRun:
         else:
             async with self._alone:
                 result = await self._shown(tool, wanted)
-        text = result.told if result.ok else in_lent_names(result.told)
+        text = with_kept_named(result.told) if result.ok else in_lent_names(result.told)
         return text, result.ok and not result.failed
 
     async def _shown(self, tool: LentTool, wanted: LentCall) -> ToolResult:
@@ -200,7 +205,7 @@ class _LentRun:
 
     async def _done(self, call: ToolCall) -> ToolResult:
         parts = self._parts
-        context = parts.toolbox.context().having((Reader, Reader(ASSUMED_WINDOW)))
+        context = _answering_briefly(parts.toolbox.context().having((Reader, Reader(ASSUMED_WINDOW))))
         if call.name == OPEN_FILES:
             listed = await asyncio.to_thread(open_files, parts.proposal.view)
             return ToolResult("ok", context.redaction.hide(listed))
@@ -298,6 +303,13 @@ class _NamedAsker:
     async def ask(self, question: Question) -> tuple[str, ...] | None:
         """Ask the user; see `Asker`."""
         return await self._asker.ask(replace(question, title=f"{self._name}: {question.title}"))
+
+
+def _answering_briefly(context: ToolContext) -> ToolContext:
+    """Return the context with results that other agents pass on whole."""
+    tools = context.settings.tools
+    tools = replace(tools, max_output_bytes=min(tools.max_output_bytes, MOST_BYTES))
+    return replace(context, settings=replace(context.settings, tools=tools))
 
 
 def _hunks(changeset: Changeset) -> int:

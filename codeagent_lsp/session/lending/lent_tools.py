@@ -107,7 +107,8 @@ LENT_TOOLS: tuple[LentTool, ...] = (
         hidden=("allow_network", "env_vars", "background", "ready"),
         reads=False,
     ),
-    LentTool("ask_user", "Ask the user in the editor what only they can know; waits for the answer.", AskUser),
+    # Not ask_user: Gemini CLI 0.61 leaves out every tool of that name where nobody is at its terminal.
+    LentTool("ask", "Ask the user in the editor what only they can know; waits for the answer.", AskUser),
     LentTool(
         PROPOSE,
         "Show the user what you have staged and wait for their decision. Call it when your change is complete; "
@@ -126,6 +127,13 @@ def in_lent_names(text: str) -> str:
     """Return a message of ours with the names of our tools as the other agent knows them."""
     names = {tool.own_name: tool.name for tool in LENT_TOOLS}
     return re.sub(rf"\b(?:{'|'.join(names)})\b", lambda found: names[found.group()], text)
+
+
+def with_kept_named(text: str) -> str:
+    """Return a result that names where the whole of a long one is kept, with the tool that reads it as the other agent
+    knows it. Nothing else is changed: the rest is text of files and commands.
+    """
+    return re.sub(rf"\b{ReadFile.traits.name}(?= @output/\d+\.txt\b)", "read", text)
 
 
 def open_files(view: FileView) -> str:

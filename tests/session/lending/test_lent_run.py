@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError, UsageError
 from codeagent_lsp.session.lending import lent_run
-from codeagent_lsp.session.lending.lent_run import CallCancelled, LentCall, lent
-from codeagent_lsp.session.lending.lent_tools import LENT_TOOLS, in_lent_names, lent_tool
+from codeagent_lsp.session.lending.lent_run import MOST_BYTES, CallCancelled, LentCall, lent
+from codeagent_lsp.session.lending.lent_tools import LENT_TOOLS, in_lent_names, lent_tool, with_kept_named
 from codeagent_lsp.session.request import RunRequest
 from tests.examples import examples
 from tests.session.fakes import World, say, until, world
@@ -119,6 +119,15 @@ async def test_the_mode_of_the_user_holds(tmp_path: Path) -> None:
     await left(made, agent, run_id)
 
 
+async def test_a_long_answer_is_cut(tmp_path: Path) -> None:
+    made, agent = world(tmp_path / "w"), Agent()
+    run_id = begun(made, agent)
+    made.open("long.py", "".join(f"name_{number} = {number}\n" for number in range(9000)))
+    text, ok = await agent.does("read", path="long.py")
+    assert ok and MOST_BYTES // 2 < len(text) < MOST_BYTES and "Read ranges" in text
+    await left(made, agent, run_id)
+
+
 @pytest.mark.parametrize("apply", ["review", "auto", "live"])
 async def test_it_is_always_reviewed(tmp_path: Path, apply: Any) -> None:
     made, agent = world(tmp_path / "w", says=["Discard"], apply=apply), Agent()
@@ -184,7 +193,7 @@ async def test_the_end_by_the_user(tmp_path: Path) -> None:
     made, agent = world(tmp_path / "w"), Agent()
     run_id = begun(made, agent)
     await agent.does("edit", **EDIT)
-    number = agent.call("ask_user", questions=[{"text": "Which?"}])
+    number = agent.call("ask", questions=[{"text": "Which?"}])
     await until(made.inbox.open)
     assert made.inbox.open()[0].question.title.startswith("claude-code: ")
     made.manager.runs.cancel(run_id)
@@ -198,7 +207,7 @@ async def test_the_end_by_the_user(tmp_path: Path) -> None:
 async def test_a_call_is_stopped_and_the_rest_goes_on(tmp_path: Path) -> None:
     made, agent = world(tmp_path / "w"), Agent()
     run_id = begun(made, agent)
-    number = agent.call("ask_user", questions=[{"text": "Which?"}])
+    number = agent.call("ask", questions=[{"text": "Which?"}])
     await until(made.inbox.open)
     assert (await agent.does("read", path="cart.py"))[1], "not behind the question"
     agent.sent.put_nowait(CallCancelled(number))
@@ -214,7 +223,7 @@ async def test_too_many_at_a_time_are_refused(tmp_path: Path) -> None:
     made, agent = world(tmp_path / "w"), Agent()
     run_id = begun(made, agent)
     for _ in range(lent_run.MAX_CALLS + 1):
-        agent.call("ask_user", questions=[{"text": "Which?"}])
+        agent.call("ask", questions=[{"text": "Which?"}])
     await until(lambda: agent.answers)
     assert list(agent.answers) == [lent_run.MAX_CALLS + 1]
     await left(made, agent, run_id)
@@ -282,3 +291,4 @@ def test_the_tools_say_what_they_take() -> None:
     run = lent_tool("run")
     assert run is not None and set(run.schema()["properties"]) == {"command", "timeout", "working_dir"}
     assert in_lent_names("use read_file, not edit_file_now") == "use read, not edit_file_now"
+    assert with_kept_named("read_file\nread_file @output/2.txt)") == "read_file\nread @output/2.txt)"
