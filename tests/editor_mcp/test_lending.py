@@ -232,7 +232,7 @@ async def test_questions_name_the_agent_and_settings_do_not_apply_unasked(
 
     editor = allowed(start, workspace, state, choose=choose, settings={"edits": {"apply": "auto"}})
     async with agent(workspace, state) as client:
-        answer = await said(client, "ask", questions=[{"text": "Which colour?", "options": ["Red", "Blue"]}])
+        answer = await said(client, "ask_user", questions=[{"text": "Which colour?", "options": ["Red", "Blue"]}])
         assert "Blue" in answer and titles[-1] == f"{NAME}: The agent asks: Which colour?"
         await said(client, "edit", **EDIT)
         assert "discarded" in await said(client, "propose")

@@ -107,8 +107,7 @@ LENT_TOOLS: tuple[LentTool, ...] = (
         hidden=("allow_network", "env_vars", "background", "ready"),
         reads=False,
     ),
-    # Not ask_user: Gemini CLI 0.61 leaves out every tool of that name where nobody is at its terminal.
-    LentTool("ask", "Ask the user in the editor what only they can know; waits for the answer.", AskUser),
+    LentTool("ask_user", "Ask the user in the editor what only they can know; waits for the answer.", AskUser),
     LentTool(
         PROPOSE,
         "Show the user what you have staged and wait for their decision. Call it when your change is complete; "

@@ -193,7 +193,7 @@ async def test_the_end_by_the_user(tmp_path: Path) -> None:
     made, agent = world(tmp_path / "w"), Agent()
     run_id = begun(made, agent)
     await agent.does("edit", **EDIT)
-    number = agent.call("ask", questions=[{"text": "Which?"}])
+    number = agent.call("ask_user", questions=[{"text": "Which?"}])
     await until(made.inbox.open)
     assert made.inbox.open()[0].question.title.startswith("claude-code: ")
     made.manager.runs.cancel(run_id)
@@ -207,7 +207,7 @@ async def test_the_end_by_the_user(tmp_path: Path) -> None:
 async def test_a_call_is_stopped_and_the_rest_goes_on(tmp_path: Path) -> None:
     made, agent = world(tmp_path / "w"), Agent()
     run_id = begun(made, agent)
-    number = agent.call("ask", questions=[{"text": "Which?"}])
+    number = agent.call("ask_user", questions=[{"text": "Which?"}])
     await until(made.inbox.open)
     assert (await agent.does("read", path="cart.py"))[1], "not behind the question"
     agent.sent.put_nowait(CallCancelled(number))
@@ -223,7 +223,7 @@ async def test_too_many_at_a_time_are_refused(tmp_path: Path) -> None:
     made, agent = world(tmp_path / "w"), Agent()
     run_id = begun(made, agent)
     for _ in range(lent_run.MAX_CALLS + 1):
-        agent.call("ask", questions=[{"text": "Which?"}])
+        agent.call("ask_user", questions=[{"text": "Which?"}])
     await until(lambda: agent.answers)
     assert list(agent.answers) == [lent_run.MAX_CALLS + 1]
     await left(made, agent, run_id)
