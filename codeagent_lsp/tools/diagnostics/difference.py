@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.text.position import Encoding, LineIndex, offset_at, position_at, split_lines
-from codeagent_lsp.workspace.text.visible import printable_line
+from codeagent_lsp.workspace.text.visible import cut, printable_line
 
 Severity = Literal["error", "warning", "info", "hint"]
 MAX_ITEMS = 500
@@ -245,8 +245,7 @@ def show(found: tuple[Diagnostic, ...], name: Callable[[str], str]) -> str:
 
 
 def _line(item: Diagnostic, name: Callable[[str], str]) -> str:
-    message = " ".join(item.message.split())
-    short = message if len(message) <= _SHOWN_CHARS else f"{message[: _SHOWN_CHARS - 1]}…"
+    short = cut(" ".join(item.message.split()), _SHOWN_CHARS)
     plain = "".join(char if char.isprintable() else " " for char in short)
     words = (f"{name(item.path)}:{item.line}:{item.column}", item.severity, item.code, plain)
     return " ".join(filter(None, words)) + (f" ({item.source})" if item.source else "")
