@@ -261,11 +261,6 @@ class Compared:
     unknown: tuple[TestCase, ...] = ()
     mended: tuple[str, ...] = ()
 
-    @property
-    def caused(self) -> tuple[TestCase, ...]:
-        """Return the failures that the change has to answer for, as far as is known."""
-        return (*self.new, *self.otherwise, *self.unknown)
-
 
 class Baseline(Protocol):
     """Port: the results of tests on the user's own text."""
