@@ -21,7 +21,7 @@ from codeagent_lsp.texts import text
 from codeagent_lsp.tools.mcp.settings import names_server
 
 if TYPE_CHECKING:
-    from codeagent_lsp.server.client import Client
+    from codeagent_lsp.server.front import Client
     from codeagent_lsp.server.progress import Progress
     from codeagent_lsp.server.virtual_documents import VirtualDocuments
     from codeagent_lsp.workspace.changes.changeset import Applied

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 from codeagent_lsp.environments.environments import Environments
 from codeagent_lsp.server.announcer import Announcer
-from codeagent_lsp.server.client import FileWatching
 from codeagent_lsp.server.conflicts import ConflictQuestions
 from codeagent_lsp.server.foreign_changes import ForeignChanges
-from codeagent_lsp.server.front import Front
+from codeagent_lsp.server.front import FileWatching, Front
 from codeagent_lsp.server.index_host import index_host
 from codeagent_lsp.server.lender import Lender
 from codeagent_lsp.server.lenses import (

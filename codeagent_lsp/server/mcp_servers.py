@@ -33,7 +33,7 @@ from codeagent_lsp.tools.variables.variables import Vault, in_thread, open_keyri
 from codeagent_lsp.workspace.text.visible import one_line, visible
 
 if TYPE_CHECKING:
-    from codeagent_lsp.server.client import Client
+    from codeagent_lsp.server.front import Client
     from codeagent_lsp.tools.registry import ToolRegistry
 
 MAX_NAME = 300

@@ -22,7 +22,7 @@ from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.text.visible import cut, ends_of, in_box
 
 if TYPE_CHECKING:
-    from codeagent_lsp.server.client import Client
+    from codeagent_lsp.server.front import Client
     from codeagent_lsp.server.virtual_documents import VirtualDocuments
     from codeagent_lsp.session.inbox import Inbox, OpenQuestion
     from codeagent_lsp.tools.asking import Question
