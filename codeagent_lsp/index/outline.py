@@ -1,8 +1,8 @@
 """Extraction of a file's definitions from query captures: names, kinds, lines, signatures, docstrings, parents.
 
-The capture of a definition is named after its kind. `scope` gives its name to its content without being a symbol
-(an `impl`), `wrapper` surrounds a definition (decorators, `export`), `above` is a comment or an attribute.
-Not here: references and imports (`parse.py`).
+The capture of a definition is named after its kind. `scope` gives its name to its content without being a symbol (an
+`impl`), `wrapper` surrounds a definition (decorators, `export`), `above` is a comment or an attribute. Not here:
+references and imports (`parse.py`).
 """
 
 from __future__ import annotations

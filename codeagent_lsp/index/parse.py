@@ -1,8 +1,8 @@
 """Parsing of a text into definitions, uses and imports, by the tree-sitter query of its language (`languages/*.scm`).
 
 Captures besides those of definitions (`outline.py`): `use` is any name, `call` one that is called, `bound` one that is
-only bound (a parameter); `import` a statement, `module` and `taken` the module and the names it imports.
-Not here: finding files, storing results.
+only bound (a parameter); `import` a statement, `module` and `taken` the module and the names it imports. Not here:
+finding files, storing results.
 """
 
 from __future__ import annotations

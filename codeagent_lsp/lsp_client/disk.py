@@ -349,8 +349,8 @@ class _Draft:
 
 
 def _applied(path: Path, text: str, edits: list[Mapping[str, Any]], encoding: PositionEncoding) -> str:
-    """Return `text` with edits applied, whose ranges all refer to `text`; new lines end with CRLF
-    if all old ones do.
+    """Return `text` with edits applied, whose ranges all refer to `text`; new lines end with CRLF if all old
+    ones do.
     """
     newline = "\r\n" if 0 < text.count("\r\n") == text.count("\n") else None
     document = Document("", text)

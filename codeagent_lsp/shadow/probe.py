@@ -75,8 +75,8 @@ class Isolator:
         self._belted: bool | None = None
 
     def isolation(self, settings: ShellSettings, folders: Sequence[str] = ()) -> Isolation:
-        """Return the level for these workspace folders. SettingError if the level of the settings
-        does not work here.
+        """Return the level for these workspace folders. SettingError if the level of the settings does not work
+        here.
         """
         with self._lock:
             if settings.isolation == "direct":
@@ -240,8 +240,8 @@ def places(state: str, environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def overlay_fails(place: str, programs: Programs, home: str) -> str | None:
-    """Try a command over an overlay in `place`; return None if the file it writes is in the
-    overlay, else the reason.
+    """Try a command over an overlay in `place`; return None if the file it writes is in the overlay, else the
+    reason.
     """
     try:
         folder = LayerFolder(place)

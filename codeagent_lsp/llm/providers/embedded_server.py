@@ -1,8 +1,8 @@
 """The child process of the embedded model: llama.cpp's own HTTP server, until its parent is gone.
 
 Run as `python -m codeagent_lsp.llm.providers.embedded_server --model FILE --ready-fd N --alive-fd M`. It writes one
-line of JSON with its port and its key, or with an error, to the ready descriptor, and exits when the
-other end of the alive descriptor closes. Not here: starting it (`embedded.py`).
+line of JSON with its port and its key, or with an error, to the ready descriptor, and exits when the other end of the
+alive descriptor closes. Not here: starting it (`embedded.py`).
 """
 
 from __future__ import annotations

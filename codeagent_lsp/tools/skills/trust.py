@@ -90,8 +90,8 @@ class Trust:
         return tuple(_vouched(digest, row) for digest, row in read_json(self._file).items())
 
     def revoke(self, digest: str | None = None) -> int:
-        """Revoke one approval, or all of them without a digest; return how many were revoked.
-        OSError if not writable.
+        """Revoke one approval, or all of them without a digest; return how many were revoked. OSError if not
+        writable.
         """
         with changing(self._file):
             known = read_json(self._file)

@@ -327,8 +327,8 @@ def details(
     own: frozenset[str] = frozenset(),
 ) -> str:
     """Return the problems and the failed tests with their messages, in about `budget` characters; those for which there
-    is no room by their names. With a baseline, those of the files `own` come first,
-    then what failed in no such way before, and what failed as before only by its names.
+    is no room by their names. With a baseline, those of the files `own` come first, then what failed in no such way
+    before, and what failed as before only by its names.
     """
     parts = [text for text in (report.note, report.problem) if text]
     bad = [case for case in report.cases if case.outcome in RED]

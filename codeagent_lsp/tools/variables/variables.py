@@ -1,7 +1,7 @@
 """Environment variables of the user for commands: kept in memory or in the system's keyring, used by name alone.
 
-Values never enter a prompt, a record, a log or a tool result: the output of commands is masked. The keyring
-is reached through the optional library `keyring`. Not here: asking the user (`variable_tools.py`).
+Values never enter a prompt, a record, a log or a tool result: the output of commands is masked. The keyring is reached
+through the optional library `keyring`. Not here: asking the user (`variable_tools.py`).
 """
 
 from __future__ import annotations

@@ -88,8 +88,8 @@ class Dialer:
             pass
 
     async def connect(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Return a connection to the first address that accepts one. Errors as in `places`;
-        ToolFailed if none accepts.
+        """Return a connection to the first address that accepts one. Errors as in `places`; ToolFailed if none
+        accepts.
         """
         if proxy := self.proxy_for(host, port):
             await self.admit(host, port)
