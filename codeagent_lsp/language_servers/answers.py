@@ -199,7 +199,9 @@ class CodeServers(Protocol):
 
 
 def parameters(question: ServerQuestion, text: str, encoding: Encoding) -> dict[str, Any]:
-    """Return the parameters of a question about a file with this text."""
+    """Return the LSP parameters of a question, as plain JSON: its offsets in `text`, the text of its file, as positions
+    in `encoding`. A question by an item of the server's own has that alone.
+    """
     if question.method == "codeAction/resolve":
         return dict(question.more["item"])
     # Callers and subtypes are asked for by an item of the server's own, not by a place.

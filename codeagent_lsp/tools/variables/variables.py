@@ -45,9 +45,11 @@ class Variable:
 class Vault(Protocol):
     """Port: stores values beyond a session. Methods block; ToolFailed if the vault fails."""
 
-    def get(self, name: str) -> str | None: ...
+    def get(self, name: str) -> str | None:
+        """Return a stored value; None if there is none."""
 
-    def set(self, name: str, value: str) -> None: ...
+    def set(self, name: str, value: str) -> None:
+        """Store a value, in place of an earlier one."""
 
 
 class Variables:
