@@ -84,12 +84,10 @@ class Parsed:
         return outline
 
 
-def parsed(
-    path: str, data: bytes | str, *, seconds: float = SECONDS, within: tuple[int, int] | None = None
-) -> Parsed | None:
+def parsed(path: str, data: bytes | str, *, within: tuple[int, int] | None = None) -> Parsed | None:
     """Return the parsed text with its tree; None where `parse` gives no tags."""
     known = _known(path, data)
-    return _parsed(path, *known, seconds, within) if known is not None else None
+    return _parsed(path, *known, SECONDS, within) if known is not None else None
 
 
 def imports_of(parsed: Parsed) -> list[Import]:

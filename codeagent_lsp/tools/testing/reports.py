@@ -175,12 +175,12 @@ def plain(text: str) -> str:
     return _CONTROL.sub("", _TERMINAL.sub("", text.replace("\r\n", "\n")))
 
 
-def message(text: str, limit: int = MAX_MESSAGE) -> str:
-    """Return a failure's text without terminal codes, at most about `limit` characters: its head and its tail."""
+def message(text: str) -> str:
+    """Return a failure's text without terminal codes, at most about MAX_MESSAGE characters: its head and its tail."""
     clean = plain(text).strip("\n").rstrip()
-    if len(clean) <= limit:
+    if len(clean) <= MAX_MESSAGE:
         return clean
-    return f"{clean[: limit // 2].rstrip()}\n[...]\n{clean[-limit // 2 :].lstrip()}"
+    return f"{clean[: MAX_MESSAGE // 2].rstrip()}\n[...]\n{clean[-MAX_MESSAGE // 2 :].lstrip()}"
 
 
 def relative(path: str, folder: str) -> str:
