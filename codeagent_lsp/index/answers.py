@@ -53,7 +53,7 @@ class Answers:
         return self._overlay.view(files)
 
     def search(self, files: FileView, query: str, limit: int, may_read: MayRead) -> tuple[Chunk, ...]:
-        """Return the chunks of code that match the query best lexically, best first."""
+        """Return at most `limit` chunks of the code of `files` that match the query best by its words, best first."""
         asking = question(query)
         with self._lock:
             view = self._looking_at(files, may_read)

@@ -257,7 +257,7 @@ class Store(Reader):
         return Packed(*rows[0]) if rows else None
 
     def replace(self, path: str, digest: bytes, tags: FileTags, text: str) -> None:
-        """Write one file."""
+        """Write one file, by its relative path, with the digest of its content; its earlier data is replaced."""
         self.write([IndexEntry(path, digest, pack(tags), self.prepare(path, tags, text))])
 
     def remove(self, path: str) -> None:

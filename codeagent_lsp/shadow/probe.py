@@ -264,7 +264,7 @@ def overlay_fails(place: str, programs: Programs, home: str) -> str | None:
 
 
 def sandbox_fails(place: str, programs: Programs, home: str) -> str | None:
-    """Try a command in bubblewrap alone; return None if it succeeds, else the reason."""
+    """Try a command in bubblewrap alone, with its files below `place`; return None if it succeeds, else the reason."""
     try:
         private_folder(place)
         folder = LayerFolder(place)

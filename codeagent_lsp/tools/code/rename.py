@@ -89,7 +89,9 @@ def rename(source: SourceFile, definitions: Sequence[Definition], name: str) -> 
 
 
 def left(source: SourceFile, old: str, changed: Iterable[tuple[int, int]]) -> tuple[int, ...]:
-    """Return the 1-based lines on which the old name still occurs as a word."""
+    """Return the 1-based lines on which the old name still occurs as a word, besides the `changed` places (byte
+    offsets).
+    """
     starts = {start for start, _ in changed}
     word = re.compile(rb"(?<![\w$])" + re.escape(old.encode("utf-8", "replace")) + rb"(?![\w$])")
     found = (match.start() for match in word.finditer(source.data) if match.start() not in starts)

@@ -43,7 +43,7 @@ class Cache(Protocol):
         """Return the text of a key; None if there is none, or its time is over."""
 
     async def put(self, key: str, value: str, seconds: float) -> None:
-        """Keep a text for so many seconds, in place of an earlier one."""
+        """Keep a text under a key for so many seconds, in place of an earlier one."""
 
 
 def key_of(*parts: object) -> str:

@@ -132,7 +132,9 @@ def _is_number(host: str) -> bool:
 async def tunnel(
     proxy: str, host: str, port: int, network: NetworkSettings
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Return a connection to the host. ToolFailed if the proxy gives none."""
+    """Return a connection to the host through a proxy (HTTP CONNECT), by its URL. ToolFailed if the proxy
+    gives none.
+    """
     parts = urlsplit(proxy)
     if parts.scheme not in PORTS:
         raise unreachable(host, f"the proxy {shown(proxy)} cannot be used for this.")
