@@ -455,6 +455,4 @@ def _telling(tables: Tables, question: QueryTerms) -> list[str]:
 
 
 def _repeated(counts: Mapping[str, int]) -> str:
-    return "".join(
-        [f"{word} " * (often if often < _MOST_PER_WORD else _MOST_PER_WORD) for word, often in counts.items()]
-    )
+    return "".join([f"{word} " * min(often, _MOST_PER_WORD) for word, often in counts.items()])

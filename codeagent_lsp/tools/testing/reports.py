@@ -185,9 +185,7 @@ def message(text: str) -> str:
 
 def relative(path: str, folder: str) -> str:
     """Return `path` relative to `folder` if it is inside, else normalised."""
-    if path.startswith("file://"):
-        path = path[7:]
-    inside = os.path.normpath(path)
+    inside = os.path.normpath(path.removeprefix("file://"))
     return relative_name(inside, folder) if within(inside, (folder,)) else inside
 
 
