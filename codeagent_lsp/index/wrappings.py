@@ -199,7 +199,7 @@ def _escaped_as_html(path: str, after: str, escaped: Sequence[str], language: La
     """Return one of the lines with an escape of HTML, in a text that is no markup, where it must be a sign of the text;
     '' for none.
     """
-    if escaped and path.lower().endswith(".php") and "<?" not in after and "&lt;?" in after:
+    if escaped and path.rpartition(".")[2].lower() == "php" and "<?" not in after and "&lt;?" in after:
         return escaped[0]
     plain = {line: html.unescape(line) for line in escaped}
     if escaped and isinstance(language, Grammar) and _parses_only(after, plain, language):
