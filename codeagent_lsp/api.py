@@ -6,7 +6,7 @@ import `codeagent_lsp.own_tools` instead, which is all that their worker process
 
 from codeagent_lsp.agent.limits import Anomaly, LoopGuard
 from codeagent_lsp.errors import EditRefused, PatchRefused, ToolFailed
-from codeagent_lsp.llm.calls.toolcalls import StreamParser
+from codeagent_lsp.llm.calls.streamed_calls import StreamParser
 from codeagent_lsp.llm.calls.toolcalls import parse as parse_tool_calls
 from codeagent_lsp.messages import ToolCall, ToolSpec
 from codeagent_lsp.records.masking import Masking

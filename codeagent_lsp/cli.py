@@ -417,28 +417,26 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"a port is a number up to 65535 (as in 127.0.0.1:2087), not {text!r}")
-    return int(text)
+    return _whole(text, range(1 << 16), "a port is a number up to 65535 (as in 127.0.0.1:2087)")
 
 
 def _width(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"a width is a number of columns, not {text!r}")
-    return int(text)
+    return _whole(text, range(1, sys.maxsize), "a width is a number of columns")
 
 
 def _attempts(text: str) -> int:
     from codeagent_lsp.config import MOST_ATTEMPTS
 
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_ATTEMPTS:
-        raise argparse.ArgumentTypeError(f"from 1 to {MOST_ATTEMPTS} attempts, not {text!r}")
-    return int(text)
+    return _whole(text, range(1, MOST_ATTEMPTS + 1), f"from 1 to {MOST_ATTEMPTS} attempts")
 
 
 def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"a number from 1 on, not {text!r}")
+    return _whole(text, range(1, sys.maxsize), "a number from 1 on")
+
+
+def _whole(text: str, allowed: range, words: str) -> int:
+    if not text.isdecimal() or int(text) not in allowed:
+        raise argparse.ArgumentTypeError(f"{words}, not {text!r}")
     return int(text)
 
 

@@ -3,7 +3,7 @@ and the policy.
 
 A bad value never stops the program, it is reported and ignored; only a policy that cannot be followed does. Not here:
 which settings there are (`settings_catalogue.py`), reading the layers from the client and the command line
-(`server/settings.py`, `cli.py`), reading the user's file and the policy (`settings_files.py`).
+(`server/front.py`, `cli.py`), reading the user's file and the policy (`settings_files.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The one catalogue of sentences a user can see, in English and Chinese.
 
-A key names where the sentence belongs; `{placeholders}` are the same in both languages. Not here: texts for
-the model (prompts, tool results), which are English and stand where they are made.
+A key names where the sentence belongs; `{placeholders}` are the same in both languages. Not here: texts for the model
+(prompts, tool results), which are English and stand where they are made.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from codeagent_lsp import settings_files
 from codeagent_lsp.config import Settings
 from codeagent_lsp.doctor import Check, _policy
 from codeagent_lsp.errors import SettingError, UsageError
-from codeagent_lsp.server.settings import SettingsLink
+from codeagent_lsp.server.front import SettingsLink
 from codeagent_lsp.settings_files import PolicyFile, changeable, read_policy
 from codeagent_lsp.settings_layers import environment_layer, load, refusal
 from codeagent_lsp.terminal.options import settings_of

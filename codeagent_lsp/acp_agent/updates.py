@@ -22,6 +22,7 @@ from acp.helpers import (
 from codeagent_lsp.session.transcript import call_words
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.permissions.approvals import exactly
+from codeagent_lsp.workspace.text.visible import cut
 
 Kind = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"]
 Update = Any
@@ -339,5 +340,4 @@ def _entry(words: str, state: str, priority: str = "medium") -> schema.PlanEntry
 
 
 def _line(words: str) -> str:
-    line = " ".join(words.split())
-    return line if len(line) <= MOST_TITLE else line[: MOST_TITLE - 1] + "…"
+    return cut(" ".join(words.split()), MOST_TITLE)

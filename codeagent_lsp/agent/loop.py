@@ -78,9 +78,8 @@ class AgentLoop:
     the model. `kept` gives the facts that a compaction keeps word for word. `handed_over` returns whether a tool passed
     the work on, which ends the loop. `allowed` names the tools that may be called now, None for all: the others are
     described to the model too, so that all prompts begin with the same bytes (prompt cache); `also` are tools that it
-    may call although they are not described. `small` is a cheaper model
-    for summaries. `hear` returns what the user has said meanwhile, recorded already; an answer given before that was
-    heard does not end the loop.
+    may call although they are not described. `small` is a cheaper model for summaries. `hear` returns what the user has
+    said meanwhile, recorded already; an answer given before that was heard does not end the loop.
     """
 
     def __init__(

@@ -94,7 +94,9 @@ def without_tags(code: str, selected: str) -> str:
 
 
 def without_surroundings(code: str, selected: str, before: str, after: str) -> str:
-    """Return `code` without the lines around the selection that the reply repeats at its beginning and its end."""
+    """Return `code`, a reply in place of `selected`, without the lines that it repeats at its beginning and its end
+    from the texts `before` and `after` the selection.
+    """
     lines = code.strip("\n").split("\n")
     own = filled_lines(selected)
     lines = _without_frame(lines, own, filled_lines(before), filled_lines(after))

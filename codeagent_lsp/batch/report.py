@@ -66,9 +66,9 @@ def report_summary(results: Sequence[TaskResult], language: str) -> str:
     return "\n".join(parts)
 
 
-def code(value: str, width: int = _MOST_WORDS) -> str:
+def code(value: str) -> str:
     """Return a text from outside as a code span on one line; '' for none."""
-    line = brief(value, width).replace("|", _PIPE)
+    line = brief(value, _MOST_WORDS).replace("|", _PIPE)
     if not line:
         return ""
     # A code span ends at a run of as many backticks as began it.

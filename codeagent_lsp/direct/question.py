@@ -304,7 +304,7 @@ class FilesQuestion:
         return ""
 
     def read(self, reply: str, material: Material, form: TextForm, suspect: str = "") -> Answer:
-        """Read the reply by its content."""
+        """Read the reply by its content, as new texts of the files of `material`."""
         texts = {file.name: file.read.text for file in material.files}
         reply = as_pair(suspect, reply) if suspect else reply
         return read_answer(reply, Files(texts, material.preferred, fixed=material.fixed), form)
@@ -368,7 +368,9 @@ class Subject:
 
 
 def choose_form(proof: Proof, subject: Subject, tried: Collection[TextForm] = ()) -> TextForm:
-    """Return the best form that was not tried yet; when all were, the best one."""
+    """Return the form of answer that a model is best at, by `proof`, and that was not tried yet; when all were, the
+    best one.
+    """
     order = preferred_forms(proof, subject)
     return next((form for form in order if form not in tried), order[0])
 

@@ -135,8 +135,8 @@ class Box:
         return kills > before
 
     async def send(self, archive: IO[bytes], folder: str, gone: Sequence[str] = ()) -> None:
-        """Remove the paths `gone` below a folder of the container, then unpack an archive there
-        with the image's tar.
+        """Remove the paths `gone` below a folder of the container, then unpack an archive there with the
+        image's tar.
         """
         # A command line has a limit.
         for start in range(0, len(gone), _AT_ONCE):

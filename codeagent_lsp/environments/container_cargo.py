@@ -207,8 +207,8 @@ def _walked(place: str) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _add(archive: tarfile.TarFile, path: str, name: str, most: int) -> int:
-    """Add one path and return its size. Missing and special files are skipped; EnvironmentProblem
-    above `most` bytes.
+    """Add one path and return its size. Missing and special files are skipped; EnvironmentProblem above `most`
+    bytes.
     """
     try:
         member = archive.gettarinfo(path, name)

@@ -79,8 +79,8 @@ class Adapter(Protocol):
     def kind(self) -> EnvironmentKind: ...
 
     async def create(self, settings: ShellSettings, folders: Sequence[str]) -> Environment:
-        """Return a new environment over the workspace folders. SettingError or ToolFailed if that
-        is impossible here.
+        """Return a new environment over the workspace folders. SettingError or ToolFailed if that is impossible
+        here.
         """
 
 

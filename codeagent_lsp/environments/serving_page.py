@@ -78,7 +78,9 @@ class PageFiles(Guarded):
 
 
 def refusal(path: str, headers: Mapping[str, str], token: str) -> int | None:
-    """Return the HTTP status for a refused request; None if it may proceed."""
+    """Return the HTTP status for a refused request; None if it is for this machine, of this page, and begins with the
+    token.
+    """
     host = headers.get("Host", "")
     if _name(f"//{host}") not in NAMES:  # a name of the web that leads here
         return 421
@@ -183,7 +185,9 @@ class OneShell(SingleTermManager):
 def start_shell(
     argv: Sequence[str], cwd: str, environment: Mapping[str, str], over: Callable[[], None]
 ) -> tuple[type[Terminal], dict[str, Any], int]:
-    """Start the shell and return the WebSocket handler, its settings and the process id."""
+    """Start the shell, call `over` when it has ended, and return the WebSocket handler, its settings and the process
+    id.
+    """
     shell = OneShell(argv, cwd, environment, over)
     return Terminal, {"term_manager": shell}, shell.get_terminal().ptyproc.pid
 

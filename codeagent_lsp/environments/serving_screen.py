@@ -95,7 +95,9 @@ _MODULES = ("/usr/local/lib/node_modules", "/usr/lib/node_modules", "/opt/homebr
 
 
 class Screen:
-    """One web terminal or desktop. Its shell must run commands through `execute`."""
+    """One web terminal or desktop, until it ended or was stopped: a program that the shell of `wanted` runs through its
+    `execute`, and that serves a page on loopback.
+    """
 
     def __init__(self, recipe: Recipe, wanted: ScreenRequest) -> None:
         self._recipe = recipe

@@ -7,7 +7,7 @@ joining the results of lexical search with those of other searches (`rank.py`).
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from math import sqrt
@@ -53,7 +53,7 @@ class Answers:
         return self._overlay.view(files)
 
     def search(self, files: FileView, query: str, limit: int, may_read: MayRead) -> tuple[Chunk, ...]:
-        """Return the chunks of code that match the query best lexically, best first."""
+        """Return at most `limit` chunks of the code of `files` that match the query best by its words, best first."""
         asking = question(query)
         with self._lock:
             view = self._looking_at(files, may_read)
@@ -300,17 +300,6 @@ class Mapper:
         self._graph = graph
         self._important = _relative(rank.important(graph, self._files)[: repomap.MOST_FILES])
         return graph
-
-
-def repo_map(
-    index: MapSource,
-    task: str,
-    focused: Collection[str] = (),
-    mentioned: Collection[str] = (),
-    budget_tokens: int = 1024,
-) -> str:
-    """Return the text of one map, computed from scratch; a `Mapper` makes the next one faster."""
-    return Mapper(index).task_map(Task(task, tuple(focused), tuple(mentioned)), budget_tokens).text
 
 
 def _relative(ranked: list[tuple[str, float]]) -> list[tuple[str, float]]:

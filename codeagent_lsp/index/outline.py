@@ -1,8 +1,8 @@
 """Extraction of a file's definitions from query captures: names, kinds, lines, signatures, docstrings, parents.
 
-The capture of a definition is named after its kind. `scope` gives its name to its content without being a symbol
-(an `impl`), `wrapper` surrounds a definition (decorators, `export`), `above` is a comment or an attribute.
-Not here: references and imports (`parse.py`).
+The capture of a definition is named after its kind. `scope` gives its name to its content without being a symbol (an
+`impl`), `wrapper` surrounds a definition (decorators, `export`), `above` is a comment or an attribute. Not here:
+references and imports (`parse.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from codeagent_lsp.index.symbols import SymbolInfo, SymbolKind
+from codeagent_lsp.workspace.text.visible import cut
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -222,7 +223,7 @@ def signature(node: Node, outer: Node, source: bytes) -> str:
         text = source[start : min(stop, body.start_byte, start + 8 * MAX_SIGNATURE)].decode("utf-8", "replace")
     text = _joined(text)
     text = text.rstrip(" ;{,") if body is None else text.removesuffix("=>").rstrip(" :={;")
-    return text if len(text) <= MAX_SIGNATURE else text[: MAX_SIGNATURE - 1] + "…"
+    return cut(text, MAX_SIGNATURE)
 
 
 def _joined(text: str) -> str:
@@ -303,5 +304,4 @@ def _unquoted(text: str) -> str:
 def _paragraph(text: str) -> str:
     """Return the first paragraph on one line."""
     text = _TAGS.sub("", text.strip()).strip() if "<" in text else text.strip()
-    first = " ".join(_EMPTY_LINE.split(text, maxsplit=1)[0].split())
-    return first if len(first) <= MAX_DOCSTRING else first[: MAX_DOCSTRING - 1] + "…"
+    return cut(" ".join(_EMPTY_LINE.split(text, maxsplit=1)[0].split()), MAX_DOCSTRING)

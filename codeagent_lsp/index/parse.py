@@ -1,8 +1,8 @@
 """Parsing of a text into definitions, uses and imports, by the tree-sitter query of its language (`languages/*.scm`).
 
 Captures besides those of definitions (`outline.py`): `use` is any name, `call` one that is called, `bound` one that is
-only bound (a parameter); `import` a statement, `module` and `taken` the module and the names it imports.
-Not here: finding files, storing results.
+only bound (a parameter); `import` a statement, `module` and `taken` the module and the names it imports. Not here:
+finding files, storing results.
 """
 
 from __future__ import annotations
@@ -84,12 +84,10 @@ class Parsed:
         return outline
 
 
-def parsed(
-    path: str, data: bytes | str, *, seconds: float = SECONDS, within: tuple[int, int] | None = None
-) -> Parsed | None:
+def parsed(path: str, data: bytes | str, *, within: tuple[int, int] | None = None) -> Parsed | None:
     """Return the parsed text with its tree; None where `parse` gives no tags."""
     known = _known(path, data)
-    return _parsed(path, *known, seconds, within) if known is not None else None
+    return _parsed(path, *known, SECONDS, within) if known is not None else None
 
 
 def imports_of(parsed: Parsed) -> list[Import]:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from codeagent_lsp.index.relevance import TYPES, Outline
 from codeagent_lsp.index.symbols import SymbolInfo
 from codeagent_lsp.messages import estimate_tokens
+from codeagent_lsp.workspace.text.visible import cut
 
 Counter = Callable[[str], int]
 
@@ -146,7 +147,7 @@ def _lines(chosen: Sequence[SymbolInfo], outline: Outline, *, lines: bool) -> li
     around = [s for s in outline(chosen[0].path) if s.qualified in parents and s.kind in TYPES] if parents else []
     shown = sorted({*chosen, *around}, key=lambda symbol: (symbol.line_start, -symbol.line_end))
     numbers = [f"{symbol.line_start}: " if lines else "" for symbol in shown]
-    signatures = [f"{'  ' * _depth(symbol)}{_cut(symbol.signature or symbol.name)}" for symbol in shown]
+    signatures = [f"{'  ' * _depth(symbol)}{cut(symbol.signature or symbol.name, SIGNATURE_CHARS)}" for symbol in shown]
     return [f"{number}{signature}" for number, signature in zip(numbers, signatures, strict=True)]
 
 
@@ -167,7 +168,3 @@ def _folders(paths: Iterable[str]) -> str:
 
 def _depth(symbol: SymbolInfo) -> int:
     return symbol.parent.count(".") + 1 if symbol.parent else 0
-
-
-def _cut(signature: str) -> str:
-    return signature if len(signature) <= SIGNATURE_CHARS else signature[: SIGNATURE_CHARS - 1] + "…"

@@ -94,7 +94,9 @@ class Folders:
 
 
 def scan(folders: Folders, known: Mapping[str, Known], stop: threading.Event) -> Scan:
-    """Compare the disk with the known files. An interrupted scan removes nothing."""
+    """Compare the disk with the `known` files, by relative path. One that `stop` interrupts, or that finds more than
+    MAX_FILES, removes nothing.
+    """
     changed: list[Work] = []
     seen: set[str] = set()
     for path, absolute, stamp in folders.walk(stop):

@@ -249,7 +249,9 @@ class ChunkReader:
         return [piece for piece in split(path, text, self._store.symbols(path)) if piece.text.strip()]
 
     def chunk_at(self, path: str, place: ChunkPlace, score: float) -> Chunk | None:
-        """Return the chunk now at the location; None if its text is no longer the embedded one."""
+        """Return the chunk now at `place` of a file, by its relative path; None if its text is no longer the embedded
+        one.
+        """
         text = self._text(path)
         if text is None:
             return None

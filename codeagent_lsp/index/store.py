@@ -144,26 +144,6 @@ class Companion(Protocol):
         ...
 
 
-class Index(Protocol):
-    """The read interface of an index: `Store` is one, `view.View` another, overlaid with unsaved texts."""
-
-    def files(self) -> Mapping[str, bytes]: ...
-
-    def tags(self, path: str) -> FileTags | None: ...
-
-    def definitions(self) -> Iterator[tuple[str, tuple[SymbolInfo, ...]]]: ...
-
-    def defined(self) -> Iterator[tuple[str, tuple[str, ...]]]: ...
-
-    def used(self) -> Iterator[tuple[str, Mapping[str, int]]]: ...
-
-    def defining(self, name: str) -> tuple[str, ...]: ...
-
-    def using(self, name: str) -> tuple[str, ...]: ...
-
-    def generation(self) -> int: ...
-
-
 class Reader:
     """The reading half of `Store`. Long results are read in parts, so a concurrent change may be seen partly."""
 
@@ -277,7 +257,7 @@ class Store(Reader):
         return Packed(*rows[0]) if rows else None
 
     def replace(self, path: str, digest: bytes, tags: FileTags, text: str) -> None:
-        """Write one file."""
+        """Write one file, by its relative path, with the digest of its content; its earlier data is replaced."""
         self.write([IndexEntry(path, digest, pack(tags), self.prepare(path, tags, text))])
 
     def remove(self, path: str) -> None:
@@ -475,6 +455,4 @@ def _telling(tables: Tables, question: QueryTerms) -> list[str]:
 
 
 def _repeated(counts: Mapping[str, int]) -> str:
-    return "".join(
-        [f"{word} " * (often if often < _MOST_PER_WORD else _MOST_PER_WORD) for word, often in counts.items()]
-    )
+    return "".join([f"{word} " * min(often, _MOST_PER_WORD) for word, often in counts.items()])

@@ -34,13 +34,17 @@ CREATE INDEX places_by_file ON places (file)
 class Nearby(Protocol):
     """The vector database that semantic search needs; all methods block and raise VectorsUnusable."""
 
-    def known(self, keys: Iterable[str], size: int) -> set[str]: ...
+    def known(self, keys: Iterable[str], size: int) -> set[str]:
+        """Return which of the keys (hexadecimal) have a vector of dimension `size`."""
 
-    def add(self, vectors: Mapping[str, Sequence[float]]) -> None: ...
+    def add(self, vectors: Mapping[str, Sequence[float]]) -> None:
+        """Store vectors by key, all of one dimension."""
 
-    def nearest(self, vector: Sequence[float], limit: int) -> list[tuple[str, float]]: ...
+    def nearest(self, vector: Sequence[float], limit: int) -> list[tuple[str, float]]:
+        """Return the `limit` closest keys with their cosine similarity, best first, each once."""
 
-    def tidy(self, size: int) -> None: ...
+    def tidy(self, size: int) -> None:
+        """Merge the many small files that adding vectors of dimension `size` leaves."""
 
 
 class VectorsUnusable(Exception):

@@ -1,7 +1,7 @@
 """The index overlaid with texts that are not on disk: open buffers and the staged texts of a run.
 
-Every method answers as the store's does. A view is a snapshot; make a new one for a new query.
-Not here: which texts these are (`answers.py`).
+Every method answers as the store's does. A view is a snapshot; make a new one for a new query. Not here: which texts
+these are (`answers.py`).
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ def _between_fences(rows: Sequence[str]) -> set[int]:
     return found
 
 
-def _escapes(path: str, before: str, after: str, rest: Iterable[str], language: Language) -> tuple[str, str] | None:
+def _escapes(path: str, before: str, after: str, rest: Sequence[str], language: Language) -> tuple[str, str] | None:
     """Return an added line that is escaped, and how; None for none."""
     ending = path.rpartition(".")[2].lower()
     escaped = [line for line in rest if _ESCAPED.search(line)]
@@ -188,30 +188,42 @@ def _escapes(path: str, before: str, after: str, rest: Iterable[str], language: 
         # All of it, as any element has the sign itself.
         alone = "<" not in after and "&lt;" in after
         return (escaped[0], _HTML_LEFT) if alone and (not before.strip() or "<" in before) else None
-    if ending == "php" and "<?" not in after and "&lt;?" in after:
-        return escaped[0], _HTML_LEFT
-    plain = {line: html.unescape(line) for line in escaped}
-    if escaped and isinstance(language, Grammar) and _parses_only(after, plain, language):
-        return escaped[0], _HTML_LEFT
-    if found := _amid_code(path, after, escaped, language):
+    if found := _escaped_as_html(path, after, escaped, language):
         return found, _HTML_LEFT
     joined = [line for line in rest if _ENDED.search(line)]
-    if not joined:
-        return None
+    found = _escaped_as_json(path, before, after, joined, language) if joined else ""
+    return (found, _JSON_LEFT) if found else None
+
+
+def _escaped_as_html(path: str, after: str, escaped: Sequence[str], language: Language) -> str:
+    """Return one of the lines with an escape of HTML, in a text that is no markup, where it must be a sign of the text;
+    '' for none.
+    """
+    if escaped and path.rpartition(".")[2].lower() == "php" and "<?" not in after and "&lt;?" in after:
+        return escaped[0]
+    plain = {line: html.unescape(line) for line in escaped}
+    if escaped and isinstance(language, Grammar) and _parses_only(after, plain, language):
+        return escaped[0]
+    return _amid_code(path, after, escaped, language)
+
+
+def _escaped_as_json(path: str, before: str, after: str, joined: Sequence[str], language: Language) -> str:
+    """Return a line, of those with `\\n` in them, or the whole text, if its escapes must be line ends; '' for none."""
+    ending = path.rpartition(".")[2].lower()
     if isinstance(language, Grammar):
         ended = {line: _unescaped(line) for line in joined if _ENDED.search(_bare(line)) or '\\"' in line}
         if ended and _parses_only(after, ended, language):
-            return joined[0], _JSON_LEFT
+            return joined[0]
     elif is_source(path) and ending not in _WITH_BACKSLASHES and any(map(_SEVERAL_LINES.search, map(_bare, joined))):
-        return joined[0], _JSON_LEFT
+        return joined[0]
     # All of a text in one line, which is none in data of one line.
     whole = after.strip()
     if "\n" in whole or len(_ENDED.findall(whole)) < 2:
-        return None
+        return ""
     if ending == "json":
-        return (whole, _JSON_LEFT) if not _is_json(whole) and _is_json(_unescaped(whole)) else None
+        return whole if not _is_json(whole) and _is_json(_unescaped(whole)) else ""
     several = before.strip().count("\n") > 1 or "\\n\\n" in whole or whole.endswith("\\n")
-    return (whole, _JSON_LEFT) if several and len(_ENDED.findall(_bare(whole))) > 1 else None
+    return whole if several and len(_ENDED.findall(_bare(whole))) > 1 else ""
 
 
 def _amid_code(path: str, text: str, lines: Collection[str], language: Language) -> str:

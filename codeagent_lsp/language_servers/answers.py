@@ -98,7 +98,9 @@ def places(answer: ServerAnswer, texts: Texts) -> list[CodePlace]:
 
 
 def place_at(uri: Any, span: Any, encoding: Encoding, texts: Texts) -> CodePlace | None:
-    """Return the place of a range in a document; None if there is no such place."""
+    """Return the place of `span`, a range of LSP in `encoding`, in the document `uri`; -1 for the offsets in a file
+    outside of the workspace, which is not read. None if there is no such place.
+    """
     path = uris.to_path(uri) if isinstance(uri, str) else None
     start = _position(span, "start")
     if path is None or start is None:
@@ -118,7 +120,9 @@ def place_at(uri: Any, span: Any, encoding: Encoding, texts: Texts) -> CodePlace
 
 
 def offsets_in(span: Any, text: str, lines: LineIndex, encoding: Encoding) -> tuple[int, int] | None:
-    """Return the offsets of a range; None if it does not lie in the text exactly."""
+    """Return the offsets of `span`, a range of LSP in `encoding`, in a text; None if it does not lie in the text
+    exactly.
+    """
     start, end = _position(span, "start"), _position(span, "end")
     if start is None or end is None or end < start:
         return None
@@ -199,7 +203,9 @@ class CodeServers(Protocol):
 
 
 def parameters(question: ServerQuestion, text: str, encoding: Encoding) -> dict[str, Any]:
-    """Return the parameters of a question about a file with this text."""
+    """Return the LSP parameters of a question, as plain JSON: its offsets in `text`, the text of its file, as positions
+    in `encoding`. A question by an item of the server's own has that alone.
+    """
     if question.method == "codeAction/resolve":
         return dict(question.more["item"])
     # Callers and subtypes are asked for by an item of the server's own, not by a place.
@@ -222,7 +228,7 @@ def with_diagnostics(params: dict[str, Any], items: Sequence[Any]) -> dict[str, 
 
 
 def lsp_range(text: str, start: int, end: int, encoding: Encoding) -> dict[str, Any]:
-    """Return the range of two offsets."""
+    """Return the range of LSP, in `encoding`, of the offsets `start` and `end` in a text."""
     lines = LineIndex.of(text)
     places = (position_at(text, lines, offset, encoding) for offset in (start, end))
     first, last = ({"line": place.line, "character": place.character} for place in places)

@@ -262,15 +262,20 @@ class CopiedFolders(Protocol):
     """Port: a private copy of the workspace folders, as `CopyLayer`."""
 
     @property
-    def changed(self) -> Mapping[str, FileChangeKind]: ...
+    def changed(self) -> Mapping[str, FileChangeKind]:
+        """Return what the last `prepare` or `lay` did to files, by absolute path."""
 
-    def prepare(self, wanted: Mapping[str, bytes | None]) -> None: ...
+    def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
+        """Bring the copy to the state of the disk with these files over it (None: deleted), by absolute path."""
 
-    def lay(self, wanted: Mapping[str, bytes | None]) -> None: ...
+    def lay(self, wanted: Mapping[str, bytes | None]) -> None:
+        """Update only the files that differ from the state before; `prepare` was called before."""
 
-    def launch(self, command: Command) -> Launch: ...
+    def launch(self, command: Command) -> Launch:
+        """Return the process that runs a command in the copy."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Remove the copy."""
 
 
 OpenCopy = Callable[[Sequence[str]], CopiedFolders]

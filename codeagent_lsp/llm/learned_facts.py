@@ -92,7 +92,9 @@ class LearnedFacts:
         )
 
     def learn(self, url: str, name: str, learned: Facts) -> None:
-        """Remember what was told."""
+        """Remember the window and the longest reply, in tokens, that the server at `url` told of the model `name`, as
+        far as known.
+        """
         if learned.context_window is not None:
             remember(self._path, f"{url} {name}", learned.context_window)
         if learned.longest_reply is not None:
@@ -110,7 +112,9 @@ def _value(match: re.Match[str]) -> int | None:
 
 
 def remember(path: Path, key: str, value: object) -> None:
-    """Store one fact and replace the file atomically. Errors of the file system are ignored."""
+    """Store one fact, a JSON value, in the file at `path`, which is replaced atomically. Errors of the file system are
+    ignored.
+    """
     with contextlib.suppress(OSError):
         # Read again right before: other processes learn, too.
         replace_json(path, {**read_json(path), key: value})

@@ -23,7 +23,6 @@ from codeagent_lsp.system import Folder, set_mode
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.document import Change, Document
 from codeagent_lsp.workspace.text.encoding import decode, encode
-from codeagent_lsp.workspace.text.position import Encoding as PositionEncoding
 from codeagent_lsp.workspace.text.position import LineIndex, with_newlines
 
 NEW_FILE_MODE, NEW_SCRIPT_MODE = 0o666, 0o777
@@ -263,11 +262,11 @@ class FileWrite:
     like: Path | None = None
 
 
-def plan(edit: Mapping[str, Any], read: ReadBytes, encoding: PositionEncoding = "utf-32") -> tuple[FileWrite, ...]:
+def plan(edit: Mapping[str, Any], read: ReadBytes) -> tuple[FileWrite, ...]:
     """Return what the files of a WorkspaceEdit become, without writing any. `read` returns a file's bytes, None if it
     does not exist. EditImpossible if one of its operations cannot be carried out: nothing of it is to be written then.
     """
-    draft = _Draft(read, encoding)
+    draft = _Draft(read)
     for operation in _operations(edit):
         draft.take(operation)
     return draft.writes()
@@ -276,9 +275,8 @@ def plan(edit: Mapping[str, Any], read: ReadBytes, encoding: PositionEncoding = 
 class _Draft:
     """The state of all files concerned, after the operations so far."""
 
-    def __init__(self, read: ReadBytes, encoding: PositionEncoding) -> None:
+    def __init__(self, read: ReadBytes) -> None:
         self._read = read
-        self._encoding = encoding
         self._before: dict[Path, bytes | None] = {}
         self._after: dict[Path, bytes | None] = {}
         self._origin: dict[Path, Path] = {}
@@ -342,15 +340,15 @@ class _Draft:
             raise EditImpossible(f"{path} does not exist")
         try:
             decoded = decode(content)
-            text = _applied(path, decoded.text, edits, self._encoding)
+            text = _applied(path, decoded.text, edits)
             self._after[path] = encode(text, decoded.encoding)
         except FileRefused as error:
             raise EditImpossible(f"{path}: {error}") from error
 
 
-def _applied(path: Path, text: str, edits: list[Mapping[str, Any]], encoding: PositionEncoding) -> str:
-    """Return `text` with edits applied, whose ranges all refer to `text`; new lines end with CRLF
-    if all old ones do.
+def _applied(path: Path, text: str, edits: list[Mapping[str, Any]]) -> str:
+    """Return `text` with edits applied, whose ranges all refer to `text`; new lines end with CRLF if all old
+    ones do.
     """
     newline = "\r\n" if 0 < text.count("\r\n") == text.count("\n") else None
     document = Document("", text)
@@ -363,7 +361,7 @@ def _applied(path: Path, text: str, edits: list[Mapping[str, Any]], encoding: Po
         if end[0] > lines:
             raise EditImpossible(f"{path} is shorter than expected: it changed on disk meanwhile")
         inserted = with_newlines(new, newline) if newline else new
-        document = document.apply(Change(inserted, start, end), encoding)
+        document = document.apply(Change(inserted, start, end), "utf-32")  # as our clients announce
     return document.text
 
 

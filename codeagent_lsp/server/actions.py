@@ -16,6 +16,7 @@ from codeagent_lsp.protocol import KIND_QUICKFIX, KIND_REWRITE, KIND_SOURCE
 from codeagent_lsp.server.clients import ClientPolicy
 from codeagent_lsp.server.lenses import Waiting, waiting_actions
 from codeagent_lsp.texts import text
+from codeagent_lsp.workspace.text.visible import cut
 
 KINDS = (KIND_REWRITE, KIND_QUICKFIX, KIND_SOURCE)
 
@@ -32,8 +33,7 @@ Answer = list[types.CodeAction | types.Command]
 @dataclass(frozen=True, slots=True)
 class Offers:
     """What is offered besides the fixed actions: what waits for the user, and the commands that users wrote, as names
-    with descriptions. `is_review`: the document is a diff,
-    in which only what waits is offered.
+    with descriptions. `is_review`: the document is a diff, in which only what waits is offered.
     """
 
     waiting: tuple[Waiting, ...] = ()
@@ -92,8 +92,7 @@ def _on_code(
 
 
 def _fix(uri: str, diagnostic: types.Diagnostic, policy: ClientPolicy, language: str) -> types.CodeAction:
-    message = " ".join(diagnostic.message.split())
-    short = message if len(message) <= _TITLE_LENGTH else message[: _TITLE_LENGTH - 1] + "…"
+    short = cut(" ".join(diagnostic.message.split()), _TITLE_LENGTH)
     argument = {
         "uri": uri,
         "range": _range(diagnostic.range),

@@ -21,7 +21,7 @@ from codeagent_lsp.texts import text
 from codeagent_lsp.tools.mcp.settings import names_server
 
 if TYPE_CHECKING:
-    from codeagent_lsp.server.client import Client
+    from codeagent_lsp.server.front import Client
     from codeagent_lsp.server.progress import Progress
     from codeagent_lsp.server.virtual_documents import VirtualDocuments
     from codeagent_lsp.workspace.changes.changeset import Applied
@@ -68,31 +68,42 @@ class Announcer:
 
     def observe(self, event: events.Event) -> None:
         """Pass one event on to everything that shows it."""
-        if isinstance(event, events.RunStarted):
-            self._begun[event.run_id] = (event.kind, event.title)
-            if event.kind != FOREIGN:  # it has no work to show
-                self._progress.begin(event.run_id, event.title)
-        if isinstance(event, events.TaskQueued) and event.task:
-            self.tell(text("queue.waits", self._client.language, title=event.title))
-        if isinstance(event, events.ExecutionStarted):
-            self._progress.resume(event.run_id)
+        self._before_clients(event)
         if self._client.policy.events and not event.internal:
             self._client.server.notify(protocol.EVENT_METHOD, events.to_dict(event))
         if addition := block(event, self._client.language):
             self._documents.append(transcript_name(event.session_id), self._hide(addition))
-        if isinstance(event, events.ChangesApplied):
-            for old, new in (event.renamed or {}).items():
-                self.tell(text("outcome.renamed", self._client.language, old=old, new=new))
-        if isinstance(event, events.ChangesApplied) and event.outcome != "full":
-            self.tell(outcome_line(event, self._client.language), types.MessageType.Warning)
-        if isinstance(event, events.ToolDisabled) and not names_server(event.tool):  # MCP servers report their failure
-            words = text("tool.rests", self._client.language, tool=event.tool, reason=event.reason)
-            self.tell(words, types.MessageType.Warning)
+        self._tell_of(event)
         if isinstance(event, events.RunCompleted):
             self._finished(event)
         if isinstance(event, _LENS_EVENTS):
             self.refresh_lenses()
         self._progress.observe(event)  # last: when progress ends, all messages about the run have been sent
+
+    def _before_clients(self, event: events.Event) -> None:
+        """Do what comes before a client learns of an event: begin to show the progress, say that a task waits."""
+        match event:
+            case events.RunStarted():
+                self._begun[event.run_id] = (event.kind, event.title)
+                if event.kind != FOREIGN:  # it has no work to show
+                    self._progress.begin(event.run_id, event.title)
+            case events.TaskQueued() if event.task:
+                self.tell(text("queue.waits", self._client.language, title=event.title))
+            case events.ExecutionStarted():
+                self._progress.resume(event.run_id)
+
+    def _tell_of(self, event: events.Event) -> None:
+        """Show a message about an event that the user should not miss."""
+        language = self._client.language
+        match event:
+            case events.ChangesApplied():
+                for old, new in (event.renamed or {}).items():
+                    self.tell(text("outcome.renamed", language, old=old, new=new))
+                if event.outcome != "full":
+                    self.tell(outcome_line(event, language), types.MessageType.Warning)
+            case events.ToolDisabled() if not names_server(event.tool):  # MCP servers report their failure
+                words = text("tool.rests", language, tool=event.tool, reason=event.reason)
+                self.tell(words, types.MessageType.Warning)
 
     def tell(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
         """Show one line to the user as a message."""

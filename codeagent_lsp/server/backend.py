@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 from codeagent_lsp.environments.environments import Environments
 from codeagent_lsp.server.announcer import Announcer
-from codeagent_lsp.server.client import FileWatching
 from codeagent_lsp.server.conflicts import ConflictQuestions
 from codeagent_lsp.server.foreign_changes import ForeignChanges
-from codeagent_lsp.server.front import Front
+from codeagent_lsp.server.front import FileWatching, Front
 from codeagent_lsp.server.index_host import index_host
 from codeagent_lsp.server.lender import Lender
 from codeagent_lsp.server.lenses import (
@@ -29,7 +28,7 @@ from codeagent_lsp.server.lenses import (
     pending_rollback,
     task_of,
 )
-from codeagent_lsp.server.mcp_servers import tool_servers
+from codeagent_lsp.server.mcp_servers import mcp_servers, own_tools
 from codeagent_lsp.server.models import Models
 from codeagent_lsp.server.plans import PlanDocuments
 from codeagent_lsp.server.progress import Progress
@@ -105,8 +104,7 @@ class Backend:
         self.watching = FileWatching(front.client)
         self.index = index_host(front, self.announcer.tell, self.watching.begin)
         self.language_servers = language_servers(front)
-        parts = (self.registry, self.inbox, self.redactor, self.announcer, self.state)
-        self.mcp, self.own = tool_servers(front, *parts, self.knowledge.trust, self.brought)
+        self.mcp, self.own = mcp_servers(self), own_tools(self)
 
     async def ready(self) -> None:
         """Load what runs need and an idle server does not, in threads, so that the event loop is not blocked."""

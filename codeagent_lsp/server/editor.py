@@ -36,7 +36,7 @@ from codeagent_lsp.workspace.changes.changeset import Applied, Changeset, Curren
 from codeagent_lsp.workspace.text.position import Encoding, LineIndex, offset_at, shared_ends, split_lines, units
 
 if TYPE_CHECKING:
-    from codeagent_lsp.server.client import Client
+    from codeagent_lsp.server.front import Client
 
 APPLY_SECONDS = 30.0
 SETTLE_SECONDS = 0.8  # Eglot tells what has become of a text after half a second

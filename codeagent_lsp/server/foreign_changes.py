@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.foreign.watch import ForeignWatch, Found
     from codeagent_lsp.foreign.whose import DiskChange
     from codeagent_lsp.server.announcer import Announcer
-    from codeagent_lsp.server.client import FileWatching
-    from codeagent_lsp.server.front import Front
+    from codeagent_lsp.server.front import FileWatching, Front
     from codeagent_lsp.server.reviews import Reviews
     from codeagent_lsp.session.foreign_runs import ForeignProposal
     from codeagent_lsp.session.manager import SessionManager

@@ -1,6 +1,6 @@
 """Builds the code index of a server with its progress reports and semantic search.
 
-Not here: the index (`index/host.py`), having the client report changed files (`client.py`).
+Not here: the index (`index/host.py`), having the client report changed files (`front.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.index.semantic import Embedding
     from codeagent_lsp.index.service import Status
     from codeagent_lsp.index.store import Store
-    from codeagent_lsp.server.client import Client
+    from codeagent_lsp.server.front import Client
 
 MANY_FILES = 100
 STEP = 5  # percent between two reports, so that there are at most twenty

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.inline.completer import Options
     from codeagent_lsp.inline.next_edit.proposals import Proposed
     from codeagent_lsp.llm.fill.filler import Filler
-    from codeagent_lsp.server.client import Client
+    from codeagent_lsp.server.front import Client
     from codeagent_lsp.server.inline_completions import InlineCompletions
     from codeagent_lsp.session.manager import SessionManager
     from codeagent_lsp.workspace.text.document import Document

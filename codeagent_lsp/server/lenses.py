@@ -13,7 +13,7 @@ from lsprotocol import types
 
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.files import uris
-from codeagent_lsp.workspace.text.visible import in_box
+from codeagent_lsp.workspace.text.visible import cut, in_box
 
 QUESTION_LENGTH = 240
 TASK_LENGTH = 40
@@ -106,8 +106,7 @@ def pending_part(
 
 
 def _short(task: str) -> str:
-    line = " ".join(task.split())
-    return line if len(line) <= TASK_LENGTH else line[: TASK_LENGTH - 1] + "…"
+    return cut(" ".join(task.split()), TASK_LENGTH)
 
 
 def other_attempt(run_id: str, title: str, language: str) -> Waiting:

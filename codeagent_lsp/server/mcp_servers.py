@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
 from lsprotocol import types
@@ -28,51 +28,51 @@ from codeagent_lsp.tools.mcp.listing import Pins
 from codeagent_lsp.tools.mcp.servers import McpServers
 from codeagent_lsp.tools.own.own_servers import OwnTools, OwnToolsPlace
 from codeagent_lsp.tools.own.tool_sources import ToolSource
-from codeagent_lsp.tools.skills.trust import Brings, Trust, among_all
+from codeagent_lsp.tools.skills.trust import Trust, WorkspaceItem, among_all
 from codeagent_lsp.tools.variables.variables import Vault, in_thread, open_keyring
 from codeagent_lsp.workspace.text.visible import one_line, visible
 
 if TYPE_CHECKING:
-    from codeagent_lsp.server.client import Client
+    from codeagent_lsp.server.front import Client
+    from codeagent_lsp.session.memory.knowledge import Knowledge
     from codeagent_lsp.tools.registry import ToolRegistry
 
 MAX_NAME = 300
 
 
-def tool_servers(
-    front: Front,
-    registry: ToolRegistry,
-    inbox: Inbox,
-    redactor: Redactor,
-    announcer: Announcer,
-    state: Path,
-    project_trust: Trust,
-    brings: Brings,
-) -> tuple[McpServers, OwnTools]:
-    """Return both, with nothing started; `project_trust` has the user's approvals of what the workspace `brings`."""
-    parts = (front, registry, inbox, redactor, announcer, state)
-    return mcp_servers(*parts), own_tools(*parts, project_trust, brings)
+class Parts(Protocol):
+    """The parts of a server that tool servers need."""
+
+    front: Front
+    state: Path
+    registry: ToolRegistry
+    inbox: Inbox
+    redactor: Redactor
+    announcer: Announcer
+    knowledge: Knowledge
+
+    def brought(self) -> tuple[WorkspaceItem, ...]:
+        """Return what the workspace brings that needs the user's trust. Blocks."""
 
 
-def mcp_servers(
-    front: Front, registry: ToolRegistry, inbox: Inbox, redactor: Redactor, announcer: Announcer, state: Path
-) -> McpServers:
-    """Return the MCP servers that the settings name, none of them started. Their tools go into `registry`."""
+def mcp_servers(parts: Parts) -> McpServers:
+    """Return the MCP servers that the settings name, none of them started. Their tools go into the registry."""
+    front, redactor = parts.front, parts.redactor
 
     def tell(problem: McpProblem) -> None:
         language = front.language()
         words = text("mcp.off", language, problem=redactor.hide(problem.localized(language)))
-        announcer.tell(words, types.MessageType.Warning)
+        parts.announcer.tell(words, types.MessageType.Warning)
 
     return McpServers(
         lambda: front.settings().mcp.servers,
-        registry,
-        Pins(state / "mcp.json"),
+        parts.registry,
+        Pins(parts.state / "mcp.json"),
         front.folders,
         os.environ,
         tell,
         lambda: front.settings().tools.disabled,
-        McpLogins(front.client, inbox, redactor, partial(open_keyring, ":".join(front.folders()))),
+        McpLogins(front.client, parts.inbox, redactor, partial(open_keyring, ":".join(front.folders()))),
         lambda: front.settings().network,
     )
 
@@ -150,61 +150,36 @@ class Memory:
 # Builds the own tools of a language server, and asks its user about them. Not here: the tools (`tools/own`).
 
 
-def own_tools(
-    front: Front,
-    registry: ToolRegistry,
-    inbox: Inbox,
-    redactor: Redactor,
-    announcer: Announcer,
-    state: Path,
-    project_trust: Trust,
-    brings: Brings,
-) -> OwnTools:
-    """Return the user's own tools, none of them looked for yet. They go into `registry`; `brings` returns what else of
-    the workspace needs the user's trust.
-    """
-    settings = front.settings
+def own_tools(parts: Parts) -> OwnTools:
+    """Return the user's own tools, none of them looked for yet. They go into the registry."""
+    settings = parts.front.settings
     place = OwnToolsPlace(
         state_root(),
-        front.folders,
+        parts.front.folders,
         os.environ,
         lambda: float(settings().tools.timeout_seconds),
         lambda: settings().tools.disabled,
     )
-    trust = Trust(state_root() / "trusted-tools.json")
-    user = _EditorUser(front, inbox, redactor, announcer, project_trust, brings)
-    return OwnTools(place, registry, Pins(state / "own-tools.json"), trust, project_trust, user)
+    pins, trust = Pins(parts.state / "own-tools.json"), Trust(state_root() / "trusted-tools.json")
+    return OwnTools(place, parts.registry, pins, trust, parts.knowledge.trust, _EditorUser(parts))
 
 
 class _EditorUser:
     """The user at the editor."""
 
-    def __init__(
-        self,
-        front: Front,
-        inbox: Inbox,
-        redactor: Redactor,
-        announcer: Announcer,
-        project_trust: Trust,
-        brings: Brings,
-    ) -> None:
-        self._front = front
-        self._inbox = inbox
-        self._redactor = redactor
-        self._announcer = announcer
-        self._project_trust = project_trust
-        self._brings = brings
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
 
     async def ask(self, question: Question) -> tuple[str, ...] | None:
         """Ask a question that belongs to no run."""
-        return await self._inbox.ask("", question, self._redactor.observe)
+        return await self._parts.inbox.ask("", question, self._parts.redactor.observe)
 
     async def trusts(self, source: ToolSource, *, changed: bool) -> bool | None:
         """Ask whether the source may run; about one of the workspace together with what else it brings."""
-        language = self._front.language()
+        language = self._parts.front.language()
         if source.place == "project":
             words = partial(_words, language)
-            answer = await among_all(self._project_trust, source.approval, self, words, self._brings)
+            answer = await among_all(self._parts.knowledge.trust, source.approval, self, words, self._parts.brought)
             if answer != "singly":
                 return answer
         key = "own.trust_package" if source.place == "package" else "own.trust_changed" if changed else "own.trust"
@@ -216,8 +191,8 @@ class _EditorUser:
 
     def told(self, problem: McpProblem) -> None:
         """Show a warning."""
-        words = self._redactor.hide(problem.localized(self._front.language()))
-        self._announcer.tell(words, types.MessageType.Warning)
+        words = self._parts.redactor.hide(problem.localized(self._parts.front.language()))
+        self._parts.announcer.tell(words, types.MessageType.Warning)
 
 
 def _words(language: str, key: str, /, **values: object) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.llm.fill.edit_formats import Rewriter
     from codeagent_lsp.llm.fill.open_filler import Found
     from codeagent_lsp.llm.providers.embedded import EmbeddedHosts
-    from codeagent_lsp.server.settings import SettingsLink
+    from codeagent_lsp.server.front import SettingsLink
 
 Wanted = tuple[ModelSettings, NetworkSettings, bool]
 """The model, the way to it, and whether an embedded one fills in too."""

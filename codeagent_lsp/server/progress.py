@@ -23,7 +23,7 @@ from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.text.visible import in_box
 
 if TYPE_CHECKING:
-    from codeagent_lsp.server.client import Client
+    from codeagent_lsp.server.front import Client
     from codeagent_lsp.server.server import CodeAgentServer
 
 CREATE_SECONDS = 5.0

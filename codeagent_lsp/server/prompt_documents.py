@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from codeagent_lsp.index.port import Indexing
     from codeagent_lsp.index.view import View
     from codeagent_lsp.server.backend import Backend
-    from codeagent_lsp.server.client import Client
     from codeagent_lsp.server.documents import Documents
+    from codeagent_lsp.server.front import Client
     from codeagent_lsp.workspace.files.file_view import FileView
 
 MOST_OFFERED = 50

@@ -19,10 +19,10 @@ from codeagent_lsp.protocol import EVENT_METHOD, INPUT_METHOD
 from codeagent_lsp.server.wire.outgoing import METHOD_NOT_FOUND
 from codeagent_lsp.session.inbox import answered, asked
 from codeagent_lsp.texts import text
-from codeagent_lsp.workspace.text.visible import ends_of, in_box
+from codeagent_lsp.workspace.text.visible import cut, ends_of, in_box
 
 if TYPE_CHECKING:
-    from codeagent_lsp.server.client import Client
+    from codeagent_lsp.server.front import Client
     from codeagent_lsp.server.virtual_documents import VirtualDocuments
     from codeagent_lsp.session.inbox import Inbox, OpenQuestion
     from codeagent_lsp.tools.asking import Question
@@ -172,7 +172,7 @@ class Prompts:
         line = " ".join(title.split())
         if question.kind == "approval":
             return ends_of(line, APPROVAL_LENGTH, self._client.language)
-        return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"
+        return cut(line, TITLE_LENGTH)
 
     def _respond(self, item: OpenQuestion, answer: tuple[str, ...] | None) -> None:
         if self.inbox is not None:

@@ -295,7 +295,7 @@ class Reviews:
     async def apply(
         self, run: Run, files: frozenset[str] | None, hunks: ChosenHunks | None, seen: Changeset | None
     ) -> None:
-        """Apply the chosen files and hunks of a run, and show the outcome."""
+        """Apply the chosen files and hunks of a run (None: all) as the user has `seen` them, and show the outcome."""
         applied = await run.proposal.apply(files, hunks, seen=seen)
         self.renew(run.record.run_id)
         self._announcer.tell_outcome(applied, "foreign.kept" if run.record.foreign else "outcome.full")

@@ -40,9 +40,8 @@ from codeagent_lsp.workspace.text.position import Encoding
 if TYPE_CHECKING:
     from codeagent_lsp.environments.environments import Environments
     from codeagent_lsp.index.host import IndexHost
-    from codeagent_lsp.server.client import Client
     from codeagent_lsp.server.documents import Documents
-    from codeagent_lsp.server.front import Front
+    from codeagent_lsp.server.front import Client, Front
     from codeagent_lsp.server.models import Models
     from codeagent_lsp.server.plans import PlanDocuments
     from codeagent_lsp.server.reviews import Reviews

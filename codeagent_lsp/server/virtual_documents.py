@@ -18,7 +18,7 @@ from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.position import with_newlines
 
 if TYPE_CHECKING:
-    from codeagent_lsp.server.client import Client
+    from codeagent_lsp.server.front import Client
 
 REVIEWS = "review/"
 REFRESH_METHOD = "workspace/textDocumentContent/refresh"

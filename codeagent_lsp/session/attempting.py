@@ -258,7 +258,9 @@ class Judged:
 
 
 async def judged(parts: RunParts, record: RunRecord, number: int) -> Judged:
-    """Return what is known of an attempt, whose run has ended."""
+    """Return what is known of an attempt, whose run has ended: its tests and diagnostics, if it has changed
+    anything.
+    """
     changeset = record.staged
     if not changeset:
         return Judged(number, record.status, changeset)

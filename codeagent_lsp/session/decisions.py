@@ -19,6 +19,7 @@ from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.workspace.changes.changeset import FileChange
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.text.position import split_lines
+from codeagent_lsp.workspace.text.visible import cut
 
 Fate = Literal["applied", "changed", "waiting", "undone", "discarded"]
 
@@ -195,4 +196,4 @@ def _index(lines: Sequence[str], part: Sequence[str]) -> int | None:
 
 def _short(lines: Sequence[str]) -> str:
     first = next((line.strip() for line in lines if line.strip()), "")
-    return first if len(first) <= SHOWN_CHARS else f"{first[: SHOWN_CHARS - 1]}…"
+    return cut(first, SHOWN_CHARS)

@@ -3,8 +3,8 @@ question put to the user.
 
 Whatever is staged is judged, whatever the words or the language of the task: the tests that the task names and those
 beside the change run on it, and what fails is compared with what fails without it. Not here: the baseline
-(`toolbox.py`), models that work in another way (`solving/task_work.py`), what a single step of a plan
-has changed: it may need the next ones.
+(`toolbox.py`), models that work in another way (`solving/task_work.py`), what a single step of a plan has changed: it
+may need the next ones.
 """
 
 from __future__ import annotations

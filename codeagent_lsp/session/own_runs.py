@@ -48,7 +48,9 @@ _PROSE = frozenset({".md", ".rst", ".txt", ".adoc"})
 
 
 async def own_run(parts: RunParts, request: RunRequest, work: OwnWork | None) -> Ended | None:
-    """Do the work of such a run; None for a run that needs a model."""
+    """Do the work of a run without a model, which is `work` unless its kind says it, and return its end; None for a run
+    that needs a model.
+    """
     if request.kind == "runFile" and request.target is not None:
         return await run_own_file(parts, request.target, request.args)
     if request.kind == "skills.install":
@@ -67,7 +69,9 @@ def trial(kind: RunKind, about: Proposal) -> OwnWork:
 
 
 def going_back(gone: tuple[str, ...], what: What, runs: Runs) -> OwnWork:
-    """Return the work that takes back what these runs did."""
+    """Return the work that takes back what the runs `gone`, by their ids, did: their changes, their part of the talk,
+    or both.
+    """
     return lambda parts, request: rewind(parts, gone, what, runs)
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from codeagent_lsp.messages import Image
 from codeagent_lsp.workspace.files.file_view import FileText
+from codeagent_lsp.workspace.text.visible import cut
 
 RunKind = Literal[
     "run",
@@ -64,8 +65,7 @@ def short_title(words: str, hide: Callable[[str], str]) -> str:
     """Return the words in one line of at most 60 characters, for progress and lists. `hide` masks secrets: of one that
     is cut, nobody knows later that it is one.
     """
-    line = " ".join(hide(words[:MOST_LOOKED_AT]).split())
-    return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"
+    return cut(" ".join(hide(words[:MOST_LOOKED_AT]).split()), TITLE_LENGTH)
 
 
 @dataclass(frozen=True, slots=True)

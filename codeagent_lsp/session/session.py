@@ -31,7 +31,6 @@ class Session:
         session_id: str,
         store: SessionStore,
         listeners: Iterable[Listener] = (),
-        clock: Callable[[], float] = time.time,
         approvals: Approvals | None = None,
     ) -> None:
         self.session_id = session_id
@@ -41,16 +40,13 @@ class Session:
         self._latest = ""
         self.store = store
         self._listeners = tuple(listeners)
-        self._clock = clock
 
     def emit(self, run_id: str, event: events.Event) -> None:
         """Stamp an event with session, run, sequence number and time, store it unless it is transient, and send it to
         the listeners. An error in a listener is logged.
         """
         self._latest = run_id or self._latest  # who changes the to-do list has just been told of as calling a tool
-        stamped = replace(
-            event, session_id=self.session_id, run_id=run_id, seq=self.next_seq, ts=round(self._clock(), 3)
-        )
+        stamped = replace(event, session_id=self.session_id, run_id=run_id, seq=self.next_seq, ts=round(time.time(), 3))
         # Also for transient events, so that clients can order all that they get.
         self.next_seq += 1
         if not event.transient:

@@ -40,7 +40,9 @@ class WrittenFiles:
     size: int = 0
 
     def add(self, path: str, kind: WrittenKind, data: bytes = b"", *, runs: bool = False) -> None:
-        """Add one file, or only count it beyond the limits."""
+        """Add one written file, by its absolute path, with its bytes; beyond the limits it is only counted. `runs`: it
+        was made executable.
+        """
         if path in self.files:
             return
         if len(self.files) >= self.limits.files or self.size + len(data) > self.limits.total_bytes:

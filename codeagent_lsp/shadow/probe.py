@@ -75,8 +75,8 @@ class Isolator:
         self._belted: bool | None = None
 
     def isolation(self, settings: ShellSettings, folders: Sequence[str] = ()) -> Isolation:
-        """Return the level for these workspace folders. SettingError if the level of the settings
-        does not work here.
+        """Return the level for these workspace folders. SettingError if the level of the settings does not work
+        here.
         """
         with self._lock:
             if settings.isolation == "direct":
@@ -213,7 +213,7 @@ def find_programs(path: str = _SYSTEM_PATH) -> Programs | str:
         if where is None:
             return f"The program {name} is missing. " + _INSTALL.format(package=packages.get(name, "util-linux mount"))
     # Without this option (bubblewrap 0.8) root regains its capabilities in a user namespace of its own.
-    locks = _says(str(found["bwrap"]), "--help", "--disable-userns")
+    locks = _locks(str(found["bwrap"]))
     if not locks and is_superuser():
         return "The program bwrap is too old to hold root. Install bubblewrap 0.8 or newer, or do not run as root."
     return Programs(str(found["bwrap"]), str(found["unshare"]), str(found["sh"]), locks)
@@ -240,8 +240,8 @@ def places(state: str, environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def overlay_fails(place: str, programs: Programs, home: str) -> str | None:
-    """Try a command over an overlay in `place`; return None if the file it writes is in the
-    overlay, else the reason.
+    """Try a command over an overlay in `place`; return None if the file it writes is in the overlay, else the
+    reason.
     """
     try:
         folder = LayerFolder(place)
@@ -264,7 +264,7 @@ def overlay_fails(place: str, programs: Programs, home: str) -> str | None:
 
 
 def sandbox_fails(place: str, programs: Programs, home: str) -> str | None:
-    """Try a command in bubblewrap alone; return None if it succeeds, else the reason."""
+    """Try a command in bubblewrap alone, with its files below `place`; return None if it succeeds, else the reason."""
     try:
         private_folder(place)
         folder = LayerFolder(place)
@@ -297,12 +297,13 @@ def explained(problems: Sequence[str], proc: str = "/proc/sys") -> str:
     )
 
 
-def _says(program: str, argument: str, word: str) -> bool:
+def _locks(bwrap: str) -> bool:
+    """Return whether bubblewrap supports `--disable-userns`."""
     try:
-        done = subprocess.run((program, argument), stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS)
+        done = subprocess.run((bwrap, "--help"), stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS)
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return word.encode() in done.stdout + done.stderr
+    return b"--disable-userns" in done.stdout + done.stderr
 
 
 def _value(path: str) -> str:

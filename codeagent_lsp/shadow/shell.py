@@ -119,9 +119,8 @@ class Written:
     that it can be executed now and could not before.
 
     Kinds other than `text` and `deleted` cannot become edits and are only reported, but for a `mode` that makes a text
-    executable: a changed mode, a symbolic link, a
-    binary or too large file, a device, socket or pipe, a folder that lies too deep to be looked into, anything in a
-    version control folder.
+    executable: a changed mode, a symbolic link, a binary or too large file, a device, socket or pipe, a folder that
+    lies too deep to be looked into, anything in a version control folder.
     """
 
     path: str
@@ -195,8 +194,8 @@ class Layer(Protocol):
         """Return how to start `command` in the prepared view."""
 
     def writings(self) -> Writings:
-        """Return the differences from the prepared view. The cost depends on the changes only, if
-        the level allows it.
+        """Return the differences from the prepared view. The cost depends on the changes only, if the level
+        allows it.
         """
 
     def close(self) -> None:

@@ -128,7 +128,9 @@ class ShadowWorkspace:
         self._closed = self._shut = False  # `_closed`: no command begins any more; `_shut`: the view is being removed
 
     def bind(self, view: FileView, staging: Staging, approve: Approve) -> BoundShell:
-        """Return the shell of one run."""
+        """Return the shell of one run: its commands see `view`, what they write goes to `staging` once `approve` allows
+        it.
+        """
         return BoundShell(self, _Binding(_Owner(view, staging, approve)))
 
     async def run(self, binding: _Binding, command: Command, on_output: OnOutput) -> CommandResult:
@@ -254,7 +256,7 @@ class BoundShell:
         return await self._workspace.run(self._binding, command, on_output)
 
     def hand_over(self, view: FileView, staging: Staging, approve: Approve) -> None:
-        """Give the changes of the running command to another run."""
+        """Give the changes of the running command to another run: to its `staging`, once its `approve` allows it."""
         self._binding.give(_Owner(view, staging, approve))
 
     def let_go(self) -> None:

@@ -1,7 +1,7 @@
 """Windows: what `codeagent_lsp.system` offers, by handles of the Win32 API.
 
-Tried in Wine (`tests/system/test_on_windows.py`), not on a real Windows. Not here: Linux and
-macOS (`posix.py`, with the same names), the isolation of commands (`shadow/`).
+Tried in Wine (`tests/system/test_on_windows.py`), not on a real Windows. Not here: Linux and macOS (`posix.py`, with
+the same names), the isolation of commands (`shadow/`).
 """
 
 from __future__ import annotations

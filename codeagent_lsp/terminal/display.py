@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-from codeagent_lsp.workspace.text.visible import shown
+from codeagent_lsp.workspace.text.visible import cut, shown
 
 
 def user_locale() -> str:
@@ -30,8 +30,7 @@ def visible(text: str) -> str:
 
 def one_line(text: str, width: int = 200) -> str:
     """Return `text` on one line of at most `width` characters."""
-    line = " ".join(visible(text).split())
-    return line if len(line) <= width else line[: max(0, width - 1)] + "…"
+    return cut(" ".join(visible(text).split()), width)
 
 
 def short_path(path: Path) -> str:

@@ -140,8 +140,8 @@ def map_command(workspace: str, query: str, tokens: int, *, as_json: bool) -> in
 
 
 def search_command(workspace: str, query: str, limit: int, *, as_json: bool) -> int:
-    """Print the best matching pieces of code with path, lines and score, and return the exit code;
-    1 if there are none.
+    """Print the best matching pieces of code with path, lines and score, and return the exit code; 1 if there
+    are none.
     """
 
     def action(place: IndexLocation) -> int:
@@ -214,8 +214,8 @@ class Pass(NamedTuple):
 
 
 def with_index(workspace: str, action: Callable[[IndexLocation], int]) -> int:
-    """Run `action` on the index of a folder and return the exit code; 2 for a bad argument, 1 if
-    there can be no index.
+    """Run `action` on the index of a folder and return the exit code; 2 for a bad argument, 1 if there can be
+    no index.
     """
     language = choose_language("auto", user_locale())
     try:

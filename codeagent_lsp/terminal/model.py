@@ -80,7 +80,7 @@ def list_models(out: Console, language: str) -> None:
 
 
 def told_forms(name: str, proof: Proof, language: str) -> str:
-    """Return a line about the answer forms that a model has proved."""
+    """Return a line about the answer forms that a model has proved, and where that is known from."""
     source = text(f"forms.{proof.source}", language)
     return text("forms.line", language, name=name, forms=proof.told(), source=source)
 

@@ -52,8 +52,8 @@ def without_review(choices: Sequence[str]) -> tuple[str, ...]:
 
 
 def picked(line: str, choices: Sequence[str]) -> str | None:
-    """Return the choice that an entered line means: by its 1-based number, or its unique prefix;
-    None if it is unclear.
+    """Return the choice that an entered line means: by its 1-based number, or its unique prefix; None if it is
+    unclear.
     """
     words = line.strip().casefold()
     if words.isdecimal():

@@ -26,6 +26,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from codeagent_lsp.terminal.display import one_line, visible
+from codeagent_lsp.workspace.text.visible import cut
 
 TAIL_LINES = 6
 INTERVAL = 0.1
@@ -239,8 +240,7 @@ def _rewritten(line: str) -> str:
 
 
 def _cut(line: str) -> str:
-    line = visible(line)
-    return line if len(line) <= LINE_WIDTH else line[: LINE_WIDTH - 1] + "…"
+    return cut(visible(line), LINE_WIDTH)
 
 
 def console(width: int | None = None) -> Console:

@@ -40,8 +40,8 @@ class Filter(BaseModel):
 
 
 class Aggregate(BaseModel):
-    """Reduces a list to one value: the count, sum, first or last of a field of its items, or of the
-    items themselves.
+    """Reduces a list to one value: the count, sum, first or last of a field of its items, or of the items
+    themselves.
     """
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
@@ -144,8 +144,8 @@ def at(value: Any, path: str) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return a tool's data as JSON values: dataclasses and models become objects, collections
-    lists, other things text.
+    """Return a tool's data as JSON values: dataclasses and models become objects, collections lists, other
+    things text.
     """
     if is_dataclass(value) and not isinstance(value, type):
         return plain(asdict(value))

@@ -1,8 +1,8 @@
 """Long tool results: shortened for the prompt, and stored in numbered files outside of the workspace so that the model
 can read on.
 
-The model names them `@output/3.txt`, in `read_file` and `grep`. Not here: which results are
-stored (`executor.py` and tools that run commands).
+The model names them `@output/3.txt`, in `read_file` and `grep`. Not here: which results are stored (`executor.py` and
+tools that run commands).
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class OutputStore:
         return f"{_FOLDER}/{path.name}"
 
     def keep_file(self, data: bytes, suffix: str) -> str:
-        """Store binary data, such as a picture, and return its path for the user. OSError if too
-        large or not writable.
+        """Store binary data, such as a picture, and return its path for the user. OSError if too large or not
+        writable.
         """
         if len(data) > self._file_bytes:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
@@ -127,8 +127,8 @@ def name_of(path: object) -> str:
 
 
 def located(view: FileView, outputs: OutputStore | None, path: str) -> tuple[FileView, str]:
-    """Return the file view to read `path` in and its absolute path there: a stored result, or a
-    file of the workspace.
+    """Return the file view to read `path` in and its absolute path there: a stored result, or a file of the
+    workspace.
     """
     if outputs is None or not name_of(path):
         return view, view.roots.resolve(path)

@@ -133,8 +133,8 @@ class Plug:
         self._turn = asyncio.Lock()
 
     async def refresh(self) -> Plugged:
-        """Update the registry and return the changes. CodeAgentError or OSError, with no change, if
-        the provider fails.
+        """Update the registry and return the changes. CodeAgentError or OSError, with no change, if the
+        provider fails.
         """
         async with self._turn:
             wanted = {tool.traits.name: tool for tool in await self._provider.tools()}

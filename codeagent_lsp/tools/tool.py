@@ -75,8 +75,8 @@ class Tool(ABC, Generic[P]):
 
     @property
     def caution(self) -> str:
-        """Return the reason, for the user, why every call asks for approval despite the settings;
-        '' if there is none.
+        """Return the reason, for the user, why every call asks for approval despite the settings; '' if there
+        is none.
         """
         return ""
 
@@ -119,8 +119,8 @@ class Tool(ABC, Generic[P]):
     def compose_output(
         self, output: ToolOutput, target: Tool[Any], transformation: Transformation, given: Iterable[str] = ()
     ) -> dict[str, Any]:
-        """Return arguments for `target`, besides those `given`, from this tool's output. ToolRetry
-        if it does not fit.
+        """Return arguments for `target`, besides those `given`, from this tool's output. ToolRetry if it does
+        not fit.
         """
         value: Any = plain(output.data) if output.data is not None else output.text
         if transformation.extract_path == "$text":
@@ -129,8 +129,8 @@ class Tool(ABC, Generic[P]):
 
 
 def compact_schema(schema: dict[str, Any], *, untold: bool = False) -> dict[str, Any]:
-    """Return a pydantic JSON Schema without titles, empty defaults and object descriptions, with
-    references resolved; with the parameters that are `UNTOLD`, or without.
+    """Return a pydantic JSON Schema without titles, empty defaults and object descriptions, with references resolved;
+    with the parameters that are `UNTOLD`, or without.
     """
     definitions = schema.get("$defs", {})
 
@@ -163,7 +163,7 @@ def compact_schema(schema: dict[str, Any], *, untold: bool = False) -> dict[str,
 
 @lru_cache(maxsize=256)
 def _schema_of(parameters: type[Parameters], *, untold: bool) -> dict[str, Any]:
-    """Return the cached schema of a parameter class: pydantic needs half a millisecond for one, a
-    turn offers dozens.
+    """Return the cached schema of a parameter class: pydantic needs half a millisecond for one, a turn offers
+    dozens.
     """
     return compact_schema(parameters.model_json_schema(), untold=untold)

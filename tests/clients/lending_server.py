@@ -16,8 +16,8 @@ from lsprotocol import types
 
 from codeagent_lsp.app import create_server
 from codeagent_lsp.background_tasks import BackgroundTasks
-from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import policy_of
+from codeagent_lsp.server.front import Client
 from codeagent_lsp.server.run_services import LentServers
 from codeagent_lsp.server.server import CodeAgentServer
 

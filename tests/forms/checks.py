@@ -22,7 +22,8 @@ from codeagent_lsp.environments.failures import grade
 from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.index.symbols import SymbolInfo
 from codeagent_lsp.llm.calls.bare_calls import check
-from codeagent_lsp.llm.calls.toolcalls import StreamParser, parse
+from codeagent_lsp.llm.calls.streamed_calls import StreamParser
+from codeagent_lsp.llm.calls.toolcalls import parse
 from codeagent_lsp.mcp_server.command import DEFAULT_PORT
 from codeagent_lsp.mcp_server.table import BY_NAME
 from codeagent_lsp.messages import ToolCall

@@ -10,6 +10,7 @@ from codeagent_lsp.session.conversation.tool_selection import ToolSelection
 from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.skills.shelf import hint, listed
+from codeagent_lsp.tools.traits import CORE
 from tests.tools.skills.samples import Shelves
 
 FOREIGN = """---
@@ -124,4 +125,5 @@ def test_links_between_the_folders_and_out_of_the_workspace_are_not_followed(tmp
 def test_its_tools_are_offered_by_whatever_name(names: tuple[str, ...], group: str) -> None:
     selection = ToolSelection(ToolRegistry([cls() for cls in BUILTIN]), lambda: "ask")
     selection.offer(names)
-    assert selection.groups == ((group,) if group else ())
+    groups = {cls.traits.name: cls.traits.group for cls in BUILTIN}
+    assert {groups[spec["name"]] for spec in selection.specs()} == {CORE, *filter(None, [group])}

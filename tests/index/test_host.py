@@ -23,8 +23,8 @@ from codeagent_lsp.index.relevance import Chunk
 from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.service import IndexService, Status
 from codeagent_lsp.index.store import Store
-from codeagent_lsp.server.client import Client, FileWatching
 from codeagent_lsp.server.clients import ClientPolicy
+from codeagent_lsp.server.front import Client, FileWatching
 from codeagent_lsp.server.index_host import IndexProgress
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.state import STATE_VARIABLE

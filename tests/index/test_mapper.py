@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.index import answers as mappers
-from codeagent_lsp.index.answers import Mapper, repo_map
+from codeagent_lsp.index.answers import Mapper
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.store import Store
 from codeagent_lsp.messages import estimate_tokens
@@ -39,7 +39,7 @@ def counting(folder: Path) -> Counting:
 
 
 def test_one_map_from_nothing(store: Store) -> None:
-    text = repo_map(store, "the cart checkout", budget_tokens=200)
+    text = Mapper(store).task_map(Task("the cart checkout"), 200).text
 
     assert text.startswith("shop/cart.py\n  class Cart\n")
     assert "\n    def checkout(self)\n" in text
@@ -47,8 +47,8 @@ def test_one_map_from_nothing(store: Store) -> None:
 
 
 def test_focused_files_and_mentioned_names(store: Store) -> None:
-    assert repo_map(store, "faster", focused=["lib/part7.py"]).startswith("lib/part7.py\n")
-    assert repo_map(store, "faster", mentioned=["value_added_tax"]).startswith("shop/taxes.py\n")
+    assert Mapper(store).task_map(Task("faster", ("lib/part7.py",)), 1024).text.startswith("lib/part7.py\n")
+    assert Mapper(store).task_map(Task("faster", (), ("value_added_tax",)), 1024).text.startswith("shop/taxes.py\n")
 
 
 def test_the_overview_is_the_same_for_every_task(store: Store) -> None:
@@ -164,5 +164,5 @@ def test_only_the_last_maps_are_kept(store: Store) -> None:
 def test_an_empty_index(tmp_path: Path) -> None:
     store = Store(tmp_path / "index.sqlite", shop(tmp_path / "other").companions)
 
-    assert repo_map(store, "the cart checkout") == ""
+    assert Mapper(store).task_map(Task("the cart checkout"), 1024).text == ""
     assert Mapper(store).overview(500).text == ""

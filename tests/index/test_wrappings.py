@@ -178,3 +178,8 @@ MEANT = {
 def test_what_may_be_meant_is_written(path: str, text: str) -> None:
     refuse_wrapped(path, "", text)
     refuse_wrapped(path, "x = 1\n", text)
+
+
+def test_an_escape_that_was_there_before_does_not_count() -> None:
+    old = "$page = 'a &lt;? b';\n"  # in the template of a page, which itself has no `<?php`
+    refuse_wrapped("a.php", old, old + '$x = "a\\n\\"b";\n')

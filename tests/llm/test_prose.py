@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from codeagent_lsp.llm.calls.streamed_calls import StreamParser
 from codeagent_lsp.llm.calls.text_calls import DIALECTS, render
-from codeagent_lsp.llm.calls.toolcalls import StreamParser, extract
+from codeagent_lsp.llm.calls.toolcalls import extract
 from codeagent_lsp.messages import ToolCall, ToolSpec
 from tests.examples import examples
 from tests.llm.prose import CODE, DATA, PROSE, SPEECH

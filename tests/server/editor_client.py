@@ -11,10 +11,10 @@ from typing import Any, cast
 
 from lsprotocol import types
 
-from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import ClientPolicy
 from codeagent_lsp.server.documents import Documents
 from codeagent_lsp.server.editor import LspEditor
+from codeagent_lsp.server.front import Client
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.files.uris import from_path, to_path

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from codeagent_lsp.server.client import Client
+from codeagent_lsp.server.front import Client
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
 from codeagent_lsp.workspace.files.uris import from_path

@@ -11,9 +11,9 @@ from lsprotocol import types
 
 from codeagent_lsp.errors import EditorError
 from codeagent_lsp.protocol import DIAGNOSTICS_METHOD
-from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import ClientPolicy, policy_of
 from codeagent_lsp.server.documents import Documents
+from codeagent_lsp.server.front import Client
 from codeagent_lsp.server.run_services import SECONDS, ClientDiagnostics
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.tools.diagnostics.difference import MAX_ITEMS, Diagnostic

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.documents import MOST_UNOPENED, Documents
+from codeagent_lsp.server.front import Client
 from codeagent_lsp.server.run_services import ClientTexts
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.tools.context import PresentTexts

@@ -12,9 +12,9 @@ from lsprotocol import types
 
 from codeagent_lsp.errors import EditorError
 from codeagent_lsp.server import editor as editor_module
-from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import ClientPolicy
 from codeagent_lsp.server.editor import LspEditor
+from codeagent_lsp.server.front import Client
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.files.uris import from_path

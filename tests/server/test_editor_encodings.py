@@ -10,9 +10,9 @@ from typing import Any, cast
 import pytest
 from lsprotocol import types
 
-from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import ClientPolicy
 from codeagent_lsp.server.editor import LspEditor
+from codeagent_lsp.server.front import Client
 from codeagent_lsp.server.run_services import Views
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.session.rewind.earlier_texts import taking_back

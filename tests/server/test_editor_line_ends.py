@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from lsprotocol import types
 
-from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.editor import LspEditor
+from codeagent_lsp.server.front import Client
 from codeagent_lsp.tools.files.edit_tools import rewritten
 from codeagent_lsp.workspace.files.uris import to_path
 from codeagent_lsp.workspace.text.document import Document

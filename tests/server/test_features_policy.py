@@ -11,9 +11,9 @@ import pytest
 from codeagent_lsp.config import ModelSettings, NetworkSettings
 from codeagent_lsp.errors import ModelRejected, SettingError
 from codeagent_lsp.network import secrets_of
+from codeagent_lsp.server.front import SettingsLink
 from codeagent_lsp.server.models import Models
 from codeagent_lsp.server.secret_sources import added_secrets
-from codeagent_lsp.server.settings import SettingsLink
 from tests.server.conftest import StartEditor
 from tests.server.replies import say
 

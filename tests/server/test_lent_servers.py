@@ -14,9 +14,9 @@ from codeagent_lsp.errors import EditorError
 from codeagent_lsp.language_servers.answers import ServerAnswer
 from codeagent_lsp.protocol import LENT_METHODS, LSP_METHOD
 from codeagent_lsp.server import run_services
-from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import ClientPolicy, policy_of
 from codeagent_lsp.server.documents import Documents
+from codeagent_lsp.server.front import Client
 from codeagent_lsp.server.run_services import LentServers
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.workspace.text.document import Change, Document

@@ -13,8 +13,8 @@ from lsprotocol import types
 from codeagent_lsp.config import TraceSettings
 from codeagent_lsp.errors import EditorError, ToolFailed
 from codeagent_lsp.records.rotation import read_records
-from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import ClientPolicy
+from codeagent_lsp.server.front import Client
 from codeagent_lsp.server.mcp_servers import McpLogins, Memory
 from codeagent_lsp.server.prompts import Prompts
 from codeagent_lsp.server.server import CodeAgentServer

@@ -12,8 +12,8 @@ from lsprotocol import types
 from codeagent_lsp import events
 from codeagent_lsp.errors import EditorError, SessionError
 from codeagent_lsp.protocol import INPUT_METHOD
-from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import ClientPolicy
+from codeagent_lsp.server.front import Client
 from codeagent_lsp.server.prompts import Prompts
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.server.virtual_documents import VirtualDocuments

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
+from codeagent_lsp.server.front import SettingsLink
 from codeagent_lsp.server.server import CodeAgentServer
-from codeagent_lsp.server.settings import SettingsLink
 
 
 class Answers:

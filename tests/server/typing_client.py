@@ -14,10 +14,10 @@ from typing import Any, cast
 from lsprotocol import types
 
 from codeagent_lsp.errors import EditorError
-from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import ClientPolicy
 from codeagent_lsp.server.documents import Documents
 from codeagent_lsp.server.editor import LspEditor
+from codeagent_lsp.server.front import Client
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.workspace.files.uris import from_path
 from codeagent_lsp.workspace.text.document import Change, Document

@@ -8,7 +8,7 @@ right (`finishing.py` asks the language server).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -217,8 +217,11 @@ def repaired(
         if not value or bound.spreads:
             return None
         values[each.name] = value
-    write = _python if family == "python" else _by_place
-    placed = write(arguments, change.new, _Given(kept, values, bound, family))
+    given = _Given(kept, values, bound, family)
+    if family == "python":
+        placed = _PythonCall(arguments, change.new, given).placed()
+    else:
+        placed = _by_place(arguments, change.new, given)
     return None if placed is None or _is_reordered(arguments, placed) else placed
 
 
@@ -291,60 +294,84 @@ def _same_places(change: SignatureChange) -> bool:
     return before == [each.name for each in change.new.by_place]
 
 
-def _python(arguments: Sequence[Argument], new: Signature, given: _Given) -> tuple[Placed, ...] | None:
-    by_place: list[Placed] = []
-    by_name: list[Placed] = []
-    bound = given.bound
-    spreads_places = any(arguments[number].spread == "places" for number in bound.others)
-    has_names = any(each.name for each in arguments)
-    open_places = True  # behind an argument by name, none can be given by place
-    needed_later = _needs_places(arguments, new, given)
-    for each in new.by_place:
-        number = given.kept.get(each.name)
+class _PythonCall:
+    """The arguments of one call in Python for a new signature: first those by place, then those by name."""
+
+    def __init__(self, arguments: Sequence[Argument], new: Signature, given: _Given) -> None:
+        self._arguments, self._new, self._given = arguments, new, given
+        self._spreads_places = any(arguments[number].spread == "places" for number in given.bound.others)
+        self._has_names = any(each.name for each in arguments)
+        self._needed_later = _needs_places(arguments, new, given)
+        self._by_place: list[Placed] = []
+        self._by_name: list[Placed] = []
+        self._open_places = True  # behind an argument by name, none can be given by place
+
+    def placed(self) -> tuple[Placed, ...] | None:
+        """Return the arguments in their order; None where one cannot be given. Called once."""
+        rest = self._given.bound.rest
+        if not all(map(self._give, self._new.by_place)):
+            return None
+        if rest and not (self._open_places and self._new.has("rest")):
+            return None
+        self._by_place += [Placed(number) for number in rest]
+        if not all(self._give_named(each) for each in self._new.parameters if each.kind == "keyword"):
+            return None
+        return (*self._by_place, *self._named())
+
+    def _give(self, each: Parameter) -> bool:
+        """Give a parameter that has a place, there or by its name; return whether that is possible."""
+        number, value, bound = self._given.kept.get(each.name), self._given.values.get(each.name), self._given.bound
+        only_by_place = each.kind == "positional"
         if number is not None:
+            fits = only_by_place or not self._arguments[number].name
             # Not by name: it has none to callers, or arguments of `*rest` come behind it.
-            must = each.kind == "positional" or (bool(bound.rest) and not arguments[number].name)
-            wants_name = bool(arguments[number].name) and each.kind != "positional"
-            if open_places and not wants_name:
-                by_place.append(Placed(number))
-            elif must:
-                return None
-            else:
-                open_places = False
-                by_name.append(Placed(number, each.name))
-        elif each.name in given.values:
-            value = given.values[each.name]
-            if open_places and (each.kind == "positional" or each.name in needed_later or not has_names):
-                by_place.append(Placed(None, "", value))
-            elif each.kind == "positional":
-                return None
-            else:
-                open_places = False
-                by_name.append(Placed(None, each.name, value))
-        # It is left out, or is in what is spread; only a spread list keeps the places behind it filled.
-        elif each.optional or spreads_places or bound.spreads:
-            open_places = open_places and spreads_places
-        elif each.name not in bound.unknown_names:
-            return None
-    if bound.rest and not (open_places and new.has("rest")):
-        return None
-    by_place += [Placed(number) for number in bound.rest]
-    for each in new.parameters:
-        if each.kind != "keyword":
-            continue
-        number = given.kept.get(each.name)
+            must = only_by_place or (bool(bound.rest) and not self._arguments[number].name)
+        elif value is not None:
+            fits = only_by_place or each.name in self._needed_later or not self._has_names
+            must = only_by_place
+        else:
+            return self._leave_out(each)
+        written = "" if number is not None else value or ""
+        if self._open_places and fits:
+            self._by_place.append(Placed(number, "", written))
+        elif must:
+            return False
+        else:
+            self._open_places = False
+            self._by_name.append(Placed(number, each.name, written))
+        return True
+
+    def _leave_out(self, each: Parameter) -> bool:
+        """Leave out a parameter, or what is spread gives it; return whether that is possible."""
+        if each.optional or self._spreads_places or self._given.bound.spreads:
+            # Only a spread list keeps the places behind it filled.
+            self._open_places = self._open_places and self._spreads_places
+            return True
+        return each.name in self._given.bound.unknown_names
+
+    def _give_named(self, each: Parameter) -> bool:
+        """Give a parameter that has no place; return whether that is possible."""
+        number = self._given.kept.get(each.name)
         if number is not None:
-            by_name.append(Placed(number, each.name))
-        elif each.name in given.values:
-            by_name.append(Placed(None, each.name, given.values[each.name]))
-        elif not each.optional and each.name not in bound.unknown_names and not bound.spreads:
-            return None
-    # Old names stay in their order, new ones follow; what is spread stays where it was among the old ones.
-    spread = [Placed(number, arguments[number].name) for number in bound.others]
-    old = sorted((*(each for each in by_name if each.number is not None), *spread), key=lambda each: each.number or 0)
-    written = [each for each in by_name if each.number is None]
-    tail = next((at for at, each in enumerate(old) if arguments[each.number or 0].spread == "names"), len(old))
-    return (*by_place, *old[:tail], *written, *old[tail:])
+            self._by_name.append(Placed(number, each.name))
+        elif each.name in self._given.values:
+            self._by_name.append(Placed(None, each.name, self._given.values[each.name]))
+        else:
+            return each.optional or each.name in self._given.bound.unknown_names or self._given.bound.spreads
+        return True
+
+    def _named(self) -> Iterator[Placed]:
+        """Yield the arguments by name and those that are spread: old ones in their order, new ones behind them, but
+        before a dictionary that is spread.
+        """
+        spread = [Placed(number, self._arguments[number].name) for number in self._given.bound.others]
+        kept = (each for each in self._by_name if each.number is not None)
+        old = sorted((*kept, *spread), key=lambda each: each.number or 0)
+        names = (at for at, each in enumerate(old) if self._arguments[each.number or 0].spread == "names")
+        tail = next(names, len(old))
+        yield from old[:tail]
+        yield from (each for each in self._by_name if each.number is None)
+        yield from old[tail:]
 
 
 def _needs_places(arguments: Sequence[Argument], new: Signature, given: _Given) -> frozenset[str]:

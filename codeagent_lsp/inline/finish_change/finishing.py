@@ -15,12 +15,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from codeagent_lsp.inline.finish_change.changes import Change, changes_of
 from codeagent_lsp.inline.finish_change.sites import Site, applied, sites
 from codeagent_lsp.inline.next_edit.parsed_text import parsed_text
-from codeagent_lsp.tools.diagnostics.difference import Diagnostic, difference, from_lsp
+from codeagent_lsp.tools.diagnostics.difference import Diagnostic, ServersWithDiagnostics, difference, from_lsp
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.position import split_lines
 
@@ -37,14 +37,6 @@ _WORD = re.compile(r"[^\W\d]\w+")
 _IMPORT = re.compile(r"\s*(?:import|from|export)\b")
 _UNBOUND = "Unbound"
 """In the code of pyright's warning that a name may have no value: for a repair it counts as an error."""
-
-
-class DiagnosingServers(Protocol):
-    """Port: language servers, as `SessionServers`."""
-
-    async def diagnostics(
-        self, view: FileView, paths: Sequence[str], seconds: float
-    ) -> dict[str, tuple[FoundDiagnostics, ...] | None]: ...
 
 
 Over = Callable[[Mapping[str, str]], FileView]
@@ -108,7 +100,7 @@ async def finish(
     changes: Sequence[Change],
     bases: Mapping[str, str],
     texts: Mapping[str, str],
-    servers: DiagnosingServers,
+    servers: ServersWithDiagnostics,
     over: Over,
     seconds: float = SECONDS,
 ) -> Finished:
@@ -174,7 +166,7 @@ def is_sound(change: Change, brought: Iterable[Diagnostic], texts: Mapping[str, 
 class _Check:
     """The errors of texts, as the servers know them."""
 
-    def __init__(self, servers: DiagnosingServers, over: Over, deadline: float) -> None:
+    def __init__(self, servers: ServersWithDiagnostics, over: Over, deadline: float) -> None:
         self._servers = servers
         self._over = over
         self._deadline = deadline

@@ -17,7 +17,7 @@ from codeagent_lsp.inline.next_edit.history import Edited, History
 from codeagent_lsp.inline.next_edit.proposals import Proposed
 from codeagent_lsp.llm.fill.edit_formats import EditRequest, RecentEdit, Rewriter, is_quoted
 from codeagent_lsp.workspace.text.position import shared_ends
-from codeagent_lsp.workspace.text.visible import first_hidden, is_unseen
+from codeagent_lsp.workspace.text.visible import cut, first_hidden, is_unseen
 
 AROUND = 40
 """Lines above and below the window that the model sees."""
@@ -179,8 +179,7 @@ def _proposed(window: Window, offset: int, before: str, after: str, newline: str
 
 def _title(before: str, after: str) -> str:
     """Return a line that says what becomes of what, for a lens."""
-    old, new = (" ".join(side.split()) for side in (before, after))
-    old, new = (side if len(side) <= 40 else f"{side[:39]}…" for side in (old, new))
+    old, new = (cut(" ".join(side.split()), 40) for side in (before, after))
     return f"{old} → {new}" if old and new else f"+ {new}" if new else f"- {old}"
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from codeagent_lsp.index.grammars import text_of
 from codeagent_lsp.inline.next_edit.history import Example, Pair
 from codeagent_lsp.inline.next_edit.parsed_text import CALLS, ParsedText, has_above, is_bound, nodes_of, role_of
+from codeagent_lsp.workspace.text.visible import cut
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -380,8 +381,7 @@ def _written(form: Form, bound: Mapping[int, str]) -> str:
 
 
 def _shown(form: Form) -> str:
-    text = " ".join("".join("…" if isinstance(part, int) else part for part in form).split())
-    return text if len(text) <= 48 else f"{text[:47]}…"
+    return cut(" ".join("".join("…" if isinstance(part, int) else part for part in form).split()), 48)
 
 
 def _names_in(node: Node) -> list[Node]:

@@ -18,8 +18,8 @@ from codeagent_lsp.llm import wire
 from codeagent_lsp.llm.calls import text_calls, toolcalls
 from codeagent_lsp.llm.calls.bare_calls import check
 from codeagent_lsp.llm.calls.jsontext import loads_object
+from codeagent_lsp.llm.calls.streamed_calls import StreamParser
 from codeagent_lsp.llm.calls.text_calls import ANSWER, AnswerReader, render
-from codeagent_lsp.llm.calls.toolcalls import StreamParser
 from codeagent_lsp.llm.model import (
     Model,
     ModelInfo,

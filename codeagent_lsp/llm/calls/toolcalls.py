@@ -4,7 +4,7 @@ From left to right, the first match decides: a fence or inline code is prose, a 
 `Action:` at the start of a line does before a tool with arguments. Bare JSON counts when it has exactly the shape of a
 call of a known tool with fitting arguments; fenced JSON only at the end of the reply; with words behind it, and bare
 Python also with words before it, it may be an example, and the model is asked. Not here: the dialects (`dialects.py`),
-bare JSON and Python (`bare_calls.py`).
+bare JSON and Python (`bare_calls.py`), what of a reply is shown while it streams (`streamed_calls.py`).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _NAMED = re.compile(r"[\[{]\s*[\[{\"']")
 _MARKER_NAME = re.compile(r"<([A-Za-z][\w:]*)")
 _ONLY_NAME = re.compile(r"\{\s*[\"']\w+[\"']\s*:\s*[\"'][\w.\-]+[\"']\s*\}")
 _RUINED = re.compile(r"\s*(?:\[\s*\{|\(\s*\w+\s*=)")
-_CALL_HEAD = re.compile(
+CALL_HEAD = re.compile(
     r"\{\s*[\"'](?:name|tool|tool_name|action|function_name|recipient_name)[\"']\s*:\s*[\"'](?P<called>[\w.\-]+)[\"']"
     r"\s*,\s*[\"'](?:args|arguments|parameters|params|input|action_input)[\"']\s*:"
 )
@@ -82,7 +82,7 @@ NEXT = re.compile(
 )
 
 _CALL_LINE = re.compile(
-    rf"^[ \t]*(?:{MARKER}|{_CALL_HEAD.pattern.replace('?P<called>', '')}|{_ONLY_NAME.pattern}[ \t]*$"
+    rf"^[ \t]*(?:{MARKER}|{CALL_HEAD.pattern.replace('?P<called>', '')}|{_ONLY_NAME.pattern}[ \t]*$"
     r"|Action(?: \d+)?:[ \t]*[\w.\-]+[ \t]*[\[(])",
     re.MULTILINE,
 )
@@ -124,13 +124,9 @@ _DOES = re.compile(r"\b(?:let me|let us|let's|i|i'll|i'm|i’ll|i’m|we|we'll)\
 _LATE_FENCE, _FENCE_END = re.compile(r"(?:Action:[ \t]*)?`{3}\w*\s*\Z"), re.compile(r"(?:\s*`{3})?")
 _SENTENCE_END = re.compile(r"[.!?。！？](?=\s)")
 _QUOTES = {'"': '"', "'": "'", "`": "`", "(": ")", "“": "”", "‘": "’", "«": "»", "「": "」", "（": "）"}
-_WORDS = tuple(marker for marker in dialects.READERS if marker[0].isalpha())
-_HINT = re.compile(r"[<`~]")
-_ACTION = re.compile(r"[ \t]*A(?:c(?:t(?:i(?:on?)?)?)?)?\Z|[ \t]*Action(?: \d*)?(?::[ \t]*[\w.\-]{0,64}[\[(]?)?\Z")
-_CALL_START = re.compile(r"\s*(?:[<{\[]|[\w.]+\()")
-_SHORT = 20  # characters after which it can be told whether a block begins like a call
+SHORT = 20  # characters after which it can be told whether a block begins like a call
 _DEEPEST = 50  # open elements that are remembered
-_LONG = 200  # characters: no marker is longer, nor a sentence that announces an example
+LONG = 200  # characters: no marker is longer, nor a sentence that announces an example
 
 
 @dataclass(frozen=True)
@@ -176,53 +172,6 @@ def extract(text: str, tools: Iterable[ToolSpec]) -> Extraction:
         return Extraction((), source, UNCLEAR.format(names=names), tuple(finder.doubtful), unclear=True)
     problem = " ".join((*finder.problems[:_MOST_PROBLEMS], *finder.left_out()))
     return Extraction(tuple(finder.calls), finder.remaining(source), problem, tuple(finder.unusable))
-
-
-class StreamParser:
-    """Extracts the calls of a reply while it is streamed.
-
-    Nothing is a call before the reply has ended, as the following text decides whether a block was a call or an
-    example, and a reply that breaks off must not run anything: `feed` returns no calls, `close` returns all.
-    `visible` returns what may be shown meanwhile.
-    """
-
-    def __init__(self, tools: Iterable[ToolSpec]) -> None:
-        self._tools = tuple(tools)
-        self._stream_filter = StreamFilter()
-        self._pieces: list[str] = []
-        self._fresh: list[str] = []
-        self._shown: list[str] = []
-        self._result: Extraction | None = None
-
-    def feed(self, chunk: str) -> list[ToolCall]:
-        """Take the next piece; always returns an empty list."""
-        self._pieces.append(chunk)
-        self._fresh.append(chunk)
-        return []
-
-    def visible(self) -> str:
-        """Return the text that has become safe to show since the last call: none of it can belong to a tool call."""
-        shown = self._stream_filter.feed("".join(self._fresh))
-        self._fresh.clear()
-        self._shown.append(shown)
-        return shown
-
-    def close(self) -> list[ToolCall]:
-        """Return all calls of the complete reply."""
-        return list(self.result().calls)
-
-    def result(self) -> Extraction:
-        """Return the extraction of the complete reply, computed once."""
-        if self._result is None:
-            self._result = extract("".join(self._pieces), self._tools)
-        return self._result
-
-    def rest(self) -> str:
-        """Return the part of the answer's text that `visible` held back although it is text."""
-        shown = "".join(self._shown)
-        text = self.result().text
-        # What was shown cannot be taken back: where it is not the beginning of the text, nothing is added behind it.
-        return text[len(shown) :] if text.startswith(shown) else ""
 
 
 @dataclass
@@ -493,7 +442,7 @@ class _Finder:
     def _unended_json(self, text: str, start: int) -> int:
         """Tell of a call in JSON that never ends, at the beginning of a line; return where to go on."""
         begins_line = not text[text.rfind("\n", 0, start) + 1 : start].strip()
-        called = _CALL_HEAD.match(text, start) if begins_line else None
+        called = CALL_HEAD.match(text, start) if begins_line else None
         if called is None or not is_known(called["called"], self.tools) or self._is_quoted(text, start, len(text)):
             return start + 1
         self._leave_unread((start, len(text), called["called"]))
@@ -509,7 +458,7 @@ class _Finder:
         announced as an example.
         """
         # A fence that opens behind words in the same line; what surrounds it counts, not its backticks.
-        if fence := _LATE_FENCE.search(text, max(0, start - 2 * _SHORT), start):
+        if fence := _LATE_FENCE.search(text, max(0, start - 2 * SHORT), start):
             start, end = fence.start(), end + len(_FENCE_END.match(text, end)[0])  # type: ignore[index] # also empty
         before = text[text.rfind("\n", 0, start) + 1 : start]
         end = tokens.end() if (tokens := _END_TOKENS_NEXT.match(text, end)) else end
@@ -521,7 +470,7 @@ class _Finder:
             return True
         if self._in_quoting_element(text, start, end):
             return True
-        said = text[max(0, start - _LONG) : start].rstrip().rpartition("\n")[2]
+        said = text[max(0, start - LONG) : start].rstrip().rpartition("\n")[2]
         sentence = _SENTENCE_END.split(said)[-1].strip()
         return _EXAMPLE.search(sentence) is not None and not _DOES.search(sentence)
 
@@ -585,115 +534,3 @@ def _end_of_unread(text: str, match: re.Match[str], end: int) -> int:
 def _end_tokens(text: str, position: int) -> int:
     """Return the end of the text when only end tokens follow `position`, else `position`."""
     return len(text) if _ONLY_END_TOKENS.match(text, position) else position
-
-
-# Filter for streamed replies: passes on text that certainly does not belong to a tool call.
-
-
-class StreamFilter:
-    """Filters one reply: each `feed` of a piece returns the text that has become safe to show."""
-
-    def __init__(self) -> None:
-        self._text = ""  # text not shown yet, after one shown character, which may be a line break
-        self._start = 0
-        self._inside = ""  # the ticks of an open fence with ordinary code, which is shown as it comes
-        self._closed = False
-        self._patience = 0  # length of the text at which the held back part is examined again
-
-    def feed(self, piece: str) -> str:
-        """Return the text that may be shown now; '' once a call has certainly begun."""
-        # Behind a call nothing is shown any more; what of it is text comes with the end of the reply.
-        if self._closed:
-            return ""
-        self._text += piece
-        if len(self._text) < self._patience:
-            return ""
-        end = self._safe_until()
-        shown = self._text[self._start : end]
-        if shown:
-            # One character stays, so that `^` matches only where a line really begins.
-            self._text, self._start = self._text[end - 1 :], 1
-        held = len(self._text) - self._start
-        # A long part that is held back is looked at each time it has grown by a quarter: at every token it would be
-        # quadratic.
-        self._patience = len(self._text) + held // 4 if held > _LONG else 0
-        return shown
-
-    def _safe_until(self) -> int:
-        position = self._start
-        while True:
-            if self._inside:
-                close = _closing(self._inside).search(self._text, position)
-                if close is None:
-                    # Whole lines of code are shown; the last one may become the closing fence.
-                    return max(position, self._text.rfind("\n") + 1)
-                self._inside, position = "", close.end()
-            # The same search as over the whole reply, or it would show what is taken for a call in the end.
-            match = NEXT.search(self._text, position)
-            if match is None:
-                return self._before_hint(max(position, self._text.rfind("\n") + 1))
-            after = self._after(match)
-            if after is None:
-                return match.start()
-            position = after
-
-    def _before_hint(self, start: int) -> int:
-        """Return the offset in the last line at which a marker may begin, else the end of the text."""
-        line = self._text.rfind("\n", 0, start) + 1
-        # Only at the beginning of a line, which is not known where a part of it was shown.
-        if line == start and (line or not self._start):
-            word = self._text[start:].lstrip(" \t")
-            if _ACTION.match(self._text, start) or (word and any(mark.startswith(word) for mark in _WORDS)):
-                return start
-        for hint in _HINT.finditer(self._text, start):
-            tail = self._text[hint.start() :]
-            # Markers are short: a long tail cannot become one any more.
-            if len(tail) <= _LONG and (tail[0] in "`~" or any(mark.startswith(tail) for mark in dialects.READERS)):
-                return hint.start()
-        return len(self._text)
-
-    def _after(self, match: re.Match[str]) -> int | None:
-        """Return the offset to go on at if `match` is certainly no call; None while it may be one."""
-        if match["code"]:
-            return match.end()
-        if match["marker"] or match["action"]:
-            # What follows a call is shown, if at all, when the reply has ended.
-            self._closed = True
-            return None
-        return self._after_fence(match) if match["fence"] else self._after_json(match.start())
-
-    def _after_fence(self, match: re.Match[str]) -> int | None:
-        if not match[0].endswith("\n"):
-            return None
-        body = self._text[match.end() :]
-        if match["info"].strip().lower() not in CALL_FENCES or (
-            len(body.strip()) >= _SHORT and not _CALL_START.match(body)
-        ):
-            self._inside = match["ticks"]
-            return match.end()
-        close = _closing(match["ticks"]).search(self._text, match.end())
-        following = self._text[close.end() :].lstrip() if close else ""
-        return close.end() if close and following and following[0] not in "`~" else None
-
-    def _after_json(self, start: int) -> int | None:
-        ahead = self._text[start : start + 3 * _SHORT]
-        if re.match(r"\[\s*[\w.\-]+\s*\(", ahead):
-            return None  # perhaps a list of Python calls
-        # No key and no call at its beginning: a list of numbers, a link of Markdown.
-        if len(ahead) >= _SHORT and not re.match(r"[\[{\s]+[\"']?\w+[\"']?\s*[:(]", ahead):
-            return start + 1
-        end = jsontext.span(self._text, start)
-        if end is None:
-            return None
-        try:
-            value = jsontext.loads(self._text[start:end])
-            # `{"tool": "todoread"}` is a call without arguments.
-            named = isinstance(value, dict) and len(value) == 1 and next(iter(value)) in dialects.NAME_KEYS
-            return None if named or dialects.from_value(value) else end
-        except ValueError:
-            # Broken, but it begins as a call: if it is told as one, it was not for the user.
-            return None if _CALL_HEAD.match(self._text, start) else end
-
-
-def _closing(ticks: str) -> re.Pattern[str]:
-    return re.compile(rf"^[ \t]*{re.escape(ticks)}[ \t]*(?:\n|\Z)", re.MULTILINE)

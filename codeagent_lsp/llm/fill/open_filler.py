@@ -184,11 +184,6 @@ class HttpFiller(Generic[Request]):
         self._ways = tuple(ways)
         self._http = Exchange(where, LIMITS, {})
 
-    @property
-    def way(self) -> str:
-        """The name of the way that is used, for people."""
-        return self._ways[0].name
-
     async def stream(self, request: Request) -> AsyncGenerator[str, None]:
         """See `Filler`."""
         fresh = False

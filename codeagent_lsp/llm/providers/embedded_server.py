@@ -1,8 +1,8 @@
 """The child process of the embedded model: llama.cpp's own HTTP server, until its parent is gone.
 
 Run as `python -m codeagent_lsp.llm.providers.embedded_server --model FILE --ready-fd N --alive-fd M`. It writes one
-line of JSON with its port and its key, or with an error, to the ready descriptor, and exits when the
-other end of the alive descriptor closes. Not here: starting it (`embedded.py`).
+line of JSON with its port and its key, or with an error, to the ready descriptor, and exits when the other end of the
+alive descriptor closes. Not here: starting it (`embedded.py`).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ READ_SECONDS = 10
 would take all threads of the server."""
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main() -> int:
     """Serve until the parent closes its end of the alive pipe; return 1 if the server cannot start."""
-    options = _parse(arguments)
+    options = _options()
     _leave_terminal()
     key = secrets.token_urlsafe(24)  # other users of this machine can reach loopback
     try:
@@ -76,7 +76,7 @@ def start(
     return xllamacpp.Server(params)
 
 
-def _parse(arguments: list[str] | None) -> argparse.Namespace:
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="codeagent_lsp.llm.providers.embedded_server")
     parser.add_argument("--model", required=True)
     parser.add_argument("--n-ctx", type=int, default=8192)
@@ -84,7 +84,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--fills", action="store_true")
     parser.add_argument("--ready-fd", type=int, required=True)
     parser.add_argument("--alive-fd", type=int, required=True)
-    return parser.parse_args(arguments)
+    return parser.parse_args()
 
 
 def _leave_terminal() -> None:

@@ -5,8 +5,8 @@ A script is a JSON list or one JSON object per line. Each entry is one reply:
     {"text": "…", "tool_calls": [{"name": "…", "arguments": {…}}], "chunks": 5, "delay": 0.01,
      "reasoning": "…", "error": "busy|broken|timeout|overflow", "expect": "part of the last user message"}
 
-`{"loop": true}` among them starts again after the last reply; otherwise "Done." follows for ever.
-Not here: any randomness, any clock but the pauses that the script asks for.
+`{"loop": true}` among them starts again after the last reply; otherwise "Done." follows for ever. Not here: any
+randomness, any clock but the pauses that the script asks for.
 """
 
 from __future__ import annotations

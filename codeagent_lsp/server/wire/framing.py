@@ -351,7 +351,9 @@ def structure_params(converter: cattrs.Converter, method: str, raw: dict[str, An
 
 
 def structure_result(converter: cattrs.Converter, method: str, result: Any) -> Any:
-    """Convert a client's result to its LSP type; ValueError when it does not fit."""
+    """Convert a client's result, plain JSON, to the LSP type of the request `method`; that of an unknown method is
+    returned as it is. ValueError, with the wrong key, when it does not fit.
+    """
     known = types.METHOD_TO_TYPES.get(method)
     if known is None or known[1] is None:
         return result

@@ -74,7 +74,8 @@ class Outgoing:
         seal: Hashable | None = None,
         passing: bool = False,
     ) -> None:
-        """Queue one message body.
+        """Queue one message: the bytes of its JSON, without a header. Nothing is sent any more once the client is given
+        up.
 
         A queued message with the same `merge` key is replaced; `seal` ends that for a key, so that later messages go
         after this one. A `passing` message may be dropped when too many are queued.

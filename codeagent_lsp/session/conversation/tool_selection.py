@@ -74,11 +74,6 @@ class ToolSelection:
         self._ask_for = few is None or bool(set(self._groups()) - set(EXTENDED))
         self._used(before)
 
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """Return the enabled groups besides the core."""
-        return tuple(self._on)
-
     def enable(self, group: str) -> tuple[str, ...]:
         """Offer a group from the next model call on; return the names of its tools. ToolFailed for an unknown group."""
         known = self._groups()

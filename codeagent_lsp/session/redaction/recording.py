@@ -69,7 +69,7 @@ class Recording:
                 self._write("applied", event.run_id, files=files, outcome=event.outcome)
 
     def model(self, session_id: str, run_id: str, kind: str, data: Mapping[str, Any]) -> None:
-        """Record a request to a model, or its reply, in the trace."""
+        """Record a request to a model (`kind` is `request`), or its reply, as plain data in the trace."""
         if self._trace is not None:
             write = self._trace.request if kind == "request" else self._trace.reply
             write(session_id, run_id, data)

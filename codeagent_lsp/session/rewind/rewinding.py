@@ -148,12 +148,7 @@ async def undo_rewind(run: OneRun, runs: Runs) -> Applied | None:
     work.
     """
     session, rewind_id = run.session, run.record.run_id
-    known = session.context.rewinds.standing.get(rewind_id)
-    if known is None:
-        raise SessionError("undo.nothing")
-    for other, later in session.context.rewinds.standing.items():
-        if rewind_id in later.event.gone:
-            raise SessionError("rewind.inside", title=session.context.runs[other].title)
+    event = _standing(session, rewind_id)
     if at_work(session, runs):
         raise SessionError("rewind.busy")
     if run.record.applied:
@@ -161,17 +156,28 @@ async def undo_rewind(run: OneRun, runs: Runs) -> Applied | None:
         if applied.refused:  # by the editor; conflicts alone stop nothing
             return applied
     there = {each.record.run_id: each for each in runs.all()}  # the session of an attempt may be deleted
-    for run_id, data in known.event.staged.items():  # before the end of the rewind, which keeps them, is stored
+    for run_id, data in event.staged.items():  # before the end of the rewind, which keeps them, is stored
         if run_id in there:
             there[run_id].proposal.staging.reset(staged_from(data))
-    for run_id, data in known.event.attempts.items():
+    for run_id, data in event.attempts.items():
         if run_id in there:
             give_back(there[run_id], data)
     session.emit(rewind_id, events.SessionRestored())
     session.context.rewinds.give_back(rewind_id, session.context.runs)
-    if known.event.what != "changes":
+    if event.what != "changes":
         await retell(session, lambda: at_work(session, runs))
     return None
+
+
+def _standing(session: Session, rewind_id: str) -> events.SessionRewound:
+    """Return the event of a rewind that can be undone: it stands, and no later one took it back. Else SessionError."""
+    standing = session.context.rewinds.standing
+    if rewind_id not in standing:
+        raise SessionError("undo.nothing")
+    for other, later in standing.items():
+        if rewind_id in later.event.gone:
+            raise SessionError("rewind.inside", title=session.context.runs[other].title)
+    return standing[rewind_id].event
 
 
 def at_work(session: Session, runs: Runs) -> frozenset[str]:

@@ -58,7 +58,9 @@ class ArtifactStore:
         self._lock = Lock()
 
     def put(self, name: str, data: bytes) -> Artifact:
-        """Store `data` under a name. ToolRetry for an invalid name, ToolFailed if there is no room."""
+        """Store `data` under a name and return the artifact. ToolRetry for an invalid name, ToolFailed if there is no
+        room, OSError if it cannot be written.
+        """
         named = checked_name(name)
         with self._lock:
             self._make_sure_of_room(named, len(data))
@@ -92,7 +94,9 @@ class ArtifactStore:
         return tuple(sorted(found, key=lambda item: item.name))
 
     def read(self, name: str) -> bytes:
-        """Return the bytes of an artifact. FileRefused if there is none of this name."""
+        """Return the bytes of an artifact, one more than `file_bytes` at most. ToolRetry for an invalid name,
+        FileRefused if there is none of this name.
+        """
         path = self._folder / checked_name(name)
         try:
             descriptor = open_reading(path)

@@ -2,8 +2,8 @@
 
 Exporting stores a copy of a file as the run's environment has it, built files included, in the user's state. Importing
 stages a text: from the web by checked addresses, from an artifact, or from a file of the workspace; a binary one of
-this machine goes into the private copy, for commands. Not here: where
-artifacts are kept (`tools/artifacts/artifact_store.py`), connecting (`web/dialing.py`).
+this machine goes into the private copy, for commands. Not here: where artifacts are kept
+(`tools/artifacts/artifact_store.py`), connecting (`web/dialing.py`).
 """
 
 from __future__ import annotations

@@ -100,7 +100,9 @@ async def ask(
     place: tuple[int, int] | None = None,
     more: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[ServerAnswer, ...]:
-    """Return what the servers answer about a file; none if there is no server."""
+    """Return what the servers answer to an LSP request about a file, or a `place` of two offsets in it; none without a
+    server.
+    """
     servers = context.get(CodeServers)
     if servers is None:
         return ()
@@ -211,7 +213,9 @@ class ExactPlaces:
 
 
 async def exact_definition(context: ToolContext, symbol: str, path: str | None) -> ExactPlaces | None:
-    """Return where the name that a file uses is defined; None without a file or a server."""
+    """Return where the name `symbol` that a file uses is defined, by the language servers; None without a file or a
+    server.
+    """
     place = await _named(context, symbol, path)
     if place is None:
         return None

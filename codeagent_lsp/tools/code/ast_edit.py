@@ -59,8 +59,8 @@ def replaced(source: SourceFile, definition: Definition, code: str) -> Splice:
 
 
 def insert_before(source: SourceFile, definition: Definition, code: str) -> Splice:
-    """Return the splice that inserts the code on lines of its own, above the definition's doc
-    comment and decorators.
+    """Return the splice that inserts the code on lines of its own, above the definition's doc comment and
+    decorators.
     """
     extent = extent_of(source, definition)
     if not first_alone(source, extent.top):

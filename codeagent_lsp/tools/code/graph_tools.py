@@ -1,8 +1,7 @@
 """The tools `find_definition`, `find_references`, `call_graph` and `dependency_graph`: relations between definitions.
 
 Where a language server answers they are exact, and say so; else they work by names and syntax, and what needs types is
-marked as unsure or left out. Not here: one file alone
-(`reading_tools.py`).
+marked as unsure or left out. Not here: one file alone (`reading_tools.py`).
 """
 
 from __future__ import annotations

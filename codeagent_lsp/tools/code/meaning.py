@@ -95,8 +95,8 @@ def surely_means(source: SourceFile, uses: Uses, definitions: Sequence[Definitio
 
 
 def cannot_mean(source: SourceFile, uses: Uses, targets: Sequence[Definition], elsewhere: Elsewhere, use: Use) -> bool:
-    """Return whether the syntax shows that a use refers neither to `targets`, all in this text, nor
-    to those elsewhere.
+    """Return whether the syntax shows that a use refers neither to `targets`, all in this text, nor to those
+    elsewhere.
     """
     name = text_of(use.node)
     # From here on each step leaves out only what it can exclude; what falls through every one of them is shown.

@@ -89,7 +89,9 @@ def rename(source: SourceFile, definitions: Sequence[Definition], name: str) -> 
 
 
 def left(source: SourceFile, old: str, changed: Iterable[tuple[int, int]]) -> tuple[int, ...]:
-    """Return the 1-based lines on which the old name still occurs as a word."""
+    """Return the 1-based lines on which the old name still occurs as a word, besides the `changed` places (byte
+    offsets).
+    """
     starts = {start for start, _ in changed}
     word = re.compile(rb"(?<![\w$])" + re.escape(old.encode("utf-8", "replace")) + rb"(?![\w$])")
     found = (match.start() for match in word.finditer(source.data) if match.start() not in starts)
@@ -192,40 +194,50 @@ def rename_elsewhere(
     name, and the lines where the old name is left. EditRefused where the file has the new name already.
     """
     first, uses = definitions[0], Uses(source)
-    brought = _brought(source, home, files)
-    of_class = is_member(home, first)
-    outer = first.symbol.parent.rpartition(".")[2] if of_class else first.symbol.name
-    # A definition of this name in the file hides what is imported.
-    plain = bool(outer) and (brought.everything or _imports(uses, brought, outer)) and not _defines(source, outer)
-
-    def sure(use: Use) -> bool:
-        if use.imported:
-            return not of_class and _is_imported(use, brought)
-        if of_class:
-            return use.access == "member" and plain and dotted(use.receiver) == outer and _unbound(uses, use)
-        if use.access == "member":
-            module = dotted(use.receiver)
-            again = source.language == "python" and _defines(source, module)  # `import a`, and later `a = …`
-            return module in brought.modules and _unbound(uses, use) and not again
-        return use.access == "plain" and plain and uses.binder(use) is None
-
+    certain = _CertainUses(uses, home, first, _brought(source, home, files))
     old, others = first.symbol.name, elsewhere([(home, each) for each in definitions])
     splices, doubtful = [], []
     shared = Uses(home).rivals(definitions)
     for use in uses.named(old):
         if uses.in_other_namespace(first, use):
             continue
-        if sure(use) and not any(not uses.in_other_namespace(each, use) for each in shared):
+        if certain.has(use) and not any(not uses.in_other_namespace(each, use) for each in shared):
             splices.append(Splice(use.node.start_byte, use.node.end_byte, written(use, old, new)))
         elif not cannot_mean(source, uses, (), others, use):
             doubtful.append(source.line(use.node.start_byte))
     # Only where the new name gets written: other files may use it as they like.
-    if splices and not of_class and plain:
+    if splices and not certain.of_class and certain.plain:
         _refuse_known(source, uses, new)
     taken = {(each.start, each.end) for each in splices}
     if splices:
         doubtful += [source.line(place) for place in blind(source, old)]
     return Renamed(tuple(splices), left(source, old, taken), tuple(dict.fromkeys(doubtful)))
+
+
+class _CertainUses:
+    """The uses in one text that certainly mean a definition of another file, `home`, by what the text imports of it."""
+
+    def __init__(self, uses: Uses, home: SourceFile, definition: Definition, brought: _Brought) -> None:
+        self.of_class = is_member(home, definition)
+        self._uses, self._source, self._brought = uses, uses.source, brought
+        symbol = definition.symbol
+        self._outer = symbol.parent.rpartition(".")[2] if self.of_class else symbol.name
+        # A definition of this name in the file hides what is imported.
+        known = brought.everything or _imports(uses, brought, self._outer)
+        self.plain = bool(self._outer) and known and not _defines(self._source, self._outer)
+
+    def has(self, use: Use) -> bool:
+        """Return whether a use of the name is one of them."""
+        if use.imported:
+            return not self.of_class and _is_imported(use, self._brought)
+        if self.of_class:
+            owned = use.access == "member" and self.plain and dotted(use.receiver) == self._outer
+            return owned and _unbound(self._uses, use)
+        if use.access == "member":
+            module = dotted(use.receiver)
+            again = self._source.language == "python" and _defines(self._source, module)  # `import a`, later `a = …`
+            return module in self._brought.modules and _unbound(self._uses, use) and not again
+        return use.access == "plain" and self.plain and self._uses.binder(use) is None
 
 
 def _refuse_known(source: SourceFile, uses: Uses, new: str) -> None:

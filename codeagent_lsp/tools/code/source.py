@@ -182,8 +182,8 @@ def normal(name: str) -> str:
 
 
 def find_all(source: SourceFile, target: str) -> tuple[Definition, ...]:
-    """Return all definitions that `target` refers to, at least one. EditRefused, with similar
-    names, if there is none.
+    """Return all definitions that `target` refers to, at least one. EditRefused, with similar names, if there
+    is none.
     """
     found = _ORDINAL.match(target.strip())
     name, number = (found[1], int(found[2])) if found else (target, 0)
@@ -194,8 +194,8 @@ def find_all(source: SourceFile, target: str) -> tuple[Definition, ...]:
 
 
 def find_one(source: SourceFile, target: str) -> Definition:
-    """Return the one definition that `target` refers to. EditRefused, with all candidates, if there
-    is none or several.
+    """Return the one definition that `target` refers to. EditRefused, with all candidates, if there is none or
+    several.
     """
     candidates = find_all(source, target)
     if len(candidates) == 1:

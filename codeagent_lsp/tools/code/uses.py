@@ -131,51 +131,45 @@ class Uses:
 
     def namespaces_of(self, use: Use) -> frozenset[str]:
         """Return the namespaces that a use may be of; empty where its language has only one."""
-        node, parent, language = use.node, use.node.parent, self.source.language
-        kind = parent.type if parent is not None else ""
+        node = use.node
+        kind = node.parent.type if node.parent is not None else ""
         is_type = node.type in ("type_identifier", "namespace_identifier")
-        match language:
+        match self.source.language:
             case "bash":
-                # `declare -f x` and `unset -f x` name a function; without the option, they name a variable.
-                functions = kind == "declaration_command" and any(each.text == b"-f" for each in parent.children)  # type: ignore[union-attr] # as kind
-                return _VALUE if node.type == "variable_name" and not functions else _CALL
+                return _CALL if node.type != "variable_name" or _names_function(node) else _VALUE
             case "c":
                 # `struct point`: tags have a namespace of their own; a typedef shares that of variables and functions.
                 return _TYPE if is_type and kind in _TAGS else _VALUE
             case "cpp":
-                if is_type:  # also a constant between `<` and `>`
-                    return _TYPE if kind in _TAGS or self._defines(node, types=True) else _TYPE | _VALUE
-                # A type needs no tag before it: a name may be one, unless the file itself says what it is.
-                return _VALUE if self._defines(node, types=False) else _TYPE | _VALUE
-            case "java" if not is_type:
-                # A class, a variable and a method may share a name; only where it stands tells them apart.
-                named = kind == "method_reference" and not _is_first(node)
-                return _CALL if use.call or named else _VALUE | _TYPE
+                return self._in_cpp(node, is_type=is_type, tagged=kind in _TAGS)
             case "php":
-                made = _within(node, "object_creation_expression")
                 if use.call:
-                    return _TYPE if made else _CALL
+                    return _TYPE if _within(node, "object_creation_expression") else _CALL
                 return _VALUE if use.access == "member" and kind != "qualified_name" else _VALUE | _TYPE
             case "ruby":
                 # A plain name is a variable where one was assigned before, else a call without parentheses.
                 return _CALL if use.call else _TYPE if node.type == "constant" else _CALL | _VALUE
-            case "typescript" | "tsx" if not is_type:
+            case "rust" if kind in ("lifetime", "label"):
+                return _LIFETIME
+            case "java" | "typescript" | "tsx" | "rust" if is_type:
+                return _TYPE
+            case "java":
+                # A class, a variable and a method may share a name; only where it stands tells them apart.
+                named = kind == "method_reference" and not _is_first(node)
+                return _CALL if use.call or named else _VALUE | _TYPE
+            case "typescript" | "tsx":
                 # An export passes on whatever has the name, a value and a type.
                 both = kind in ("export_specifier", "nested_identifier", "nested_type_identifier", "export_statement")
                 return _VALUE | _TYPE if both else _VALUE
-            case "rust" if kind in ("lifetime", "label"):
-                return _LIFETIME
-            case "rust" if not is_type:
-                if kind == "macro_invocation" and _field(parent, node) == "macro":  # type: ignore[arg-type] # as kind
-                    return _MACRO
-                if kind == "token_tree":  # what a macro makes of its words is not known
-                    return _TYPE | _VALUE | _MACRO
-                while parent is not None and kind == "scoped_identifier" and _field(parent, node) == "name":
-                    node, parent = parent, parent.parent  # `b` in `a::b::c` is a module
-                return _TYPE if parent is not None and _field(parent, node) == "path" else _VALUE
-            case "java" | "typescript" | "tsx" | "rust":
-                return _TYPE
+            case "rust":
+                return _in_rust(node)
         return frozenset()
+
+    def _in_cpp(self, node: Node, *, is_type: bool, tagged: bool) -> frozenset[str]:
+        if is_type:  # also a constant between `<` and `>`
+            return _TYPE if tagged or self._defines(node, types=True) else _TYPE | _VALUE
+        # A type needs no tag before it: a name may be one, unless the file itself says what it is.
+        return _VALUE if self._defines(node, types=False) else _TYPE | _VALUE
 
     def _defines(self, node: Node, *, types: bool) -> bool:
         """Return whether the text defines a type, or else a function or a variable, with the name of a node, other than
@@ -239,6 +233,31 @@ def namespaces(definition: Definition, language: str) -> frozenset[str]:
             is_called = node.type == "struct_item" and (body is None or body.type == "ordered_field_declaration_list")
             return _MACRO if kind == "macro" else _TYPE | _VALUE if is_called else _TYPE if is_type else _VALUE
     return frozenset()
+
+
+def _names_function(node: Node) -> bool:
+    """Return whether a name of Bash is that of a function: `declare -f x`, `unset -f x`; without the option, they name
+    a variable.
+    """
+    parent = node.parent
+    return (
+        parent is not None
+        and parent.type == "declaration_command"
+        and any(each.text == b"-f" for each in parent.children)
+    )
+
+
+def _in_rust(node: Node) -> frozenset[str]:
+    """Return the namespaces that a name of Rust may be of, which is no lifetime and not written as a type."""
+    parent = node.parent
+    if parent is not None and parent.type == "macro_invocation" and _field(parent, node) == "macro":
+        return _MACRO
+    if parent is not None and parent.type == "token_tree":  # what a macro makes of its words is not known
+        return _TYPE | _VALUE | _MACRO
+    if parent is not None and parent.type == "scoped_identifier":
+        while parent is not None and _field(parent, node) == "name":
+            node, parent = parent, parent.parent  # `b` in `a::b::c` is a module
+    return _TYPE if parent is not None and _field(parent, node) == "path" else _VALUE
 
 
 def of_one_kind(one: Definition, other: Definition, language: str) -> bool:

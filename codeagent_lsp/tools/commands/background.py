@@ -103,8 +103,8 @@ class BackgroundCommands:
         self._tasks = BackgroundTasks()
 
     async def start(self, command: Command, ready: str, seconds: float) -> Heard:
-        """Start a command and return what it prints until `ready` is in it, it has ended, or the
-        time is over. ToolFailed if there are too many.
+        """Start a command and return what it prints until `ready` is in it, it has ended, or the time is over.
+        ToolFailed if there are too many.
         """
         if sum(running.at_work for running in self._known.values()) >= MOST_AT_ONCE:
             raise ToolFailed(f"{MOST_AT_ONCE} commands run in the background already. Stop one first.")

@@ -1,7 +1,6 @@
 """Tools of other agents whose calls are calls of the tools that run commands, and how those write a command.
 
-Not here: our tools (`command_tools.py`), commands that hold a patch
-(`files/foreign_editing.py`).
+Not here: our tools (`command_tools.py`), commands that hold a patch (`files/foreign_editing.py`).
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """A diagnostic as a value, read from the form of LSP, and what a change made worse or better: the diagnostics of its
-new text that the old one did not have, and the other way round. Pure, but for the port of the client's own diagnostics.
+new text that the old one did not have, and the other way round. Pure, but for the ports of the client's own diagnostics
+and of language servers.
 
 Not here: getting the diagnostics (`linters.py`, `syntax.py`, `edit_diagnostics.py`).
 """
@@ -9,11 +10,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.text.position import Encoding, LineIndex, offset_at, position_at, split_lines
-from codeagent_lsp.workspace.text.visible import printable_line
+from codeagent_lsp.workspace.text.visible import cut, printable_line
+
+if TYPE_CHECKING:
+    from codeagent_lsp.language_servers.session_servers import FoundDiagnostics
+    from codeagent_lsp.workspace.files.file_view import FileView
 
 Severity = Literal["error", "warning", "info", "hint"]
 MAX_ITEMS = 500
@@ -52,6 +57,17 @@ class Diagnostics(Protocol):
     async def of(self, path: str) -> tuple[Diagnostic, ...] | None:
         """Return the diagnostics of an open file for its current buffer; None if the client has none to give. Never
         raises.
+        """
+
+
+class ServersWithDiagnostics(Protocol):
+    """Port: the language servers of a session."""
+
+    async def diagnostics(
+        self, view: FileView, paths: Sequence[str], seconds: float
+    ) -> dict[str, tuple[FoundDiagnostics, ...] | None]:
+        """Return for each file (absolute path) that has servers the diagnostics of its text in `view`, from each
+        server; None if they are not known within so many seconds.
         """
 
 
@@ -245,8 +261,7 @@ def show(found: tuple[Diagnostic, ...], name: Callable[[str], str]) -> str:
 
 
 def _line(item: Diagnostic, name: Callable[[str], str]) -> str:
-    message = " ".join(item.message.split())
-    short = message if len(message) <= _SHOWN_CHARS else f"{message[: _SHOWN_CHARS - 1]}…"
+    short = cut(" ".join(item.message.split()), _SHOWN_CHARS)
     plain = "".join(char if char.isprintable() else " " for char in short)
     words = (f"{name(item.path)}:{item.line}:{item.column}", item.severity, item.code, plain)
     return " ".join(filter(None, words)) + (f" ({item.source})" if item.source else "")

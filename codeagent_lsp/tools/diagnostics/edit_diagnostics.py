@@ -12,13 +12,21 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.tools.code.codebase import Codebase
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.diagnostics.difference import Diagnostic, Difference, difference, from_lsp, since, told
+from codeagent_lsp.tools.diagnostics.difference import (
+    Diagnostic,
+    Difference,
+    ServersWithDiagnostics,
+    difference,
+    from_lsp,
+    since,
+    told,
+)
 from codeagent_lsp.tools.diagnostics.syntax import broken_syntax, moved_entries, syntax_errors
 from codeagent_lsp.tools.tool import ToolOutput
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
@@ -50,14 +58,6 @@ MAX_NAMES = 10
 MAX_FILES = 20
 DEPENDENTS_SECONDS = 0.5
 _SHORTEST = 3
-
-
-class ServersWithDiagnostics(Protocol):
-    """Port: language servers, as `SessionServers`."""
-
-    async def diagnostics(
-        self, view: FileView, paths: Sequence[str], seconds: float
-    ) -> dict[str, tuple[FoundDiagnostics, ...] | None]: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -312,7 +312,9 @@ def _report(context: ToolContext, path: str, before: str, after: str) -> str:
 
 
 def hunks_told(name: str, before: str, after: str) -> str:
-    """Return a line for each hunk of a change, with its lines in the new text."""
+    """Return the name of a file, and below it a line for each hunk of its change, with its lines (from 1) in the new
+    text.
+    """
     lines, runs = split_lines(after), merge.runs(before, after)
     told = []
     for run in runs[:MOST_HUNKS]:

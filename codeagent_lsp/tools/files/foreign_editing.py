@@ -1,8 +1,7 @@
 """Tools of other agents whose calls are calls of the tools that change, move and delete files.
 
 Their edits come as pairs of texts, as blocks of `SEARCH` and `REPLACE`, as lists of lines, and as patches, also in a
-shell command. Not here: our tools (`edit_tools.py`, `patch_tools.py`), tools that read
-(`foreign_reading.py`).
+shell command. Not here: our tools (`edit_tools.py`, `patch_tools.py`), tools that read (`foreign_reading.py`).
 """
 
 from __future__ import annotations

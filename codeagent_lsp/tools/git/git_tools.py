@@ -170,8 +170,8 @@ class GenerateCommit(Tool[GenerateCommitParameters]):
 
 
 async def _repositories(path: str | None, context: ToolContext) -> Sequence[tuple[str, Repository]]:
-    """Return the given path with its repository, or each workspace folder that is in one.
-    ToolFailed if there is none.
+    """Return the given path with its repository, or each workspace folder that is in one. ToolFailed if there
+    is none.
     """
     roots = context.view.roots
     if path is not None:

@@ -60,6 +60,8 @@ MOST_LEFT_OUT = 3
 _HOME = re.compile(r"(?:^|[\s\"'=])(?:~|\$HOME\b|\$\{HOME\})")
 _AROUND_TOOLS: tuple[HookEvent, ...] = ("PreToolUse", "PostToolUse")
 _DENYING_NOTHING: tuple[HookEvent, ...] = ("SessionStart", "RunEnd")
+_WORDS_ARE_CONTEXT: tuple[HookEvent, ...] = ("SessionStart", "UserPromptSubmit")
+"""The events at which plain words on stdout are for the model."""
 
 
 Tell = Callable[..., None]
@@ -140,15 +142,11 @@ class Hooks:
         """Return what the hooks add to the first request of a session. None of them denies anything, and together they
         have a minute.
         """
-        told = {"source": source}
-        answer = await self._run(
-            context, "SessionStart", told, source=source, words_are_context=True, seconds=START_SECONDS
-        )
-        return answer.context
+        return (await self._run(context, "SessionStart", {"source": source}, source=source)).context
 
     async def on_prompt(self, context: ToolContext, words: str) -> str:
         """Return what the hooks add to the user's words. PermissionDenied with the reason if one denies them."""
-        answer = await self._run(context, "UserPromptSubmit", {"prompt": words}, words_are_context=True)
+        answer = await self._run(context, "UserPromptSubmit", {"prompt": words})
         if answer.denied is not None:
             raise PermissionDenied(answer.denied)
         return answer.context
@@ -204,7 +202,7 @@ class Hooks:
 
     async def at_end(self, context: ToolContext, status: str, files: Sequence[str]) -> None:
         """Tell the hooks that the run has ended; what they say and write counts for nothing."""
-        await self._run(context, "RunEnd", {"status": status, "files": list(files)}, proposes=False)
+        await self._run(context, "RunEnd", {"status": status, "files": list(files)})
 
     async def _before_proposal(self, context: ToolContext, *, again: bool) -> str:
         for change in self._seen.unseen(context.staging.changeset):
@@ -246,37 +244,25 @@ class Hooks:
         *,
         tool: ToolTraits | None = None,
         source: str = "",
-        words_are_context: bool = False,
-        proposes: bool = True,
-        seconds: float = float("inf"),
     ) -> HookAnswer:
-        """Run all hooks for an event; the first denial ends it, where one counts. Return their answers as one.
-        `seconds` is the time for all of them together, once the user has decided about them.
-        """
+        """Run all hooks for an event; the first denial ends it, where one counts. Return their answers as one."""
         asks = False
         contexts: list[str] = []
         names = names_of(tool, guards=event == "PreToolUse") if tool else (source,) if source else ()
         about, line = (subjects(told, context.view.roots), command_line(told)) if tool else ((), "")
         trusted = await self._trusted(context, event, names)
         # Counted only now: the question for trust may have been open for hours.
-        end = time.monotonic() + seconds
+        end = time.monotonic() + (START_SECONDS if event == "SessionStart" else float("inf"))
         for file, shell in trusted:
             name = "" if tool is None else foreign_name(tool) if file.foreign else tool.name
             data = _event(self._facts, context, event, told, name)
+            folder = context.view.roots.root_of(file.path) or next(iter(context.view.roots.folders), "/")
             for hook in (each for each in file.of(event, names) if source or each.is_met(names, about, line)):
                 if (left := end - time.monotonic()) <= 0:
                     self._tell(context, "hooks.late", command=one_line(hook.command, 80))
                     continue
-                folder = context.view.roots.root_of(file.path) or next(iter(context.view.roots.folders), "/")
-                hook = replace(hook, seconds=min(hook.seconds, left))
-                command = _command(hook, folder, data, proposes=proposes and self._facts.writes())
-                before = context.staging.changeset
-                answer, result = await _ran(
-                    context, shell, hook, command, self._tell, words_are_context=words_are_context
-                )
-                self._seen.add_written(result.staged, before, context.staging.changeset)
-                for path, why in result.left_out[:MOST_LEFT_OUT]:
-                    self._tell(context, "hooks.not_staged", path=context.view.roots.relative(path), why=why)
+                timed = replace(hook, seconds=min(hook.seconds, left))
+                answer = await self._run_one(context, event, timed, folder, data, shell)
                 # Later hooks are not run: their effects would be of a call that does not happen.
                 if answer.denied is not None and event not in _DENYING_NOTHING:
                     return answer
@@ -284,6 +270,19 @@ class Hooks:
                     self._tell(context, "hooks.objected", reason=answer.denied)
                 asks, contexts = asks or answer.asks, [*contexts, answer.context]
         return HookAnswer(asks=asks, context="\n".join(filter(None, contexts))[:MOST_WORDS])
+
+    async def _run_one(
+        self, context: ToolContext, event: HookEvent, hook: Hook, folder: str, data: bytes, shell: Shell
+    ) -> HookAnswer:
+        """Run one hook in a folder, with `data` on its stdin; return its answer, and note what it has written."""
+        command = _command(hook, folder, data, proposes=event != "RunEnd" and self._facts.writes())
+        before = context.staging.changeset
+        words_are_context = event in _WORDS_ARE_CONTEXT
+        answer, result = await _ran(context, shell, hook, command, self._tell, words_are_context=words_are_context)
+        self._seen.add_written(result.staged, before, context.staging.changeset)
+        for path, why in result.left_out[:MOST_LEFT_OUT]:
+            self._tell(context, "hooks.not_staged", path=context.view.roots.relative(path), why=why)
+        return answer
 
     async def _trusted(
         self, context: ToolContext, event: HookEvent, names: tuple[str, ...]

@@ -311,8 +311,8 @@ def _bounded_content(words: Iterable[str]) -> str:
 
 
 def bounded_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object within `MAX_SCHEMA` characters: long texts go first, then all
-    texts, then deep levels.
+    """Return the schema of an object within `MAX_SCHEMA` characters: long texts go first, then all texts, then deep
+    levels.
     """
     # Words go before structure: a parameter without a description can still be given, one without a type is a guess.
     for words, depth in ((WORDS, DEPTH), (SHORT_WORDS, DEPTH), (0, DEPTH), (0, 4), (0, 2)):

@@ -104,8 +104,8 @@ def read_form(message: str, schema: Any) -> Form | None:
 
 
 async def ask_form(form: Form, server: str, asker: Asker, words: Callable[..., str]) -> dict[str, Any] | None:
-    """Return the user's answers by field; None if the user declines, does not answer, or leaves a
-    required field open.
+    """Return the user's answers by field; None if the user declines, does not answer, or leaves a required
+    field open.
     """
     decline, usual, answer = words("mcp.decline"), words("mcp.usual"), words("mcp.answer")
     title = words("mcp.asks", server=server, message=one_line(form.message, TITLE))

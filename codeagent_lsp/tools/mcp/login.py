@@ -146,8 +146,8 @@ class Login(httpx2.Auth):
             return self._flow
 
     def _renew_registration(self, provider: OAuthClientProvider) -> None:
-        """Forget a registration for another redirect address: its server would not redirect the
-        browser to this port.
+        """Forget a registration for another redirect address: its server would not redirect the browser to this
+        port.
         """
         context = provider.context
         known = context.client_info.redirect_uris if context.client_info is not None else None

@@ -64,8 +64,8 @@ def launch_of(settings: ServerSettings, folder: str, environ: Mapping[str, str])
 
 @asynccontextmanager
 async def stdio_transport(launch: Launch, health: Health) -> AsyncGenerator[Streams, None]:
-    """Start the process and yield its message streams; it ends with this context. ToolFailed if it
-    cannot be started.
+    """Start the process and yield its message streams; it ends with this context. ToolFailed if it cannot be
+    started.
     """
     child = _Child(launch, health)
     try:

@@ -207,8 +207,8 @@ class Compose(Tool[ComposeParameters]):
     )
 
     async def run(self, arguments: ComposeParameters, context: ToolContext) -> ToolOutput:
-        """Return the last result, after a line for each step before it. ToolRetry or
-        PermissionDenied if a step fails.
+        """Return the last result, after a line for each step before it. ToolRetry or PermissionDenied if a step
+        fails.
         """
         calls = context.need(Calls, "Tools cannot be chained here.")
         done: list[str] = []

@@ -26,7 +26,7 @@ from codeagent_lsp.tools.permissions.shell.programs import unknown_subcommand
 from codeagent_lsp.tools.permissions.shell.reading import Invocation, Script, read
 from codeagent_lsp.tools.permissions.shell.unread import unread
 from codeagent_lsp.tools.permissions.shell.wrappers import Everything, unwrap, wide_readings
-from codeagent_lsp.workspace.text.visible import control_characters, is_odd, numbered, shown_exactly
+from codeagent_lsp.workspace.text.visible import control_characters, is_odd, numbered
 
 MAX_CHARS = 8_192
 MAX_COMMANDS = 50
@@ -38,7 +38,6 @@ _MAX_WORDS = 64
 _BLANKS = re.compile(r"[ \t\n]+")
 
 _HIDDEN_ASCII = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-_LONG_RUN = re.compile(r" {17,}|\t{9,}|\n{4,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,20 +173,6 @@ def _folders(everything: Everything, start: str) -> tuple[str, ...]:
     return tuple(folders)
 
 
-def shown(command: str, limit: int = 2_000) -> str:
-    """Return the exact command for display, in about `limit` characters.
-
-    Each hidden character is shown by its number and a long run of blanks by its length, so that nothing is pushed out
-    of sight; text that is still too long keeps its head and its tail.
-    """
-    text = _LONG_RUN.sub(_counted, shown_exactly(command))
-    if len(text) <= limit:
-        return text
-    tail = max(1, limit // 2)
-    head = max(1, limit - tail)
-    return f"{text[:head]} <… {len(text) - head - tail} more …> {text[-tail:]}"
-
-
 def _covered(rules: Sequence[str], command: str, *readings: Everything) -> str | None:
     """Return the first rule that covers the whole text or any command in one of its readings."""
     if not rules:
@@ -306,7 +291,3 @@ def hidden_characters(text: str) -> tuple[str, ...]:
     if text.isascii():
         return tuple(dict.fromkeys(_HIDDEN_ASCII.findall(text)))
     return tuple(dict.fromkeys(filter(is_odd, text)))
-
-
-def _counted(match: re.Match[str]) -> str:
-    return f"{numbered(match[0][0])[:-1]} x {len(match[0])}>"

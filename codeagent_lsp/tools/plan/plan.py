@@ -188,8 +188,8 @@ class Plan:
         return self if running is None else self._with(running.step_id, "cancelled")
 
     def retried(self, step_id: str) -> Plan:
-        """Return the plan with a step pending again. SessionError if it is completed or running, or
-        not the next one.
+        """Return the plan with a step pending again. SessionError if it is completed or running, or not the
+        next one.
         """
         self._must_be_open(step_id, "completed", "running")
         opened = self._with(step_id, "pending", self.steps.by_id(step_id).error)

@@ -184,8 +184,8 @@ def _git() -> str:
 
 
 async def _require_public(url: str) -> None:
-    """Check that every address of the host is public (ToolFailed if not), unless a proxy is
-    configured, which decides.
+    """Check that every address of the host is public (ToolFailed if not), unless a proxy is configured, which
+    decides.
     """
     if any(os.environ.get(name) for name in _PROXIES):
         return

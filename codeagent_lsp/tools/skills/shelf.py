@@ -25,7 +25,7 @@ from codeagent_lsp.tools.skills import skill_folders
 from codeagent_lsp.tools.skills.skill_folders import Document, FrontMatterError, parse
 from codeagent_lsp.tools.skills.trust import Brings, Translator, Trust, WorkspaceItem
 from codeagent_lsp.workspace.files.file_view import FileView
-from codeagent_lsp.workspace.text.visible import cut_at_word, one_line, visible
+from codeagent_lsp.workspace.text.visible import cut, cut_at_word, one_line, visible
 
 PROJECT_FOLDER = ".codeagent/skills"
 OTHER_FOLDERS = (".agents/skills", ".claude/skills", ".memstack/skills")
@@ -259,7 +259,7 @@ def listed(skills: Iterable[Skill], mode: str, limit: int) -> str:
     lines: list[str] = []
     size = 0
     for skill in fitting[:MOST_LISTED]:
-        line = f"- {skill.name}: {_described(skill)}" if skill.approved else _untrusted(skill)
+        line = f"- {skill.name}: {cut(skill.description, DESCRIPTION)}" if skill.approved else _untrusted(skill)
         size += len(line) + 1
         # The first that does not fit ends the list, as the count of the others counts on.
         if size > limit:
@@ -330,8 +330,3 @@ def _untrusted(skill: Skill) -> str:
     triggers = [quoted(each, _UNTRUSTED_TRIGGER) for each in skill.triggers[:_UNTRUSTED_TRIGGERS]]
     when = f", for {', '.join(triggers)}" if triggers else ""
     return f"- {skill.name} ({said}: {quoted(skill.description)}{when})"
-
-
-def _described(skill: Skill) -> str:
-    text = skill.description
-    return text if len(text) <= DESCRIPTION else text[: DESCRIPTION - 1] + "…"

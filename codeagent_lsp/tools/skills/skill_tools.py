@@ -280,8 +280,8 @@ def is_script(name: str, data: bytes) -> bool:
 
 
 def bundle_in(folder: Path, wanted: str = "") -> Bundle:
-    """Return the skill `wanted` in a folder, or its only one. ToolRetry with the names of all,
-    ToolFailed if invalid.
+    """Return the skill `wanted` in a folder, or its only one. ToolRetry with the names of all, ToolFailed if
+    invalid.
     """
     folders = skill_folders(folder)
     if not folders:

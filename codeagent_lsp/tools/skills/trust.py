@@ -90,8 +90,8 @@ class Trust:
         return tuple(_vouched(digest, row) for digest, row in read_json(self._file).items())
 
     def revoke(self, digest: str | None = None) -> int:
-        """Revoke one approval, or all of them without a digest; return how many were revoked.
-        OSError if not writable.
+        """Revoke one approval, or all of them without a digest; return how many were revoked. OSError if not
+        writable.
         """
         with changing(self._file):
             known = read_json(self._file)
@@ -152,7 +152,9 @@ async def vouched(trust: Trust, item: WorkspaceItem, asker: Asker, words: Transl
 async def trusted(
     trust: Trust, item: WorkspaceItem, asker: Asker, words: Translator, brings: Brings = tuple
 ) -> bool | None:
-    """Return whether the user trusts this exact content; None without an answer."""
+    """Return whether the user trusts this exact content, who is asked if they have not said so: about it alone, or with
+    all that the workspace `brings`. None without an answer.
+    """
     answer = await among_all(trust, item.digest, asker, words, brings)
     return await ask_one(trust, item, asker, words) if answer == "singly" else answer
 
@@ -180,7 +182,7 @@ async def among_all(
 async def ask_all(
     trust: Trust, items: Sequence[WorkspaceItem], asker: Asker, words: Translator
 ) -> bool | Literal["singly"] | None:
-    """Ask about all of these at once, and keep the answer."""
+    """Ask about all of these at once; keep the answer in `trust` and return it, None without one."""
     deny, singly, every = words("choice.deny"), words("choice.singly"), words("choice.trust_all")
     title = words("trust.all", what=_named(items, words))
     if any(item.kind == "tools" for item in items):

@@ -175,19 +175,17 @@ def plain(text: str) -> str:
     return _CONTROL.sub("", _TERMINAL.sub("", text.replace("\r\n", "\n")))
 
 
-def message(text: str, limit: int = MAX_MESSAGE) -> str:
-    """Return a failure's text without terminal codes, at most about `limit` characters: its head and its tail."""
+def message(text: str) -> str:
+    """Return a failure's text without terminal codes, at most about MAX_MESSAGE characters: its head and its tail."""
     clean = plain(text).strip("\n").rstrip()
-    if len(clean) <= limit:
+    if len(clean) <= MAX_MESSAGE:
         return clean
-    return f"{clean[: limit // 2].rstrip()}\n[...]\n{clean[-limit // 2 :].lstrip()}"
+    return f"{clean[: MAX_MESSAGE // 2].rstrip()}\n[...]\n{clean[-MAX_MESSAGE // 2 :].lstrip()}"
 
 
 def relative(path: str, folder: str) -> str:
     """Return `path` relative to `folder` if it is inside, else normalised."""
-    if path.startswith("file://"):
-        path = path[7:]
-    inside = os.path.normpath(path)
+    inside = os.path.normpath(path.removeprefix("file://"))
     return relative_name(inside, folder) if within(inside, (folder,)) else inside
 
 
@@ -261,11 +259,6 @@ class Compared:
     unknown: tuple[TestCase, ...] = ()
     mended: tuple[str, ...] = ()
 
-    @property
-    def caused(self) -> tuple[TestCase, ...]:
-        """Return the failures that the change has to answer for, as far as is known."""
-        return (*self.new, *self.otherwise, *self.unknown)
-
 
 class Baseline(Protocol):
     """Port: the results of tests on the user's own text."""
@@ -332,8 +325,8 @@ def details(
     own: frozenset[str] = frozenset(),
 ) -> str:
     """Return the problems and the failed tests with their messages, in about `budget` characters; those for which there
-    is no room by their names. With a baseline, those of the files `own` come first,
-    then what failed in no such way before, and what failed as before only by its names.
+    is no room by their names. With a baseline, those of the files `own` come first, then what failed in no such way
+    before, and what failed as before only by its names.
     """
     parts = [text for text in (report.note, report.problem) if text]
     bad = [case for case in report.cases if case.outcome in RED]

@@ -1,7 +1,7 @@
 """Environment variables of the user for commands: kept in memory or in the system's keyring, used by name alone.
 
-Values never enter a prompt, a record, a log or a tool result: the output of commands is masked. The keyring
-is reached through the optional library `keyring`. Not here: asking the user (`variable_tools.py`).
+Values never enter a prompt, a record, a log or a tool result: the output of commands is masked. The keyring is reached
+through the optional library `keyring`. Not here: asking the user (`variable_tools.py`).
 """
 
 from __future__ import annotations
@@ -45,9 +45,11 @@ class Variable:
 class Vault(Protocol):
     """Port: stores values beyond a session. Methods block; ToolFailed if the vault fails."""
 
-    def get(self, name: str) -> str | None: ...
+    def get(self, name: str) -> str | None:
+        """Return a stored value; None if there is none."""
 
-    def set(self, name: str, value: str) -> None: ...
+    def set(self, name: str, value: str) -> None:
+        """Store a value, in place of an earlier one."""
 
 
 class Variables:

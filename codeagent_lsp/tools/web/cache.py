@@ -39,9 +39,11 @@ class CacheOff(Exception):
 class Cache(Protocol):
     """Port: texts by key, each with a time to live in seconds. Both methods raise CacheOff."""
 
-    async def get(self, key: str) -> str | None: ...
+    async def get(self, key: str) -> str | None:
+        """Return the text of a key; None if there is none, or its time is over."""
 
-    async def put(self, key: str, value: str, seconds: float) -> None: ...
+    async def put(self, key: str, value: str, seconds: float) -> None:
+        """Keep a text under a key for so many seconds, in place of an earlier one."""
 
 
 def key_of(*parts: object) -> str:

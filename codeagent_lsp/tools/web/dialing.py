@@ -88,8 +88,8 @@ class Dialer:
             pass
 
     async def connect(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Return a connection to the first address that accepts one. Errors as in `places`;
-        ToolFailed if none accepts.
+        """Return a connection to the first address that accepts one. Errors as in `places`; ToolFailed if none
+        accepts.
         """
         if proxy := self.proxy_for(host, port):
             await self.admit(host, port)
@@ -132,7 +132,9 @@ def _is_number(host: str) -> bool:
 async def tunnel(
     proxy: str, host: str, port: int, network: NetworkSettings
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Return a connection to the host. ToolFailed if the proxy gives none."""
+    """Return a connection to the host through a proxy (HTTP CONNECT), by its URL. ToolFailed if the proxy
+    gives none.
+    """
     parts = urlsplit(proxy)
     if parts.scheme not in PORTS:
         raise unreachable(host, f"the proxy {shown(proxy)} cannot be used for this.")

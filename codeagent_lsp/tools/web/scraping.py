@@ -66,7 +66,9 @@ async def words_of(page: Page, selector: str | None) -> PageText:
 
 
 async def words_of_html(html: str, url: str, selector: str | None) -> PageText:
-    """Return the text of an HTML document."""
+    """Return the text of the main part of an HTML document from `url`, or of what a CSS `selector` finds; in a child
+    process.
+    """
     answer = await answer_of(EXTRACT, {"html": html, "url": url, "selector": selector})
     return PageText(str(answer["title"]), str(answer["text"]), answer["hidden"], answer["thin"], answer["found"])
 

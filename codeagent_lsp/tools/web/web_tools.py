@@ -1,8 +1,8 @@
 """The tools `web_search` and `web_scrape`: search the web, and read a page of it.
 
 Both ask before anything leaves this machine. Results are shown to the model marked as foreign, invisible characters
-escaped, bounded. Not here: connecting (`web/dialing.py`),
-searching (`web/searching.py`), reading pages (`web/scraping.py`).
+escaped, bounded. Not here: connecting (`web/dialing.py`), searching (`web/searching.py`), reading pages
+(`web/scraping.py`).
 """
 
 from __future__ import annotations

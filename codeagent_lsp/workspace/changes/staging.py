@@ -1,7 +1,7 @@
 """The staged changes of a run while it works: the only mutable state between the tools and the editor.
 
-Tools read through it and write to it; every step can be undone. It never touches the disk or the client.
-Not here: the rules of editing (`edits/match.py`) and of applying (`server/editor.py`).
+Tools read through it and write to it; every step can be undone. It never touches the disk or the client. Not here: the
+rules of editing (`edits/match.py`) and of applying (`server/editor.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The edit engine: replace one block of a text by another, or refuse. Pure functions of their arguments.
 
 The exact tier may match a part of a line and replaces it literally. All other tiers match whole lines
-(`match_block.py`) and apply only the changed lines (`match_merge.py`). Every tier needs exactly one
-match. Not here: reading files, encodings, staging.
+(`match_block.py`) and apply only the changed lines (`match_merge.py`). Every tier needs exactly one match. Not here:
+reading files, encodings, staging.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Search for a block of lines in a file that does not contain it literally.
 
-A block is seen as its non-blank lines, *tokens*, and the blank lines in the gaps between them. A match is a
-run of the file's tokens equal to the block's, one to one, so no line is ever skipped or invented. How far the
-two differ (line ends, trailing blanks, one shift of the indentation, look-alike punctuation, blank lines, a
-small typo) is the match's tier. Not here: the text after the edit (`match_merge.py`), and the
-exact tier (`match.py`).
+A block is seen as its non-blank lines, *tokens*, and the blank lines in the gaps between them. A match is a run of the
+file's tokens equal to the block's, one to one, so no line is ever skipped or invented. How far the two differ (line
+ends, trailing blanks, one shift of the indentation, look-alike punctuation, blank lines, a small typo) is the match's
+tier. Not here: the text after the edit (`match_merge.py`), and the exact tier (`match.py`).
 """
 
 from __future__ import annotations

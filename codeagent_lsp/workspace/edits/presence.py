@@ -39,11 +39,6 @@ def is_in(base: str, text: str, now: str) -> bool:
     return all(state == "in" for state in run_states(base, text, now).values())
 
 
-def is_out(base: str, text: str, now: str) -> bool:
-    """Return whether nothing of the change from `base` to `text` is in `now`."""
-    return all(state == "out" for state in run_states(base, text, now).values())
-
-
 def _state(run: merge.Run, before: Sequence[str], after: Sequence[str], new: _Found, old: _Found) -> State:
     was, made = before[run.old_start : run.old_end], after[run.new_start : run.new_end]
     # Exactly first: read as formatters write, more lines look alike.

@@ -137,9 +137,11 @@ _LOOKED_AT_FOR_NAMES = 5000
 class Buffers(Protocol):
     """The open documents, by absolute real path, or by URI where there is no file."""
 
-    def get_by_path(self, path: str) -> Document | None: ...
+    def get_by_path(self, path: str) -> Document | None:
+        """Return the open document of a file; None if it is not open."""
 
-    def open_paths(self) -> Iterable[str]: ...
+    def open_paths(self) -> Iterable[str]:
+        """Return the paths of all open documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +152,13 @@ class StagedFile:
 
 
 class StagedView(Protocol):
-    """The staged changes of a run. `paths` are those whose state differs from the user's."""
+    """The staged changes of a run, by absolute real path."""
 
-    def lookup(self, path: str) -> StagedFile | None: ...
+    def lookup(self, path: str) -> StagedFile | None:
+        """Return the staged state of a file; None if nothing of it is staged."""
 
-    def paths(self) -> Iterable[str]: ...
+    def paths(self) -> Iterable[str]:
+        """Return the files whose state differs from the user's."""
 
 
 class NoBuffers:

@@ -102,8 +102,8 @@ def data_of(top: str) -> str | None:
 
 
 def belongs(data: str, top: str) -> bool:
-    """Return whether a data folder elsewhere belongs to a worktree at `top`, or to a submodule of
-    an outer repository.
+    """Return whether a data folder elsewhere belongs to a worktree at `top`, or to a submodule of an outer
+    repository.
     """
     # git notes the way back in the data, where only somebody with access to them can have put it.
     back = _first_line(os.path.join(data, "gitdir"))

@@ -1,8 +1,8 @@
 """Search for lines by pattern and for files by name, in the workspace as a run sees it.
 
 Python's `re` decides what matches, in a child process that a time limit can kill; ripgrep, where installed, only
-preselects files on disk, so the result is the same without it. Not here: semantic search
-(`index/`). No shell is involved and nothing is written.
+preselects files on disk, so the result is the same without it. Not here: semantic search (`index/`). No shell is
+involved and nothing is written.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ async def grep(
     """Return the lines that match `pattern` in the texts that `view.read` gives below `path` (default: all folders).
 
     Binary, too large and ignored files are skipped. With `multiline`, a match may span lines, of which all are
-    returned. `time_limit` is in seconds; `ripgrep` is the program's name or path, None
-    to search without it. Raises ToolRetry for a bad pattern and ToolFailed on timeout.
+    returned. `time_limit` is in seconds; `ripgrep` is the program's name or path, None to search without it. Raises
+    ToolRetry for a bad pattern and ToolFailed on timeout.
     """
     compiled = _compiled(pattern, (re.IGNORECASE if case_insensitive else 0) | (re.MULTILINE if multiline else 0))
     wanted = compile_glob(glob) if glob else None

@@ -152,7 +152,7 @@ def position_at(text: str, lines: LineIndex, offset: int, encoding: Encoding) ->
 
 
 def units(text: str, start: int, end: int, encoding: Encoding) -> int:
-    """Return the length of `text[start:end]` in code units of the encoding."""
+    """Return the length of `text[start:end]`, offsets in characters, in code units of the encoding."""
     if encoding == "utf-32" or text.isascii():
         return end - start
     codec, size = _CODEC[encoding]

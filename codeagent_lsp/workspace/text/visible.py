@@ -154,14 +154,12 @@ def has_unseen(text: str) -> bool:
 
 def one_line(text: str, limit: int) -> str:
     """Return `text` made visible, with all whitespace runs as one space, cut to `limit` characters."""
-    line = " ".join(visible(text).split())
-    return line if len(line) <= limit else line[: max(0, limit - 1)] + "…"
+    return cut(" ".join(visible(text).split()), limit)
 
 
 def printable_line(text: str, limit: int) -> str:
     """Return a text on one line of at most `limit` characters, with a blank for all that cannot be printed."""
-    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+    return cut(" ".join("".join(char if char.isprintable() else " " for char in text).split()), limit)
 
 
 def fenced(text: str) -> str:
@@ -170,6 +168,11 @@ def fenced(text: str) -> str:
     while fence in text:
         fence += "`"
     return f"{fence}\n{text}\n{fence}"
+
+
+def cut(line: str, limit: int) -> str:
+    """Return `line`; of one longer than `limit` characters its head and a "…", together `limit` characters."""
+    return line if len(line) <= limit else line[: max(0, limit - 1)] + "…"
 
 
 def cut_at_word(line: str, limit: int) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.llm.calls.toolcalls import StreamParser, extract
+from codeagent_lsp.llm.calls.streamed_calls import StreamParser
+from codeagent_lsp.llm.calls.toolcalls import extract
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.tools.catalogue import BUILTIN
 

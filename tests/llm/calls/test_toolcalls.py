@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeagent_lsp.llm.calls.bare_calls import check, normalise_name
+from codeagent_lsp.llm.calls.streamed_calls import StreamParser
 from codeagent_lsp.llm.calls.text_calls import DIALECTS, render
-from codeagent_lsp.llm.calls.toolcalls import StreamParser, extract, parse
+from codeagent_lsp.llm.calls.toolcalls import extract, parse
 from codeagent_lsp.messages import ToolCall, ToolSpec
 from tests.examples import examples
 from tests.llm.support import chunked, tool

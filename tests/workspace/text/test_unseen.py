@@ -11,8 +11,8 @@ import pytest
 
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.terminal import display
-from codeagent_lsp.tools.permissions import shell_policy
-from codeagent_lsp.tools.permissions.approvals import describe
+from codeagent_lsp.tools.permissions.approvals import describe, exactly
+from codeagent_lsp.tools.permissions.shell_policy import hidden_characters
 from codeagent_lsp.workspace.files.sensitive import runs_later
 from codeagent_lsp.workspace.text import visible
 from codeagent_lsp.workspace.text.visible import escaped, is_odd, is_unseen, numbered, shown, shown_exactly
@@ -85,7 +85,7 @@ def test_the_same_characters_elsewhere_do_not(text: str) -> None:
 
 SHOWN_BY: dict[str, Callable[[str], str]] = {
     "an approval": lambda text: describe(ToolCall("t", {"value": text})),
-    "a command": lambda text: shell_policy.shown(text, 500),
+    "a command": exactly,
     "the terminal": display.visible,
     "text from outside": visible.visible,
 }
@@ -101,9 +101,7 @@ def test_every_place_shows_the_same_characters(place: str) -> None:
 @pytest.mark.parametrize("char", ["\u180b", "\u2800", "\u17b4", "\U000e0100", "\u202e", "\n"])
 def test_names_of_files_with_them_deceive(char: str) -> None:
     assert runs_later(("src", f"a{char}b.py"))
-    assert runs_later((f".g{char}it", "config")) and shell_policy.hidden_characters(f"a{char}b") == (
-        (char,) if char != "\n" else ()
-    )
+    assert runs_later((f".g{char}it", "config")) and hidden_characters(f"a{char}b") == ((char,) if char != "\n" else ())
 
 
 def test_the_two_ways_of_writing_a_character() -> None:
