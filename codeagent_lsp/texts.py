@@ -845,6 +845,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "The editor did not confirm the changes. Look at the files before you go on.",
         "编辑器未确认更改。请先检查文件再继续。",
     ),
+    "outcome.unconfirmed": (
+        "It is not known whether the changes of {names} are there, as the editor did not confirm them. Look at these "
+        "files; what is missing still waits (Apply or Discard).",
+        "编辑器未确认对 {names} 的更改，无法得知是否已写入。请检查这些文件；缺少的更改仍在等待（应用或放弃）。",
+    ),
     "outcome.kept": (
         "Done. The changes wait for your decision (Apply or Discard).",
         "完成。更改等待您的决定（应用或放弃）。",

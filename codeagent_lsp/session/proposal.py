@@ -84,6 +84,7 @@ class Proposal:
         self._since = time.time()  # files that were renamed before that are not looked for
         self._renamed: dict[str, str] = {}  # new names by the old ones, for the next event
         self._left_out = Applied("none")  # the last answer of the editor, to explain what is missing
+        self._unconfirmed = frozenset[str]()  # paths that the editor was asked to change, with what result is not known
         self._stayed: tuple[list[AppliedPart], frozenset[str] | None] = ([], None)  # what one more undo goes over
 
     @property
@@ -95,6 +96,11 @@ class Proposal:
     def changeset(self) -> Changeset:
         """Return the changes that are staged and undecided."""
         return self.staging.changeset
+
+    @property
+    def unconfirmed(self) -> tuple[str, ...]:
+        """Return the accepted files of which it is not known whether their changes are there; they are staged still."""
+        return tuple(path for path in self.changeset.paths if path in self._unconfirmed)
 
     async def decide(self, status: events.RunStatus, step: str = "") -> events.RunStatus:
         """Ask the user once about all staged changes and carry out the answer; return `rejected` if they were
@@ -119,7 +125,7 @@ class Proposal:
         await self.propose()
         if self._applies_unasked():
             self.refused = await _apply_judged(self)
-            return "stopped" if self.refused or self._nothing_arrived() else status
+            return "stopped" if self.refused or self._not_done() else status
         review, apply, discard = (self._output.text(f"choice.{name}") for name in ("review", "apply", "discard"))
         choices: tuple[str, ...] = (review, apply, discard)
         beside = False
@@ -142,7 +148,7 @@ class Proposal:
                 await self.propose()  # a command in the background has staged more meanwhile
             elif answer == (apply,):
                 if await uninterrupted(self._apply()) is not None:  # else all was decided about elsewhere meanwhile
-                    return "stopped" if self._nothing_arrived() else status
+                    return "stopped" if self._not_done() else status
             elif answer == (discard,):
                 self.discard()
                 return "rejected"
@@ -164,6 +170,8 @@ class Proposal:
 
     def why_not(self) -> str:
         """Return why the editor has not made the changes it was asked for last, as a sentence for the user."""
+        if unconfirmed := self.unconfirmed_words():
+            return unconfirmed
         applied, output = self._left_out, self._output
         if applied.reason:
             return output.text("outcome.none", reason=applied.reason)
@@ -171,6 +179,12 @@ class Proposal:
             return output.text("outcome.silent")
         places = ", ".join(f"{self.view.roots.relative(each.path)}:{each.line}" for each in applied.conflicts)
         return output.text("outcome.conflict", places=places)
+
+    def unconfirmed_words(self) -> str:
+        """Return a sentence for the user on the files of which it is not known what became of them; '' for none."""
+        names = [self.view.roots.relative(path) for path in self.unconfirmed]
+        more = f", … ({len(names)})" if len(names) > MOST_NAMED else ""
+        return self._output.text("outcome.unconfirmed", names=", ".join(names[:MOST_NAMED]) + more) if names else ""
 
     def note(self) -> str:
         """Return a note for the model if the buffers do not hold all that it staged; '' if they do."""
@@ -224,7 +238,8 @@ class Proposal:
                 chosen = chosen.without(self._discarded)
             if not chosen:
                 return None
-            self.outcome = "unknown"  # stays if this is interrupted or fails
+            # These stay if this is interrupted or fails.
+            self.outcome, self._unconfirmed = "unknown", self._unconfirmed.union(chosen.paths)
             # Before the request: a process that dies in it must know after its restart what may be in the files.
             self._intend(chosen, undo=False)
             applied = await self._services.workspace.editor.apply(chosen, self.record.title, may_lose)
@@ -250,6 +265,8 @@ class Proposal:
             self._note_applied(applied, undo=False)
             self.record.late = asked.without(late.paths)
             self.staging.reset(after_applying(self.changeset, late, applied))
+            if self.changeset:  # what came late is all there, but not all that was asked for
+                self.outcome = "partial"
         return late
 
     async def _follow(self) -> dict[str, str]:
@@ -391,9 +408,10 @@ class Proposal:
             user.settings().edits.apply in ("auto", "live") or user.mode() in ("acceptEdits", "bypass")
         )
 
-    def _nothing_arrived(self) -> bool:
-        """Return whether the editor has taken nothing of what was accepted, so that the work is not done."""
-        return self.outcome == "none" and bool(self.changeset)
+    def _not_done(self) -> bool:
+        """Return whether the editor has taken nothing of what was accepted, or did not confirm a part of it."""
+        self.note_late()  # a slow editor may have made it by now
+        return bool(self.unconfirmed) or (self.outcome == "none" and bool(self.changeset))
 
     def _intend(self, changes: Changeset, *, undo: bool) -> None:
         """Record what the editor is about to be asked for, so that it is known and can be undone, whatever happens."""
@@ -413,6 +431,9 @@ class Proposal:
     ) -> None:
         # First: from now on it is known what the editor was asked for, and a restart need not find out.
         self.record.settle(applied.late, time.time())
+        if not undo:
+            self._unconfirmed = self._unconfirmed.difference(applied.done.paths, applied.left.paths)
+            self._unconfirmed = self._unconfirmed.union(applied.unconfirmed)
         if applied.done and not undo:
             self.record.accept(applied.done)
             self.record.applied.append(AppliedPart(applied.done, self.record.step_id, time.time()))
@@ -433,6 +454,7 @@ class Proposal:
                 renamed={name(old): name(new) for old, new in self._renamed.items()} or None,
                 only=None if files is None else tuple(sorted(files)),
                 verdict=None if undo else self._verdict,
+                unconfirmed=applied.unconfirmed or None,
             )
         )
         self._renamed.clear()

@@ -68,7 +68,8 @@ class FakeEditor:
         if self.failure is not None:
             raise self.failure
         if self.forced in ("none", "unknown"):
-            return Applied(self.forced, left=changeset, reason="the editor said no")
+            unconfirmed = changeset.paths if self.forced == "unknown" else ()
+            return Applied(self.forced, left=changeset, reason="the editor said no", unconfirmed=unconfirmed)
         current = {
             change.moved_from or change.path: self._current(change.path, change.moved_from) for change in changeset
         }

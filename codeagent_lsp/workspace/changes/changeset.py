@@ -320,7 +320,8 @@ class Applied:
 
     `done` are the changes that were applied, on the texts they were applied to; `left` are those that were not;
     `late` those of them that the editor did not refuse, so that it may make them yet; `conflicts` the hunks that met
-    text changed by the user; `reason` is one English sentence unless the outcome is full.
+    text changed by the user; `reason` is one English sentence unless the outcome is full. `unconfirmed` are the paths
+    of those of which it is not known whether they are there: the editor did not answer, or the text is another one.
     """
 
     outcome: ApplyOutcome
@@ -329,6 +330,7 @@ class Applied:
     conflicts: tuple[HunkConflict, ...] = ()
     reason: str = ""
     late: Changeset = Changeset()
+    unconfirmed: tuple[str, ...] = ()
 
     @property
     def refused(self) -> tuple[str, ...]:
