@@ -627,6 +627,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "changes.deletes": ("Deletes {names}.", "将删除 {names}。"),
     "changes.executable": ("Makes {names} executable.", "将使 {names} 可执行。"),
+    "changes.mode_waits": (
+        "Not executable yet, as the editor has not written it: {names}. That comes when you save; if not, run chmod.",
+        "{names} 尚不可执行，因为编辑器还未写入该文件。保存后会自动设置；若未生效，请运行 chmod。",
+    ),
     "changes.not_executable": ("Makes {names} no longer executable.", "将使 {names} 不再可执行。"),
     "changes.moves": ("Moves {names}.", "将移动 {names}。"),
     "changes.many": ("Apply {count} files, +{added} −{removed}?", "应用 {count} 个文件，+{added} −{removed}？"),

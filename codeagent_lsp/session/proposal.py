@@ -7,8 +7,9 @@ buffers (the editor), the words of the questions (`change_questions.py`).
 from __future__ import annotations
 
 import asyncio
+import os
 import time
-from collections.abc import Awaitable, Callable, Collection, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from codeagent_lsp import events
@@ -182,9 +183,16 @@ class Proposal:
 
     def unconfirmed_words(self) -> str:
         """Return a sentence for the user on the files of which it is not known what became of them; '' for none."""
-        names = [self.view.roots.relative(path) for path in self.unconfirmed]
-        more = f", … ({len(names)})" if len(names) > MOST_NAMED else ""
-        return self._output.text("outcome.unconfirmed", names=", ".join(names[:MOST_NAMED]) + more) if names else ""
+        return self._naming("outcome.unconfirmed", self.unconfirmed)
+
+    def modes_words(self) -> str:
+        """Return a sentence for the user on the files that are to be executable and are not yet; '' for none."""
+        return self._naming("changes.mode_waits", tuple(path for path, runs in self.record.modes_due.items() if runs))
+
+    def _naming(self, key: str, paths: Sequence[str]) -> str:
+        more = f", … ({len(paths)})" if len(paths) > MOST_NAMED else ""
+        names = ", ".join(map(self.view.roots.relative, paths[:MOST_NAMED]))
+        return self._output.text(key, names=names + more) if paths else ""
 
     def note(self) -> str:
         """Return a note for the model if the buffers do not hold all that it staged; '' if they do."""
@@ -261,13 +269,27 @@ class Proposal:
         texts = {path: file.text for path in asked.paths if (file := own_file(self._present, path)) is not None}
         late = arrived(asked, texts)
         if late:
-            applied = Applied("full", done=late)
+            editor = self._services.workspace.editor
+            waits = (each for each in late if each.runs is not None and not editor.set_mode(each.path, runs=each.runs))
+            applied = Applied("full", done=late, mode_waits=tuple(each.path for each in waits))
             self._note_applied(applied, undo=False)
             self.record.late = asked.without(late.paths)
             self.staging.reset(after_applying(self.changeset, late, applied))
             if self.changeset:  # what came late is all there, but not all that was asked for
                 self.outcome = "partial"
         return late
+
+    def files_written(self, paths: Collection[str]) -> None:
+        """Set the modes that wait until these files, real paths, are written, as new ones in some editors are only when
+        they are saved.
+        """
+        if not self.record.mode_waits:
+            return
+        due = {path: runs for path, runs in self.record.modes_due.items() if os.path.realpath(path) in paths}
+        editor = self._services.workspace.editor
+        if done := tuple(path for path, runs in due.items() if editor.set_mode(path, runs=runs)):
+            self.record.mode_waits -= frozenset(done)
+            self._output.emit(events.ModesSet(files_changed=done))
 
     async def _follow(self) -> dict[str, str]:
         """Stage the changes of files that the user has renamed under their new names; return these by the old ones."""
@@ -434,6 +456,7 @@ class Proposal:
         if not undo:
             self._unconfirmed = self._unconfirmed.difference(applied.done.paths, applied.left.paths)
             self._unconfirmed = self._unconfirmed.union(applied.unconfirmed)
+        self.record.mode_waits |= frozenset(applied.mode_waits)
         if applied.done and not undo:
             self.record.accept(applied.done)
             self.record.applied.append(AppliedPart(applied.done, self.record.step_id, time.time()))
@@ -455,6 +478,7 @@ class Proposal:
                 only=None if files is None else tuple(sorted(files)),
                 verdict=None if undo else self._verdict,
                 unconfirmed=applied.unconfirmed or None,
+                mode_waits=applied.mode_waits or None,
             )
         )
         self._renamed.clear()

@@ -245,11 +245,12 @@ class Run:
         self.session.context.join(self.record)
         # From what was applied, not what was staged: the event tells what is in the user's files.
         files = tuple(path for part in self.record.applied for path in part.changeset.paths)
+        words = (self.proposal.unconfirmed_words(), summary, self.proposal.modes_words())
         outcome, unconfirmed = self.proposal.outcome, self.proposal.unconfirmed
         self._output.emit(
             events.RunCompleted(
                 status=status,
-                summary="\n\n".join(filter(None, (self.proposal.unconfirmed_words(), summary))),
+                summary="\n\n".join(filter(None, words)),
                 error=error,
                 # `full` is said of the last decision; one before it may have been left without an answer.
                 outcome="partial" if unconfirmed and outcome == "full" else outcome,

@@ -89,6 +89,9 @@ class FakeEditor:
     async def open_unclear(self, paths: Iterable[str]) -> None:
         return None
 
+    def set_mode(self, path: str, *, runs: bool) -> bool:
+        return False
+
     def still_shows(self, path: str) -> bool:
         return False
 

@@ -209,7 +209,7 @@ export interface ChangesProposed extends EventBase {
   readonly proof?: Readonly<Record<string, unknown>>;
 }
 
-/** What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`. `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change: an undo of these can be tried again. `since` (seconds since the epoch) is when this was applied first, where an undo of a rewind brings it back. `renamed` has the new names of files that the user has renamed since, by the old ones. `only` are the files that alone an undo was to take back (none: all). `verdict` is what was decided about changes of other programs, which were in the files already: that they stay, or that they are taken back there. `unconfirmed` are the files of which it is not known whether the editor has made, or will yet make, their changes. */
+/** What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`. `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change: an undo of these can be tried again. `since` (seconds since the epoch) is when this was applied first, where an undo of a rewind brings it back. `renamed` has the new names of files that the user has renamed since, by the old ones. `only` are the files that alone an undo was to take back (none: all). `verdict` is what was decided about changes of other programs, which were in the files already: that they stay, or that they are taken back there. `unconfirmed` are the files of which it is not known whether the editor has made, or will yet make, their changes. `mode_waits` are those that become executable, or no longer, when the editor writes them. */
 export interface ChangesApplied extends EventBase {
   readonly type: "changes_applied";
   readonly outcome: "full" | "partial" | "none" | "unknown";
@@ -226,6 +226,7 @@ export interface ChangesApplied extends EventBase {
   readonly only?: readonly string[];
   readonly verdict?: "kept" | "reverted";
   readonly unconfirmed?: readonly string[];
+  readonly mode_waits?: readonly string[];
 }
 
 /** The user did not want these changes. */
