@@ -39,6 +39,12 @@ _IDENTIFIED = re.compile(
     + _VALUE_OF_SQL,
     re.IGNORECASE,
 )
+# Oracle's have no quotes.
+_IDENTIFIED_BARE = re.compile(
+    r"(?P<head>\b(?:(?:CREATE|ALTER)\s{1,4}(?:USER|ROLE)|CONNECT\s{1,4}TO)\s{1,4}[\w$#\"]{1,128}"
+    rf"\s{{1,4}}IDENTIFIED\s{{1,4}}BY\s{{1,4}})(?P<value>(?!['\"]){_V}{{6,65536}}+)",
+    re.IGNORECASE,
+)
 _SQL_PASSWORD = re.compile(r"(?P<head>\b(?:PASSWORD(?:\s{1,4}\(?|\()\s{0,4}|password\s{1,4})" + _VALUE_OF_SQL)
 # Two tokens that belong together: the identifier, or the service's name, and then the secret.
 _AFTER_AWS = re.compile(
@@ -94,7 +100,8 @@ _AFTER_USER = re.compile(
     r"|\b(?:smbclient|rpcclient)[ \t][^\r\n]{0,200}?(?:-U|--user)[ =]?[\"']?[\w.\\-]{1,64}%"
     r"|\blftp[ \t][^\r\n]{0,200}?-u[ ]?[\"']?[\w.@-]{1,64},|\bxfreerdp[ \t][^\r\n]{0,200}?/p:"
     r"|\bnet[ \t]user[ \t][\w.\\-]{1,64}[ \t]|\bssh-keygen[ \t](?:[^\r\n]{0,120}?[ \t])?-[NP][ \t]"
-    r"|\bSecureString\b[^\r\n]{0,200}?--value[ =]|\bsnmp-server[ \t]community[ \t]|\bvault[ \t]login[ \t]"
+    r"|\bSecureString\b[^\r\n]{0,200}?--value[ =]|\bConvertTo-SecureString[ \t](?:-String[ \t])?"
+    r"|\bsnmp-server[ \t]community[ \t]|\bvault[ \t]login[ \t]"
     r"|\buser(?:add|mod)[ \t][^\r\n]{0,80}?-p[ \t]|\bopenssl[ \t][^\r\n]{0,120}?[ \t]-[kK][ \t]"
     r"|\bhtpasswd[ \t]+-\w*b\w*[ \t]+[^\s;|&]{1,200}[ \t]+[\w.@-]{1,64}[ \t]+"
     r"|\bnet[ \t]use[ \t](?:\w:[ \t])?\\\\\S{1,200}[ \t](?!/)"
@@ -169,6 +176,8 @@ def mask_command_lines(text: str, mark: Mark) -> str:
     if "identified" in lower:
         identified = places(lowered(text), "identified")
         text = replaced(identified, text, _IDENTIFIED, lambda match: _masked(match, mark), _BEHIND)
+        bare = places(lowered(text), "identified")
+        text = replaced(bare, text, _IDENTIFIED_BARE, lambda match: _random(match, mark), _BEHIND)
     passwords = places(text, "PASSWORD", "password")
     text = replaced(passwords, text, _SQL_PASSWORD, lambda match: _of_sql(match, mark), _BEHIND)
     # The second time for a secret behind the mark that the first one made of its identifier.
