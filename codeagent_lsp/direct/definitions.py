@@ -16,8 +16,8 @@ from dataclasses import replace
 from codeagent_lsp.direct.imports import with_imports
 from codeagent_lsp.direct.pairing import TYPES, Given, address, is_method, placed
 from codeagent_lsp.errors import EditRefused, ToolFailed
-from codeagent_lsp.index.literal_signs import Signs, loose_comment_signs
-from codeagent_lsp.index.literals import language_of
+from codeagent_lsp.index.literal_signs import Signs
+from codeagent_lsp.index.literals import language_of, loose_comments
 from codeagent_lsp.index.symbols import CALLABLE
 from codeagent_lsp.tools.code.ast_edit import AstEdit, edited
 from codeagent_lsp.tools.code.extent import extent_of, indentation, statement_of
@@ -78,9 +78,11 @@ def syntax_problem(path: str, before: str, after: str) -> str:
     A file that uses macros as syntax is not understood before either: it is not judged. Of a language without a grammar
     only its comments are judged.
     """
-    if isinstance(language := language_of(path, before or after), Signs):
-        lost = loose_comment_signs(after, language) > loose_comment_signs(before, language)
-        return "a comment has no beginning or no end" if lost else ""
+    # One without an end goes on to that of the next, and the code between them is none any more: no parser complains.
+    if loose_comments(path, after) > loose_comments(path, before):
+        return "a comment has no beginning or no end"
+    if isinstance(language_of(path, before or after), Signs):
+        return ""
     if is_sound(path, after):
         return ""
     source = source_of(path, before) or source_of(path, "\n")
