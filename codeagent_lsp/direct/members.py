@@ -34,7 +34,17 @@ _MOST_NODES = 100_000
 def methods_alone(path: str, reply: SourceFile, source: SourceFile) -> list[Given]:
     """Return the methods of code that is valid inside a class only, as those of JavaScript are; [] for other code."""
     inside = _inside(path, reply) if source.language in INSIDE_CLASSES else None
-    return [_given(inside, each, each.symbol.name, "") for each in _members(inside)] if inside is not None else []
+    members = _members(inside) if inside is not None else []
+    if inside is None or not members:
+        return []
+    known = {_words(source, node) for node in _nodes(source.root) if _is_initialiser(node)}
+    # It has no name by which its place is found, and to leave it out would be to lose it.
+    if any(_is_initialiser(node) and _words(inside, node) not in known for node in _statements(inside)):
+        raise EditRefused(
+            "ambiguous",
+            "A block without a name is given beside other members. Give the whole class with the block inside it.",
+        )
+    return [_given(inside, each, each.symbol.name, "") for each in members]
 
 
 def values_alone(path: str, reply: SourceFile, source: SourceFile) -> list[Given]:
@@ -139,6 +149,11 @@ def _from_line(source: SourceFile, node: Node) -> str:
 
 def _is_initialiser(node: Node) -> bool:
     return node.parent is not None and _INITIALISERS.get(node.type) == node.parent.type
+
+
+def _words(source: SourceFile, node: Node) -> str:
+    """Return the code of a node without blanks."""
+    return "".join(source.slice(node.start_byte, node.end_byte).split())
 
 
 def _nodes(root: Node) -> Iterator[Node]:

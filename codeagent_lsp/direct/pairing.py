@@ -32,6 +32,7 @@ _ONLY_METHODS = ("java", "csharp")  # a function at their top level was taken ou
 _ONE_BODY = ("typescript", "tsx")  # among overloads only the last one has a body
 _PYTHON_ROLE = re.compile(r"@[\w.]+\.(?:setter|getter|deleter|register\b[^\n]*)")
 _ACCESSOR = re.compile(r"(?:static\s+)?(get|set)\s+[\w#$\[]")
+_ASSIGNED = re.compile(r"#?[\w$]+\s*=[^=>]")  # a field may become one that holds a function
 # Blanks and a trailing comma: formatters put them in and take them out.
 _SPACE = re.compile(r"\s+|,(?=\s*[)\]>])")
 # C nests declarators: a pointer to a function that returns an array.
@@ -150,7 +151,7 @@ def _of_bare_name(source: SourceFile, given: Given, preferred: Sequence[str], *,
         around, chosen = kinds.get(each.symbol.parent, ""), each.qualified in preferred
         # A property is known by its name alone, and only where it is taken out of its type.
         if each.symbol.kind in VALUES:
-            if given.definition.symbol.kind not in VALUES:
+            if given.definition.symbol.kind not in VALUES and not _ASSIGNED.match(given.code):
                 continue
             if not given.indented and alone and around not in (*CALLABLE, "module"):
                 whole = each.symbol.parent

@@ -182,6 +182,11 @@ UNCLEAR = (
         "static {\n  f(2);\n}",
     ),
     ("a.ts", "class A {\n  go() {\n    return 1;\n  }\n}\n", "static {\n  f(2);\n}"),
+    (
+        "a.js",
+        "class A {\n  static {\n    f(1);\n  }\n\n  go() {\n    return 1;\n  }\n}\n",
+        "static {\n  f(2);\n}\n\ngo() {\n  return 2;\n}",
+    ),
     ("a.js", "let size = 1;\nclass A {\n  size = 1;\n}\n", "size = 2;"),
     ("a.js", "class A {\n  size = 1;\n}\n", "size = 2;\nnew A().go(size);"),
     ("a.js", "class A {\n  go() {\n    return 1;\n  }\n}\n", "size = 2;"),
@@ -207,3 +212,17 @@ def test_an_indented_field_is_the_one_inside() -> None:
     text = "size = 1\n\n\nclass A:\n    size = 1\n"
     answer = read_answer("a.py\n```\n    size = 2\n```\n", Files({"a.py": text}), "function")
     assert answer.texts == {"a.py": "size = 1\n\n\nclass A:\n    size = 2\n"}
+
+
+def test_an_initialiser_as_it_is_may_stand_beside_a_method() -> None:
+    text = "class A {\n  static {\n    f(1);\n  }\n\n  go() {\n    return 1;\n  }\n}\n"
+    code = "static {\n  f(1);\n}\n\ngo() {\n  return 2;\n}"
+    answer = read_answer(f"a.js\n```\n{code}\n```\n", Files({"a.js": text}), "function")
+    assert answer.texts == {"a.js": text.replace("return 1", "return 2")}
+
+
+def test_a_field_may_come_to_hold_a_function() -> None:
+    answer = read_answer(
+        "a.js\n```\nsize = () => 2;\n```\n", Files({"a.js": "class A {\n  size = 1;\n}\n"}), "function"
+    )
+    assert answer.texts == {"a.js": "class A {\n  size = () => 2;\n}\n"}
