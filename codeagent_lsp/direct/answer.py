@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 from codeagent_lsp.direct import TextForm
 from codeagent_lsp.direct.completeness import has_blocks, holds_all, stands_for_all
 from codeagent_lsp.direct.definitions import syntax_problem, with_definitions
-from codeagent_lsp.direct.fences import Fence, ReplyParts, is_copy, only_path, parts_of, path_in
+from codeagent_lsp.direct.fences import Fence, ReplyParts, only_path, parts_of, path_in
 from codeagent_lsp.errors import EditRefused, PatchRefused
 from codeagent_lsp.index.grammars import grammar_of, is_prose, is_source
 from codeagent_lsp.index.literals import refuse_altered
@@ -27,6 +27,7 @@ from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.edits.match import replace, replace_lines
 from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of, without_signs
+from codeagent_lsp.workspace.files.copies import is_copy
 from codeagent_lsp.workspace.text.position import (
     content_of,
     ending_of,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from codeagent_lsp.index.placeholders import left_out
 from codeagent_lsp.index.wrappings import block_mark
+from codeagent_lsp.workspace.files.copies import COPY, is_copy
 from codeagent_lsp.workspace.text.position import with_newlines
 
 MAX_PATH = 200
@@ -27,12 +28,6 @@ _ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]")
 _PATH = re.compile(r"[\w./\\+$-]*\w\.[A-Za-z0-9]{1,10}")
 _ASCII_PATH = re.compile(
     r"(?<![A-Za-z0-9_./\\+$-])[A-Za-z0-9_./\\+$-]*[A-Za-z0-9_]\.[A-Za-z0-9]{1,10}(?![A-Za-z0-9_/\\-])"
-)
-# The names of copies that editors and tools leave beside a file: `a.py~`, `~a.py`, `#a.py#`, `.#a.py`, `a.py.~1~`.
-_NAME = r"[\w.-]*\w\.[A-Za-z0-9]{1,10}"
-_COPY = re.compile(
-    rf"(?<![\w./\\~#-])(?:[\w./\\-]*[/\\])?(?:~\$?{_NAME}|\.#{_NAME}|#{_NAME}#|{_NAME}(?:\.?~(?:\d+~)?|,v\b|;\d+))"
-    r"(?![\w/\\-])"
 )
 _MIXED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff][A-Za-z0-9_.]*\.")  # words of a sentence run into a name
 # What stands around a path: `**File: src/a.py**`, `### 1. src/a.py`, `文件名：a.py`, `a.py (new)`.
@@ -172,7 +167,7 @@ def _dedented(code: list[str], lead: str) -> list[str]:
 
 def path_in(line: str, known: Collection[str] = ()) -> str:
     """Return the path that a line of prose names, a `known` one first; '' when it names none or more than one."""
-    if copy := _COPY.search(line):  # first, as the name of the file itself is a part of it
+    if copy := COPY.search(line):  # first, as the name of the file itself is a part of it
         return copy[0].replace("\\", "/")
     shown = max((path for path in known if _has(line, path)), key=len, default="")
     if shown:
@@ -184,11 +179,6 @@ def path_in(line: str, known: Collection[str] = ()) -> str:
         return _tidy(bare)
     named = {_tidy(found) for found in _ASCII_PATH.findall(line)}
     return named.pop() if len(named) == 1 else ""
-
-
-def is_copy(path: str) -> bool:
-    """Return whether a path is that of a copy that an editor or a tool leaves beside a file."""
-    return _COPY.fullmatch(path) is not None
 
 
 def only_path(line: str, path: str) -> bool:
@@ -270,7 +260,7 @@ def _fence(code: list[str], info: str, prose: list[str], known: Collection[str],
 
 def _in_info(info: str) -> str:
     """Return the path of ```` ```python path=a.py ````, ```` ```a.py ```` or ```` ```python:a.py ````; '' for none."""
-    if copy := _COPY.search(info):
+    if copy := COPY.search(info):
         return copy[0]
     words = re.split(r"[\s:=]+", info)
     return next((_tidy(word) for word in words if _PATH.fullmatch(word.strip("\"'{}"))), "")
