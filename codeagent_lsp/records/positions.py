@@ -85,6 +85,7 @@ _CALLED: Mapping[str, tuple[tuple[str, int], ...]] = {
     "crypt": tuple((name, 1) for name in ("pgp_sym_encrypt", "pgp_sym_decrypt", "aes_encrypt")),
     "AES": (("AES_ENCRYPT", 1), ("AES.new", 0)),
     "mac": (("hmac.new", 0), ("hmac.New", 1), ("CryptoJS.HmacSHA256", 0)),
+    "_pw_set": (("username_pw_set", 1),),
     "signWith": (("signWith", 0), ("signWith", 1)),
     "KeySpec": (("PBEKeySpec", 0), ("SecretKeySpec", 0)),
 }

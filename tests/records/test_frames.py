@@ -41,6 +41,15 @@ auth_token:⏎  type: string⏎  required: true⏎  default: §
 Content-Disposition: form-data; name="password"⏎⏎§⏎--b
 Content-Disposition: form-data; name="api_key"⏎Content-Type: text/plain⏎⏎§⏎--b
 PuTTY-User-Key-File-2: ssh-rsa⏎Private-Lines: 1⏎§
+client.username_pw_set("bob", "§")
+pulumi config set --secret dbPassword §
+aws ssm put-parameter --name x --value "§" --type SecureString
+pass insert -m x <<< "§"
+secret-tool store --label=x <<< §
+keyring set s u <<< §
+etcdctl --user root:§ get x
+cargo login §
+gem push --key §
 .dockerconfigjson: §
 tls.key: §
 credentials_json: §
@@ -54,6 +63,8 @@ contraseña_bd = "§"
 """.strip("\n").split("\n")
 
 PLAIN = r"""
+su - postgres <<EOF⏎psql -c 1⏎EOF
+pulumi config set --plaintext region eu-central1
 the interface identified by NL80211_ATTR_MAC01
 a group key is identified by KEY_ID_0123 here
 secret:⏎  name: my-release-database⏎  key: password
