@@ -636,6 +636,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "changes.deletes": ("Deletes {names}.", "将删除 {names}。"),
     "changes.executable": ("Makes {names} executable.", "将使 {names} 可执行。"),
+    "changes.mode_waits": (
+        "Not executable yet, as the editor has not written it: {names}. That comes when you save; if not, run chmod.",
+        "{names} 尚不可执行，因为编辑器还未写入该文件。保存后会自动设置；若未生效，请运行 chmod。",
+    ),
     "changes.not_executable": ("Makes {names} no longer executable.", "将使 {names} 不再可执行。"),
     "changes.moves": ("Moves {names}.", "将移动 {names}。"),
     "changes.many": ("Apply {count} files, +{added} −{removed}?", "应用 {count} 个文件，+{added} −{removed}？"),
@@ -853,6 +857,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "outcome.unknown": (
         "The editor did not confirm the changes. Look at the files before you go on.",
         "编辑器未确认更改。请先检查文件再继续。",
+    ),
+    "outcome.unconfirmed": (
+        "It is not known whether the changes of {names} are there, as the editor did not confirm them. Look at these "
+        "files; what is missing still waits (Apply or Discard).",
+        "编辑器未确认对 {names} 的更改，无法得知是否已写入。请检查这些文件；缺少的更改仍在等待（应用或放弃）。",
     ),
     "outcome.kept": (
         "Done. The changes wait for your decision (Apply or Discard).",

@@ -146,7 +146,9 @@ def _reason(run: AgentRun, patch: Patch) -> Reason:
         return "model"
     match run.completed.get("status"):
         case "completed":
-            # A task of a batch asks for a change.
+            # A task of a batch asks for a change, and a part of it is not the whole.
+            if run.completed.get("outcome") not in (None, "full"):
+                return "stopped"
             return "" if patch.files else "unchanged"
         case "stopped" | "waiting":
             return "stopped"

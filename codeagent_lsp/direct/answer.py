@@ -27,6 +27,7 @@ from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.edits.match import replace, replace_lines
 from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of, without_signs
+from codeagent_lsp.workspace.files.copies import is_copy
 from codeagent_lsp.workspace.text.position import (
     content_of,
     ending_of,
@@ -199,6 +200,8 @@ def _path_of(fence: Fence, files: Files) -> str:
     names. A block that names another file is none of theirs.
     """
     found = meant(fence.path, files.texts) if fence.path else ()
+    if not found and _is_beside(fence.path, files.texts):
+        raise _UnknownFile([fence.path], list(files.texts))
     if not found and is_file_name(fence.path):
         # A name within a sentence may only explain the code below it.
         if files.creates and may_be_new(fence.path) and not fence.mentioned:
@@ -346,6 +349,8 @@ def _block_path(before: Sequence[str], last: str, old: str, texts: Mapping[str, 
     found = meant(named, known) if named else ()
     if len(found) == 1:
         return found[0]
+    if not found and _is_beside(named, texts):
+        raise _UnknownFile([named], list(files.texts))
     if not found and is_file_name(named):
         if files.creates and not old.strip() and may_be_new(named) and only_path(line, named):
             return named
@@ -427,6 +432,13 @@ def meant(path: str, known: Collection[str]) -> Sequence[str]:
     # "/home/me/project/a.py" and "C:\project\a.py" are longer than the known path; "src/a.py" is not "a.py".
     absolute = path.startswith("/") or ":" in path
     return tuple(each for each in known if ends_alike(path, each) and (absolute or "/" in each or "/" not in path))
+
+
+def _is_beside(path: str, known: Collection[str]) -> bool:
+    """Return whether a path is that of a copy beside a file, such as `a.py~` or `a.py.bak`: it is none of the files."""
+    name = PurePosixPath(path).name
+    longer = (PurePosixPath(each).name for each in known)
+    return is_copy(path) or (not is_file_name(path) and any(own in name and own != name for own in longer))
 
 
 def is_file_name(path: str) -> bool:

@@ -14,24 +14,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from codeagent_lsp.direct.imports import with_imports
+from codeagent_lsp.direct.members import WITH_MEMBERS, code_of, methods_alone, parsed, values_alone, with_initialiser
 from codeagent_lsp.direct.pairing import TYPES, Given, address, is_method, placed
-from codeagent_lsp.errors import EditRefused, ToolFailed
-from codeagent_lsp.index.literal_signs import Signs, loose_comment_signs
-from codeagent_lsp.index.literals import language_of
+from codeagent_lsp.errors import EditRefused
+from codeagent_lsp.index.literal_signs import Signs
+from codeagent_lsp.index.literals import language_of, loose_comments
 from codeagent_lsp.index.symbols import CALLABLE
 from codeagent_lsp.tools.code.ast_edit import AstEdit, edited
-from codeagent_lsp.tools.code.extent import extent_of, indentation, statement_of
+from codeagent_lsp.tools.code.extent import extent_of, indentation
 from codeagent_lsp.tools.code.shift import dedented, unmoved
-from codeagent_lsp.tools.code.source import Definition, SourceFile, find_one, required, source_of
+from codeagent_lsp.tools.code.source import Definition, SourceFile, find_one, source_of
 from codeagent_lsp.tools.code.splices import has_body, is_sound, problem
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.text.position import with_newlines
 
-# Methods of these have no keyword, so that one alone is a syntax error outside of a class.
-_INSIDE_CLASSES = frozenset(("javascript", "typescript", "tsx", "java", "csharp", "php"))
-_WITH_MEMBERS = _INSIDE_CLASSES | {"cpp"}
-_AROUND = "_Around"
-_TAG = re.compile(r"\s*<\?(?:php\b|=)?\s*")
+_WITH_TYPES = WITH_MEMBERS | {"c", "go", "ruby", "rust"}
 _MARKED_DOC = re.compile(r"/\*\*|///|//!")
 
 
@@ -41,21 +38,28 @@ def with_definitions(path: str, text: str, code: str, preferred: Sequence[str] =
     `preferred` are dotted names that win where a bare name fits several definitions. EditRefused, in English for the
     model, when the code has a syntax error, defines nothing, or a name is ambiguous.
     """
-    source = _parsed(path, text)
+    source = parsed(path, text)
     reply = _reply(path, code, source)
-    given = _methods_alone(path, reply, source) if reply.faults else []
+    given = (methods_alone(path, reply, source) or values_alone(path, reply, source)) if reply.faults else []
+    if not given and (done := with_initialiser(path, reply, source)):
+        return done
     # A file with faults of its own uses something that the grammar does not know, and so may the reply.
     if reply.faults and not source.faults and not given:
         line = reply.line(reply.faults[0].start_byte)
-        advice = " What stands in a type only, give with the whole type." if source.language in _WITH_MEMBERS else ""
+        advice = " What stands in a type only, give with the whole type." if source.language in _WITH_TYPES else ""
         raise EditRefused("not_found", f"The code for {path} has a syntax error in its line {line}.{advice}")
     # Code that was copied with its indentation comes from inside of something.
     indent = code[: len(code) - len(code.lstrip())].rpartition("\n")[2]
     given = given or _given(reply, source, indented=bool(indent))
     # `f = () => {};` is also a statement outside of a class.
-    given = given or [each for each in _methods_alone(path, reply, source) if each.definition.symbol.kind in CALLABLE]
+    given = given or [each for each in methods_alone(path, reply, source) if each.definition.symbol.kind in CALLABLE]
+    given = given or values_alone(path, reply, source)
     if not given:
-        raise EditRefused("not_found", f"The code for {path} has no whole function, method or class in it.")
+        raise EditRefused(
+            "not_found",
+            f"The code for {path} has no whole function, method or class in it. Give the whole function, method or "
+            "class in which something changes.",
+        )
     done = _replaced(path, source, given, preferred)
     imported = with_imports(path, done, reply)
     # An import in a form that the grammar does not know: the change itself is worth more.
@@ -78,9 +82,11 @@ def syntax_problem(path: str, before: str, after: str) -> str:
     A file that uses macros as syntax is not understood before either: it is not judged. Of a language without a grammar
     only its comments are judged.
     """
-    if isinstance(language := language_of(path, before or after), Signs):
-        lost = loose_comment_signs(after, language) > loose_comment_signs(before, language)
-        return "a comment has no beginning or no end" if lost else ""
+    # One without an end goes on to that of the next, and the code between them is none any more: no parser complains.
+    if loose_comments(path, after) > loose_comments(path, before):
+        return "a comment has no beginning or no end"
+    if isinstance(language_of(path, before or after), Signs):
+        return ""
     if is_sound(path, after):
         return ""
     source = source_of(path, before) or source_of(path, "\n")
@@ -89,32 +95,12 @@ def syntax_problem(path: str, before: str, after: str) -> str:
     return (problem(source, after) or "") if source is not None and after.strip() else ""
 
 
-def _parsed(path: str, text: str) -> SourceFile:
-    try:
-        return required(path, text)
-    except ToolFailed as error:
-        raise EditRefused("not_found", f"{path} is no code that can be changed by function: {error}") from error
-
-
 def _reply(path: str, code: str, source: SourceFile) -> SourceFile:
     plain = dedented(unmoved(with_newlines(code, "\n"), source), source.parsed.grammar, source.text)
     if source.language == "php" and "<?" not in plain:
         # Without the tag all of it is text to the grammar.
         plain = f"<?php\n{plain}"
-    return _parsed(path, plain)
-
-
-def _methods_alone(path: str, reply: SourceFile, source: SourceFile) -> list[Given]:
-    """Return the methods of code that is valid inside a class only, as those of JavaScript are; [] for other code."""
-    if source.language not in _INSIDE_CLASSES:
-        return []
-    tag = _TAG.match(reply.text)
-    head, body = (tag[0], reply.text[tag.end() :]) if tag else ("", reply.text)
-    inside = _parsed(path, f"{head}class {_AROUND} {{\n{body}\n}}")
-    if inside.faults:
-        return []
-    members = [each for each in inside.definitions if each.symbol.parent == _AROUND]
-    return [Given(each.symbol.name, _code(inside, each), "", inside, each, indented=True) for each in members]
+    return parsed(path, plain)
 
 
 def _names(path: str, text: str) -> Counter[str]:
@@ -146,7 +132,7 @@ def _given(reply: SourceFile, source: SourceFile, *, indented: bool) -> list[Giv
 
 def _as_given(reply: SourceFile, definition: Definition, parent: str) -> Given:
     name = f"{parent}.{definition.symbol.name}" if parent else definition.symbol.name
-    return Given(name, _code(reply, definition), parent, reply, definition)
+    return Given(name, code_of(reply, definition), parent, reply, definition)
 
 
 def _type_named(source: SourceFile, name: str) -> str:
@@ -179,16 +165,6 @@ def _counted(definitions: Sequence[Definition]) -> Counter[str]:
     """Return how often each name is defined. Overloads count each, a variable that is set again does not."""
     found = Counter(each.qualified for each in definitions if each.symbol.kind in CALLABLE)
     return found | Counter({each.qualified for each in definitions})
-
-
-def _code(reply: SourceFile, definition: Definition) -> str:
-    start = reply.line_start(definition.outer.start_byte)
-    indent = reply.slice(start, definition.outer.start_byte)
-    # A form feed is no indentation: it stands before the definition in the file, too.
-    start = start if not indent.strip(" \t") else definition.outer.start_byte
-    # The `;` of `exports.f = function () {};` belongs to the statement.
-    end = statement_of(definition.outer).end_byte
-    return dedented(reply.slice(start, reply.trimmed(end)), reply.parsed.grammar)
 
 
 def _replaced(path: str, source: SourceFile, given: Sequence[Given], preferred: Sequence[str]) -> str:
@@ -253,7 +229,7 @@ def _owner(source: SourceFile, given: Given, preferred: Sequence[str]) -> str:
 
 def _added(path: str, text: str, beside: str, code: str) -> str:
     """Return `text` with new code after the definition `beside`, inside the type `beside`, or at the end."""
-    source = _parsed(path, text)
+    source = parsed(path, text)
     inside = [each for each in source.definitions if each.symbol.parent == beside and beside]
     is_type = any(each.qualified == beside and each.symbol.kind in TYPES for each in source.definitions)
     if is_type and inside:

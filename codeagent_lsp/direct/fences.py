@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from codeagent_lsp.index.placeholders import left_out
 from codeagent_lsp.index.wrappings import block_mark
+from codeagent_lsp.workspace.files.copies import COPY, is_copy
 from codeagent_lsp.workspace.text.position import with_newlines
 
 MAX_PATH = 200
@@ -23,8 +24,11 @@ MAX_PATH = 200
 _OPENING = re.compile(r"^(?P<lead> {0,3})(?P<marks>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
 _IN_LIST = re.compile(r"^(?P<lead>[ \t]+)(?:`{3,}|~{3,})")
 _ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]")
-_PATH = re.compile(r"[\w./\\-]*\w\.[A-Za-z0-9]{1,10}")
-_ASCII_PATH = re.compile(r"(?<![A-Za-z0-9_./\\-])[A-Za-z0-9_./\\-]*[A-Za-z0-9_]\.[A-Za-z0-9]{1,10}(?![A-Za-z0-9_/\\-])")
+# With the signs of routes: `+page.ts` and `$id.tsx` stand beside `page.ts` and `id.tsx`.
+_PATH = re.compile(r"[\w./\\+$-]*\w\.[A-Za-z0-9]{1,10}")
+_ASCII_PATH = re.compile(
+    r"(?<![A-Za-z0-9_./\\+$-])[A-Za-z0-9_./\\+$-]*[A-Za-z0-9_]\.[A-Za-z0-9]{1,10}(?![A-Za-z0-9_/\\-])"
+)
 _MIXED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff][A-Za-z0-9_.]*\.")  # words of a sentence run into a name
 # What stands around a path: `**File: src/a.py**`, `### 1. src/a.py`, `文件名：a.py`, `a.py (new)`.
 _DECORATION = re.compile(
@@ -163,6 +167,8 @@ def _dedented(code: list[str], lead: str) -> list[str]:
 
 def path_in(line: str, known: Collection[str] = ()) -> str:
     """Return the path that a line of prose names, a `known` one first; '' when it names none or more than one."""
+    if copy := COPY.search(line):  # first, as the name of the file itself is a part of it
+        return copy[0].replace("\\", "/")
     shown = max((path for path in known if _has(line, path)), key=len, default="")
     if shown:
         # A line that names two files says of neither that the block is of it.
@@ -185,7 +191,7 @@ def _has(line: str, path: str) -> bool:
     # A file `makefile` or `test`: the same word in a sentence is no name of a file.
     if path.islower() and not re.search(r"[./]", path):
         return f"`{path}`" in line or only_path(line, path)
-    return re.search(rf"(?<![A-Za-z0-9_./\\-]){re.escape(path)}(?![A-Za-z0-9_/\\-]|\.\w)", line) is not None
+    return re.search(rf"(?<![A-Za-z0-9_./\\+$-]){re.escape(path)}(?![A-Za-z0-9_/\\-]|\.\w)", line) is not None
 
 
 def _is_path(bare: str) -> bool:
@@ -254,6 +260,8 @@ def _fence(code: list[str], info: str, prose: list[str], known: Collection[str],
 
 def _in_info(info: str) -> str:
     """Return the path of ```` ```python path=a.py ````, ```` ```a.py ```` or ```` ```python:a.py ````; '' for none."""
+    if copy := COPY.search(info):
+        return copy[0]
     words = re.split(r"[\s:=]+", info)
     return next((_tidy(word) for word in words if _PATH.fullmatch(word.strip("\"'{}"))), "")
 
@@ -277,7 +285,7 @@ def _before(prose: list[str], known: Collection[str]) -> tuple[str, bool]:
 def _in_comment(code: Iterable[str]) -> str:
     first = next(iter(code), "")
     comment = _COMMENT.match(first)
-    return _tidy(comment["path"]) if comment and _PATH.fullmatch(comment["path"]) else ""
+    return _tidy(comment["path"]) if comment and (_PATH.fullmatch(comment["path"]) or is_copy(comment["path"])) else ""
 
 
 def _tidy(path: str) -> str:

@@ -27,11 +27,12 @@ _PYTHON_METHOD = re.compile(
 # `fn f(&self`, `fn f<'a>(&'a mut self`, `fn f(mut self`.
 _RUST_METHOD = re.compile(r"fn \w+(?:<[^(]*>)?\(\s*(?:&\s*)?(?:'\w+ )?(?:mut )?self\b")
 TYPES = frozenset(("class", "struct", "interface", "enum", "module"))
-_VALUES = frozenset(("variable", "constant"))
+VALUES = frozenset(("variable", "constant"))
 _ONLY_METHODS = ("java", "csharp")  # a function at their top level was taken out of its class
 _ONE_BODY = ("typescript", "tsx")  # among overloads only the last one has a body
 _PYTHON_ROLE = re.compile(r"@[\w.]+\.(?:setter|getter|deleter|register\b[^\n]*)")
 _ACCESSOR = re.compile(r"(?:static\s+)?(get|set)\s+[\w#$\[]")
+_ASSIGNED = re.compile(r"#?[\w$]+\s*=[^=>]")  # a field may become one that holds a function
 # Blanks and a trailing comma: formatters put them in and take them out.
 _SPACE = re.compile(r"\s+|,(?=\s*[)\]>])")
 # C nests declarators: a pointer to a function that returns an array.
@@ -126,7 +127,11 @@ def _of_its_kind(source: SourceFile, given: Given) -> list[Definition]:
 
 
 def _fits(source: SourceFile, given: Given, found: Sequence[Definition]) -> bool:
-    """Return whether definitions at the top level may be meant: a Python method is no function outside."""
+    """Return whether definitions at the top level may be meant: a Python method is no function outside, nor is a field
+    that is given with its indentation.
+    """
+    if given.indented and given.definition.symbol.kind in VALUES:
+        return not any(each.symbol.parent and each.symbol.name == given.name for each in source.definitions)
     if source.language != "python" or not is_method("python", given.code):
         return True
     return any(is_method("python", source.slice(each.outer.start_byte, each.outer.end_byte)) for each in found)
@@ -145,8 +150,8 @@ def _of_bare_name(source: SourceFile, given: Given, preferred: Sequence[str], *,
             continue
         around, chosen = kinds.get(each.symbol.parent, ""), each.qualified in preferred
         # A property is known by its name alone, and only where it is taken out of its type.
-        if each.symbol.kind in _VALUES:
-            if given.definition.symbol.kind not in _VALUES:
+        if each.symbol.kind in VALUES:
+            if given.definition.symbol.kind not in VALUES and not _ASSIGNED.match(given.code):
                 continue
             if not given.indented and alone and around not in (*CALLABLE, "module"):
                 whole = each.symbol.parent

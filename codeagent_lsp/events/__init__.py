@@ -23,6 +23,7 @@ from codeagent_lsp.events.base import (
     ExecutionStarted,
     FileChanged,
     ItemWithdrawn,
+    ModesSet,
     Outcome,
     PlanApproved,
     PlanCompleted,
@@ -63,6 +64,7 @@ __all__ = [
     "ExecutionStarted",
     "FileChanged",
     "ItemWithdrawn",
+    "ModesSet",
     "Outcome",
     "PlanApproved",
     "PlanCompleted",
@@ -127,7 +129,9 @@ class RunStarted(Event, name="run_started", internal=True):
 class RunCompleted(Event, name="run_completed"):
     """The run is over. `outcome` is what became of its changes, None when it had none; `tool_used` tells whether the
     model called a tool, `trace_id` names the run in the records; `usage` sums what its model calls used (fields as in
-    `usage`), `session_usage` what all runs of the session did, `stopped_by` is `budget` if that ended it.
+    `usage`), `session_usage` what all runs of the session did, `stopped_by` is `budget` if that ended it. `unconfirmed`
+    are the files of which it is not known whether their changes are there, which the first paragraph of the summary
+    says as well: such a run is not `completed`, but `stopped`.
     """
 
     status: RunStatus = "completed"
@@ -140,6 +144,7 @@ class RunCompleted(Event, name="run_completed"):
     tool_used: bool | None = None
     trace_id: str | None = None
     stopped_by: Literal["budget"] | None = None
+    unconfirmed: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -68,7 +68,9 @@ class ChangesApplied(Event, name="changes_applied"):
     an undo of these can be tried again. `since` (seconds since the epoch) is when this was applied first, where an undo
     of a rewind brings it back. `renamed` has the new names of files that the user has renamed since, by the old ones.
     `only` are the files that alone an undo was to take back (none: all). `verdict` is what was decided about changes of
-    other programs, which were in the files already: that they stay, or that they are taken back there.
+    other programs, which were in the files already: that they stay, or that they are taken back there. `unconfirmed`
+    are the files of which it is not known whether the editor has made, or will yet make, their changes. `mode_waits`
+    are those that become executable, or no longer, when the editor writes them.
     """
 
     outcome: Outcome = "full"
@@ -84,6 +86,15 @@ class ChangesApplied(Event, name="changes_applied"):
     renamed: Mapping[str, str] | None = None
     only: tuple[str, ...] | None = None
     verdict: Verdict | None = None
+    unconfirmed: tuple[str, ...] | None = None
+    mode_waits: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModesSet(Event, name="modes_set", internal=True):
+    """Files that waited for it have become executable, or no longer."""
+
+    files_changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

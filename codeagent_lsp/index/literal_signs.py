@@ -228,22 +228,51 @@ def spans(text: str, signs: Signs) -> Iterator[Span]:
 
 
 def loose_comment_signs(text: str, signs: Signs) -> int:
-    """Return how many `/*` and `*/` of a text belong to no comment and no literal, in a language with such comments."""
-    if "/*" not in signs.forms:
+    """Return how many signs of comments of a text belong to no comment and no literal: those that close none, that
+    nothing closes, and that begin a comment on a line within another one, which has swallowed it.
+    """
+    if not any("comment" in _FORMS[name].kind for name in signs.forms):
         return 0
+    closers = _closers(signs)
     place = loose = 0
     for _ in range(_MOST_TOKENS):
         found = _pattern(signs).search(text, place)
         if found is None or loose > _MOST_UNCLOSED:
             break
-        loose += text.count("*/", place, found.start())
+        loose += len(closers.findall(text, place, found.start())) if closers else 0
+        # `#>` and `=#` look like the beginning of a comment to the end of the line.
+        if closers and found[0].startswith("#"):
+            loose += any(closers.match(text, at) for at in (found.start(), found.start() - 1) if at >= place)
         form = None if found["line"] else _form_of(found, signs)
         end = _end(text, found, form) if form is not None and form.closing else None
-        if form is _FORMS["/*"]:
-            # Where a line inside of it begins a comment, it has swallowed one.
-            loose += 1 if end is None else len(_BEGINS_COMMENT.findall(text, found.end(), end))
+        if form is not None and form.kind == "code":
+            inner = text[found.end() : end]
+            loose += loose_comment_signs(inner, _BY_NAME["css" if "style" in found[0].lower() else "js"])
+        elif form is not None and "comment" in form.kind:
+            loose += 1 if end is None else len(_beginning(form).findall(text, found.end(), end))
         place = found.end() if end is None else end
-    return loose + text.count("*/", place)
+    return loose + (len(closers.findall(text, place)) if closers else 0)
+
+
+@lru_cache(maxsize=64)
+def _closers(signs: Signs) -> re.Pattern[str] | None:
+    """Return the pattern of what closes a comment and nothing else: `]]` of Lua closes much, `###` opens as well."""
+    forms = [_FORMS[name] for name in signs.forms if "comment" in _FORMS[name].kind]
+    closing = [form.closing for form in forms if "(?P=" not in form.closing and form.closing not in form.opening]
+    return re.compile(r"(?<!\()(?:" + "|".join(closing) + ")") if closing else None
+
+
+@lru_cache(maxsize=64)
+def _beginning(form: Form) -> re.Pattern[str]:
+    """Return the pattern of a line that begins a comment, which is none where comments are within one another."""
+    if form.kind == "nested comment" or form.opening.startswith(form.closing):
+        return re.compile("(?!)")
+    return re.compile(rf"^[ \t]*{form.opening}", re.MULTILINE)
+
+
+def begun_within(comment: str) -> int:
+    """Return on how many lines within a comment between `/*` and `*/` another one begins."""
+    return len(_BEGINS_COMMENT.findall(comment, 2)) if comment.startswith("/*") else 0
 
 
 def _form_of(found: re.Match[str], signs: Signs) -> Form:

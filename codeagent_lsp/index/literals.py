@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.index import grammars
 from codeagent_lsp.index.grammars import Grammar, text_of
-from codeagent_lsp.index.literal_signs import Signs, Span, is_unclear, signs_of, spans
+from codeagent_lsp.index.literal_signs import (
+    Signs,
+    Span,
+    begun_within,
+    is_unclear,
+    loose_comment_signs,
+    signs_of,
+    spans,
+)
 from codeagent_lsp.workspace.text.position import content_of, split_lines
 
 if TYPE_CHECKING:
@@ -70,6 +78,8 @@ STRINGS: dict[str, frozenset[str]] = {
     ),
 }
 """The kinds of nodes that are literals, by the name of the grammar: no part of one is code that may be moved."""
+_NESTING = frozenset(("rust",))
+"""Grammars of languages whose comments are within one another."""
 COMMENTS = frozenset(("comment", "line_comment", "block_comment", "html_comment"))
 EMBEDDED = {("php", "text"): "a.html", ("c", "preproc_arg"): "a.c", ("cpp", "preproc_arg"): "a.cpp"}
 """The kinds of nodes with text of another language, and a name of a file in that."""
@@ -164,6 +174,25 @@ def fixed_lines(inside: Iterable[Literal]) -> frozenset[int]:
 def language_of(path: str, text: str) -> Language:
     """Return the language of a file, by its name or its first line."""
     return grammars.grammar_of(path, text[:200].encode("utf-8", "replace")) or signs_of(path)
+
+
+def loose_comments(path: str, text: str) -> int:
+    """Return how many comments of a text have lost their beginning or their end. Of a language with a grammar only
+    those that go on to the end of the next one, as the grammar accepts that; all else is an error of syntax.
+    """
+    language = language_of(path, text)
+    if isinstance(language, Signs):
+        return loose_comment_signs(text, language)
+    if language.name in _NESTING or text.count("/*") == text.count("*/"):
+        return 0
+    pending, loose = [grammars.tree_of(language, text.encode("utf-8", "replace")).root_node], 0
+    while pending:
+        node = pending.pop()
+        if node.type in COMMENTS:
+            loose += begun_within(text_of(node))
+        elif node.end_point.row > node.start_point.row:  # no other comment begins a line within it
+            pending.extend(node.children)
+    return loose
 
 
 def may_hold_more(code: str, language: Language) -> bool:

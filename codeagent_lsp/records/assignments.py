@@ -78,6 +78,7 @@ _LIST = re.compile(  # pieces in a bracket, joined by what is called on it or ar
     r"|(?:implode|join)\([\"']{2}, ?)\s{0,20}[(\[]?\s{0,80}(?=[\"'])"
     r"|[(\[]\s{0,80}(?=[\"'])"
 )
+_BUILDER = re.compile(r"(?:new[ \t]{1,4})?String(?:Builder|Buffer)\(\)\s{0,40}\.append\([ \t]{0,4}(?=[\"'])")
 _COMMA = re.compile(r"\s{0,20},\s{0,80}(?=[\"'])")
 # An array of characters, or of their numbers: `['a', 'b', …]`, `{0x61, 0x62, …}`.
 _CHARACTERS = re.compile(
@@ -129,6 +130,11 @@ _LINE_START = 200  # characters from a name back to the start of its line
 _ENV_LINE = re.compile(r"(?:export[ \t]+|set[ \t]+|ENV[ \t]+|ARG[ \t]+|-[ \t]+|\+[ \t]?|-)?\Z")
 _PIECE = re.compile(rf"(?P<mark>{_M})|(?P<quote>(?<![A-Za-z0-9]){_Q})|(?P<bare>[^{_SIGNS}\u2e80-\uffff“”„]{{12,}}+)")
 _GOES_ON = tuple("([{=:+|?\\>&.")
+_CHILD = re.compile(  # YAML: `api_key:`, below it what it is, and its `value` or `default`
+    r"[\"']?:[ \t]*(?:#[^\n]{0,80})?"
+    rf"(?:\r?\n(?:{MARGIN})?[ \t]{{1,80}}+(?!(?:value|default)\b)[\w-]{{1,40}}:[^\n]{{0,120}}){{1,3}}+"
+    rf"\r?\n(?:{MARGIN})?[ \t]{{1,80}}+(?:value|default):[ \t]{{0,4}}"
+)
 _COMMENT_AT_END = re.compile(r"(?:\A|[ \t])[ \t]*(?:#|//)[ \t][^\n]*\Z|/\*[^*\n]*\*/\s*\Z")
 _COLUMNS = re.compile(r"[\"']?(?:[,;\t][\"']?\w+[\"']?)*")  # the names over a table
 _ARGUMENT = re.compile(rf"{_Q}[ \t]*,")
@@ -267,6 +273,8 @@ class _Finder:
                 return _Place(name, "=", typed.end(), sure)
         if before.endswith(_BEFORE_NAME) and _NAME_OF.search(before[-16:]) and (named := _NAMED.match(text, name.end)):
             return _Place(name, "=", named.end(), sure, named=True)
+        if after in ":\"'" and (child := _CHILD.match(text, name.end)):
+            return _Place(name, "=", child.end(), sure=False, named=True)
         sign = _SIGN.match(text, name.end) if after not in "\r\n," else None
         if sign is None:
             return None
@@ -301,10 +309,14 @@ class _Finder:
                 start = tag.end()
         if place.name.kind is NameKind.SECRET and (pieces := self._list(start)):
             return pieces
+        if builder := _BUILDER.match(text, start):
+            start = builder.end()
         if found := literal(text, start):
             return None if self._closes(place, found) else _quoted(found, place)
         if place.name.kind is NameKind.SECRET and (bracketed := self._bracketed(start)):
             return bracketed
+        if (document := heredoc(text, start)) and looks_random(document.value):
+            return document.start, document.end
         return self._unquoted(place, start)
 
     def _spoken(self, start: int) -> _Span | None:

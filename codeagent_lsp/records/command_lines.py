@@ -17,7 +17,7 @@ _M = MARK.pattern
 _V = rf"(?:{_M}|[^\s\"'`;|&<>])"
 _TOOLS = re.compile(
     r"(?:curl|wget|http|https|xh|mysql|mysqldump|mysqladmin|mariadb|mongosh?|redis-cli|sshpass|mosquitto_pub|mosquitto_sub|docker|podman|helm|"
-    r"ldapsearch|smbclient|nexus|az|sqlcmd|rclone|skopeo|7z|zip|unzip|openssl|gpg|machine)\b[^\r\n]{1,65536}"
+    r"ldapsearch|smbclient|nexus|az|sqlcmd|rclone|skopeo|7z|zip|unzip|openssl|gpg|machine|etcdctl)\b[^\r\n]{1,65536}"
 )
 _USER = re.compile(
     r"(?P<head>(?:^|\s)(?:-u|--user|--proxy-user|-U|-a|--auth|--creds|--src-creds|--dest-creds)[ =]?[\"']?"
@@ -37,6 +37,12 @@ _VALUE_OF_SQL = r"\\{0,3}['\"])(?P<value>[^'\"\r\n\\]{3,65536}+)(?=\\{0,3}['\"])
 _IDENTIFIED = re.compile(
     r"(?P<head>\bIDENTIFIED\s{1,4}(?:WITH\s{1,4}['\"]?\w{1,40}['\"]?\s{1,4})?(?:BY|AS)\s{1,4}(?:PASSWORD\s{1,4})?"
     + _VALUE_OF_SQL,
+    re.IGNORECASE,
+)
+# Oracle's have no quotes.
+_IDENTIFIED_BARE = re.compile(
+    r"(?P<head>\b(?:(?:CREATE|ALTER)\s{1,4}(?:USER|ROLE)|CONNECT\s{1,4}TO)\s{1,4}[\w$#\"]{1,128}"
+    rf"\s{{1,4}}IDENTIFIED\s{{1,4}}BY\s{{1,4}})(?P<value>(?!['\"]){_V}{{6,65536}}+)",
     re.IGNORECASE,
 )
 _SQL_PASSWORD = re.compile(r"(?P<head>\b(?:PASSWORD(?:\s{1,4}\(?|\()\s{0,4}|password\s{1,4})" + _VALUE_OF_SQL)
@@ -68,11 +74,12 @@ _INTO_FILE = re.compile(
 _TYPED = re.compile(rf"(?P<head>\bsend[ \t](?:--[ \t])?\"(?:--[ \t])?)(?P<value>(?:(?!\\[rn]\"){_V}){{6,65536}}+)")
 _FED_TO = re.compile(
     r"(?P<head>(?:--password-stdin|--with-token|\b(?:chpasswd|passwd|kinit|cryptsetup|smbpasswd)\b"
-    r"|\bsudo[ \t]+-S|htpasswd[ \t]+-\w*i)"
+    r"|\bsudo[ \t]+-S|htpasswd[ \t]+-\w*i|\bpass[ \t]+insert\b|\bsecret-tool[ \t]+store\b|\bkeyring[ \t]+set\b)"
     r"[^\n|;<]{0,120}<<(?:<[ \t]{0,4}[\"']?"
     r"|-?[ \t]{0,4}[\"']?\w{1,20}[\"']?[^\n]{0,40}\n[ \t]{0,40})(?:[\w.-]{1,64}:)?)"
     rf"(?P<value>{_M}|{_V}{{4,65536}}+)"
 )
+_FEEDING = ("passw", "with-token", "kinit", "cryptsetup", "sudo", "pass insert", "secret-tool", "keyring")
 _SAID = re.compile(
     r"[ \t](?:is|as|ist|als|est|es|é|è)[ \t](?:(?:the|my|our|your|a|das|mein|dein|le|mon|la|mi)[ \t])?"
     r"(?:\w{1,20}[ \t]){0,2}(?:(?P<password>(?i:pass(?!ed|es|ing)|kennwort|mot de passe|contrase|senha))"
@@ -94,10 +101,13 @@ _AFTER_USER = re.compile(
     r"|\b(?:smbclient|rpcclient)[ \t][^\r\n]{0,200}?(?:-U|--user)[ =]?[\"']?[\w.\\-]{1,64}%"
     r"|\blftp[ \t][^\r\n]{0,200}?-u[ ]?[\"']?[\w.@-]{1,64},|\bxfreerdp[ \t][^\r\n]{0,200}?/p:"
     r"|\bnet[ \t]user[ \t][\w.\\-]{1,64}[ \t]|\bssh-keygen[ \t](?:[^\r\n]{0,120}?[ \t])?-[NP][ \t]"
-    r"|\bSecureString\b[^\r\n]{0,200}?--value[ =]|\bsnmp-server[ \t]community[ \t]|\bvault[ \t]login[ \t]"
+    r"|\bSecureString\b[^\r\n]{0,200}?--value[ =]|\bConvertTo-SecureString[ \t](?:-String[ \t])?"
+    r"|\bsnmp-server[ \t]community[ \t]|\bvault[ \t]login[ \t]"
     r"|\buser(?:add|mod)[ \t][^\r\n]{0,80}?-p[ \t]|\bopenssl[ \t][^\r\n]{0,120}?[ \t]-[kK][ \t]"
     r"|\bhtpasswd[ \t]+-\w*b\w*[ \t]+[^\s;|&]{1,200}[ \t]+[\w.@-]{1,64}[ \t]+"
     r"|\bnet[ \t]use[ \t](?:\w:[ \t])?\\\\\S{1,200}[ \t](?!/)"
+    r"|\bput-parameter\b[^\r\n]{0,200}?--value[ =]|\bcargo[ \t]login[ \t]|\bgem[ \t]push[ \t]--key[ \t]"
+    r"|\bconfig[ \t]set[ \t]--secret[ \t][\w:.-]{1,80}[ \t]"
     rf"|/user:[\w.\\-]{{1,64}}[ \t]|/pass:)[\"']?)(?P<value>(?:(?!@){_V}){{6,65536}}+)"
 )
 _USERS = (
@@ -114,6 +124,10 @@ _USERS = (
         "ssh-keygen",
         "SecureString",
         "snmp-server",
+        "put-parameter",
+        "cargo login",
+        "gem push",
+        "config set --secret",
     ),
 )
 _SPOKEN_TO_SERVER = re.compile(  # FTP, POP, IMAP, IRC
@@ -151,7 +165,7 @@ def mask_command_lines(text: str, mark: Mark) -> str:
     text = replaced(ports, text, _PGPASS, lambda match: _of_pgpass(match, mark))
     told = places(text, "PASS ", "LOGIN ", "AUTH ")
     text = replaced(told, text, _SPOKEN_TO_SERVER, lambda match: _scrambled(match, mark))
-    if "<<" in text and any(word in text for word in ("passw", "with-token", "kinit", "cryptsetup", "sudo")):
+    if "<<" in text and any(word in text for word in _FEEDING):
         fed = places(text, "<<")
         text = replaced(fed, text, _FED_TO, lambda match: _masked(match, mark), _BEHIND)
     users = places(text, *_USERS)
@@ -169,6 +183,8 @@ def mask_command_lines(text: str, mark: Mark) -> str:
     if "identified" in lower:
         identified = places(lowered(text), "identified")
         text = replaced(identified, text, _IDENTIFIED, lambda match: _masked(match, mark), _BEHIND)
+        bare = places(lowered(text), "identified")
+        text = replaced(bare, text, _IDENTIFIED_BARE, lambda match: _random(match, mark), _BEHIND)
     passwords = places(text, "PASSWORD", "password")
     text = replaced(passwords, text, _SQL_PASSWORD, lambda match: _of_sql(match, mark), _BEHIND)
     # The second time for a secret behind the mark that the first one made of its identifier.

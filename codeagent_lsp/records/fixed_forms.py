@@ -32,6 +32,11 @@ _JWT = re.compile(
 )
 _JWT_PREFIXED = re.compile(r"(?:sk|ops_)\.?eyJ(?<![\w.-]sk\.eyJ)(?<![\w.-]ops_eyJ)[\w.-]{20,}+", re.ASCII)
 _BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr](?:[ \t]{1,4}|%20|\\u0020|\+)([A-Za-z0-9._~+/=|:-]{8,}+)")
+_PUTTY = re.compile(  # a private key as PuTTY keeps it
+    r"(?P<head>^Private-Lines:[ \t]*[0-9]{1,4}[ \t]*\r?\n)"
+    r"(?P<value>[A-Za-z0-9+/=]{16,}+(?:\r?\n[A-Za-z0-9+/=]{4,}+)*+)",
+    re.MULTILINE,
+)
 _TAIL = 4096
 _KUBERNETES = re.compile(r"^kind:[ \t]*[\"']?Secret[\"']?[ \t]*\r?$", re.MULTILINE)
 _DATA = re.compile(
@@ -44,6 +49,8 @@ def mask_blocks(text: str, mark: Mark) -> str:
     """Return `text` with private keys and tokens of a standard form masked. Certificates and public keys are kept."""
     if "PRIVATE KEY" in text:
         text = _mask_pem(text, mark)
+    if "Private-Lines:" in text:
+        text = _PUTTY.sub(lambda match: match["head"] + mark(match["value"]), text)
     if "eyJ" in text:
         text = _JWT_PREFIXED.sub(lambda match: mark(match[0]), text)
         text = _JWT.sub(lambda match: _without_dots(match[0], mark), text)

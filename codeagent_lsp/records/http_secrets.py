@@ -11,11 +11,12 @@ import re
 from urllib.parse import unquote
 
 from codeagent_lsp.records.mark import MARK, Mark, places, replaced
+from codeagent_lsp.records.names import NameKind, kind_of
 from codeagent_lsp.records.values import is_placeholder, looks_random
 
 _M = MARK.pattern
 _AUTHORIZATION = re.compile(
-    r"(?P<head>[Aa](?:uthorization|UTHORIZATION)(?:\\{0,7}[\"'`\]])?[ \t]{0,4}(?:=>|[:=,])[ \t]{0,4}(?:\\{0,7}[\"'`])?"
+    r"(?P<head>[Aa](?:uthorization|UTHORIZATION)(?:\\{0,7}[\"'`])?\]?[ \t]{0,4}(?:=>|[:=,])[ \t]{0,4}(?:\\{0,7}[\"'`])?"
     r"(?P<scheme>(?:[Bb]asic|[Bb]earer|BASIC|BEARER|[Tt]oken|[Dd]igest|[Nn]egotiate|NTLM|[Aa]pi-?[Kk]ey|AWS4-HMAC-SHA256"
     r"|OAuth|Bot|Splunk|SharedKey|GoogleLogin|DPoP|Hawk|Key)(?:[ \t]{1,4}|%20|\+))?)"
     rf"(?P<value>(?:{_M}|[^\s\"'`<>\\]|(?<=[,;])[ \t](?=[\w-]{{1,40}}=)|\"(?=[^\s\"]{{0,300}}\"(?:,|\s|$)))++)"
@@ -26,11 +27,17 @@ _COOKIE = re.compile(
 )
 _CRUMB = re.compile(rf"(?P<name>[^=;\s]{{1,100}})=(?P<value>(?:{_M}|[^;\s,])+)")
 _BASIC = re.compile(r"(?P<head>[Bb]asic[ \t]{1,4})(?P<value>[A-Za-z0-9+/]{12,65536}+={0,2})(?![A-Za-z0-9+/=])")
+_PART = re.compile(  # of a form that is sent in several parts
+    r"(?P<head>form-data; *name=\"(?P<name>[\w.-]{1,80})\"(?:\r?\n[\w-]{1,40}:[^\r\n]{0,200}){0,3}(?:\r?\n){2})"
+    rf"(?P<value>(?:{_M}|[^\r\n]){{4,65536}}+)"
+)
 _ATTRIBUTES = frozenset(("path", "domain", "expires", "max-age", "samesite", "priority", "version", "comment"))
 
 
 def mask_headers(text: str, mark: Mark) -> str:
-    """Return `text` with the credentials in HTTP headers masked."""
+    """Return `text` with the credentials in HTTP headers, and in the parts of a form, masked."""
+    if "form-data" in text:
+        text = _PART.sub(lambda match: _part(match, mark), text)
     named = places(text, "uthorization", "UTHORIZATION")
     text = replaced(named, text, _AUTHORIZATION, lambda match: _authorization(match, mark))
     cookies = places(text, "ookie", "OOKIE")
@@ -113,6 +120,12 @@ def _basic(match: re.Match[str], mark: Mark) -> str:
 
 def _cookie(match: re.Match[str], mark: Mark) -> str:
     return match["head"] + _CRUMB.sub(lambda crumb: _crumb(crumb, mark), match["value"])
+
+
+def _part(part: re.Match[str], mark: Mark) -> str:
+    value, kind = part["value"], kind_of(part["name"])
+    reveals = kind is NameKind.SECRET or (kind is NameKind.PERHAPS and looks_random(value))
+    return part["head"] + mark(value) if reveals and not is_placeholder(value) else part[0]
 
 
 def _crumb(crumb: re.Match[str], mark: Mark) -> str:

@@ -23,10 +23,11 @@ _HEREDOC = re.compile(r"[^\n]{0,60}?<<[-~<]?[ \t]?\\?[\"']?(?P<word>[A-Za-z_]\w{
 # Pieces stand side by side, or are joined by `+`, `.` (PHP), `..` (Lua), `&` (Basic), `<>` (Elixir), `~`; single
 # characters also by commas.
 _JOINED = re.compile(
-    rf"(?:[ \t]{{0,20}}\\?(?:{_NEXT_LINE})?(?:\+|\.\.?|&(?!&)|<>|~|,(?=\s{{0,20}}'(?:[^'\\]|\\.)'))?"
+    rf"(?:\)?(?:{_NEXT_LINE})?\.(?:concat|append|plus|push_str)\([ \t]{{0,8}}"
+    rf"|[ \t]{{0,20}}\\?(?:{_NEXT_LINE})?(?:\+|\.\.?|&(?!&)|<>|~|,(?=\s{{0,20}}'(?:[^'\\]|\\.)'))?"
     rf"[ \t]{{0,20}}\\?(?:{_NEXT_LINE})?)(?=[A-Za-z@$]{{0,3}}(?P<quote>{_QUOTE}))"
 )
-_JOINS = " \t\r\n\\+.&<~,"
+_JOINS = " \t\r\n\\+.&<~,)"
 _SECOND_KEY = re.compile(r"[ \t]{0,20}(?:[:=]|\.\w)")
 _KEY = re.compile(r"[ \t]{0,20}(?::|=>)")
 _LONE_LINES = re.compile(rf"(?:(?:\\n|\\)?\r?\n{MARGIN}?[ \t]{{0,80}}[^\s\"'`<>]++)+(?:{_NEXT_LINE})?")

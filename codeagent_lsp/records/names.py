@@ -49,7 +49,7 @@ _SECRETS = frozenset((
     "トークン", "秘密鍵", "暗証番号", "私钥", "私鑰", "權杖", "权杖",
     "비번", "비밀번호", "암호", "비밀키", "토큰", "패스워드", "시크릿", "sharedaccesskey",
     "clientsecret", "appsecret", "authkey", "pat", "psk", "fernet", "privkey", "presharedkey",
-    "requirepass", "masterauth",
+    "requirepass", "masterauth", "dockerconfigjson",
 ))  # fmt: skip
 _FOREIGN = frozenset((
     "passwort", "passwoerter", "kennwort", "kennwoerter", "zugangskennwort", "motdepasse", "contrasena",
@@ -67,7 +67,7 @@ _KEYS = frozenset((
     "geheimer", "privater",
     "fernet", "pragma", "wep", "wpa", "wifi", "priv", "preshared", "aes", "kms", "enc", "cipher", "openai", "anthropic",
     "openrouter", "gemini", "groq", "mistral", "cohere", "deepseek", "stripe", "azure", "google", "maps", "sendgrid",
-    "mailgun", "gpr", "fcm", "twilio", "algolia", "datadog", "sentry", "cloudflare",
+    "mailgun", "gpr", "fcm", "twilio", "algolia", "datadog", "sentry", "cloudflare", "tls",
 ))  # fmt: skip
 _WEAK = frozenset((
     "clave", "chave", "chiave", "cle", "schlussel", "jeton", "ключ", "токен", "キー", "키",
@@ -83,8 +83,10 @@ _VENDORS = frozenset(("stripe", "aws", "openai", "clerk", "paddle", "paystack", 
 _SUFFIXES = frozenset((
     "value", "raw", "plain", "plaintext", "text", "base64", "b64", "old", "new", "current", "prod", "production",
     "dev", "test", "staging", "live", "main", "default", "confirmation", "again", "string", "str", "admin", "root",
-    "user", "env", "data", "primary", "secondary", "key", "base",
+    "user", "env", "data", "primary", "secondary", "key", "base", "json",
 ))  # fmt: skip
+# What a name in another language, or one that may be a secret's, is for: `clé_api`, `пароль_бд`.
+_FOR = frozenset(("api", "апи", "bd", "бд"))
 # Words by which a name asks about a secret or counts something: `has_password`, `max_token`, `next_token`.
 _QUESTIONS = frozenset((
     "forgot", "forget", "forgotten", "show", "hide", "has", "is", "needs", "need", "no", "use", "uses", "require",
@@ -102,7 +104,10 @@ _PASS_OF = frozenset((
     "cert", "pfx", "service", "app", "default", "sa", "key",
 ))  # fmt: skip
 _PW = frozenset(("dbpw", "rootpw", "userpw", "adminpw", "mypw", "smtppw", "ftppw", "ldappw", "bindpw", "sshpw"))
-_LOOKING = frozenset(("session", "call_id", "callid", "pass", "tokens", "auth_tokens", "access_tokens"))
+_LOOKING = frozenset((
+    "session", "call_id", "callid", "pass", "tokens", "auth_tokens", "access_tokens", "pepper", "client_assertion",
+    "code_verifier", "recovery_code", "backup_code", "authorization_code", "activation_code",
+))  # fmt: skip
 _PAT_OF = frozenset(("github", "gitlab", "azure", "devops", "ado", "gh", "gl", "bitbucket", "my", "user"))
 _SESSIONS = frozenset(("session_id", "sessionid", "tool_call_id", "sid", "phpsessid", "jsessionid", "session_cookie"))
 _IDENTITIES = frozenset((
@@ -158,7 +163,7 @@ _STEMS = (
     "şifre", "sifre", "khẩu", "sandi", "geheimnis",
     "schlüssel", "clé", "masterauth", "mdp", "_pat", "_sk",
     "secret", "token", "jeton", "jwt", "psk", "fernet", "key", "auth", "cred", "cookie", "bearer", "session", "call_id",
-    "callid", "mnemonic", "seed",
+    "callid", "mnemonic", "seed", "dockerconfig", "pepper", "assertion", "verifier", "_code",
     "clave", "chave", "chiave", "ключ", "токен", "キー", "키",
     "парол", "пасворд", "секрет", "κωδικ", "סיסמ", "كلمة المرور", "كلمة السر", "पासवर्ड", "รหัสผ่าน",
     "密码", "密碼", "口令", "密钥", "密鑰", "秘钥", "金鑰", "令牌", "暗号", "パスワード", "合言葉",
@@ -278,7 +283,11 @@ def _by_key(before: list[str]) -> NameKind:
 def _without_suffixes(words: list[str]) -> list[str]:
     """Return `words` without suffixes that carry no meaning: `token_value`, `password2`, `api_key_prod`."""
     end = len(words)
-    while end > 1 and (words[end - 1].isdigit() or words[end - 1] in _SUFFIXES):
+    while end > 1 and (
+        words[end - 1].isdigit()
+        or words[end - 1] in _SUFFIXES
+        or (words[end - 1] in _FOR and (words[end - 2] in _FOREIGN or words[end - 2] in _WEAK))
+    ):
         if words[end - 1] == "key" and words[end - 2] not in ("password", "token", "passwd"):
             break
         end -= 1

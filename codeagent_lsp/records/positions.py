@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
 from codeagent_lsp.records.literals import MARGIN, Literal, is_key, literal
@@ -22,7 +22,7 @@ from codeagent_lsp.records.values import bare_reveals, looks_generated, looks_ra
 MOST_ITEMS = 200
 MOST_FUNCTIONS = 50
 _FARTHEST_SIGN = 4_000  # characters from a name to the `=` behind the names beside it
-_FARTHEST = 400  # characters from a name back to the value before it
+_FARTHEST = 4_400  # characters from a name back to the value before it
 _Span = tuple[int, int]
 
 _Q = r"(?:\\{0,7}[\"'`])"
@@ -76,12 +76,17 @@ _CALLED: Mapping[str, tuple[tuple[str, int], ...]] = {
         *((name, 1) for name in ("createUser", "createHmac", "createCipheriv", "createDecipheriv")),
         *((name, 2) for name in ("create_user", "create_superuser")),
     ),
-    "onnect": tuple((name, 2) for name in ("getConnection", "mysqli_connect", "DBI->connect")),
+    "onnect": (
+        *((name, 2) for name in ("getConnection", "mysqli_connect", "DBI->connect")),
+        ("mysql_real_connect", 3),
+    ),
     "PDO": (("PDO", 2),),
     "WiFi": (("WiFi.begin", 1), ("WiFi.softAP", 1)),
     "crypt": tuple((name, 1) for name in ("pgp_sym_encrypt", "pgp_sym_decrypt", "aes_encrypt")),
     "AES": (("AES_ENCRYPT", 1), ("AES.new", 0)),
-    "mac": (("hmac.new", 0), ("CryptoJS.HmacSHA256", 0)),
+    "mac": (("hmac.new", 0), ("hmac.New", 1), ("CryptoJS.HmacSHA256", 0)),
+    "_pw_set": (("username_pw_set", 1),),
+    "signWith": (("signWith", 0), ("signWith", 1)),
     "KeySpec": (("PBEKeySpec", 0), ("SecretKeySpec", 0)),
 }
 """Functions of widely used libraries, and which of their arguments is a password or a key; by what their names share,
@@ -90,7 +95,7 @@ so that most of them are not looked for in most texts.
 _SETTERS = tuple(f"{word}(" for word in "assword asswd assphrase pwd Pwd ecret api_key ApiKey APIKey oken".split())  # noqa: SIM905
 _SETS = re.compile(r"(?<![^\W_])(?:set|change|update|reset|store|save|with|add|use)(?:_|(?=[A-Z]))\w{0,30}\Z")
 _CREDENTIALS = re.compile(r"\bauth[ \t]*=[ \t]*\((?=[^()\n]{1,200}\))")
-_WRAPPED = re.compile(r"(?:b|rb|u)?(?=[\"'`])|Some\((?=[\"'`])|&?(?=[\"'`])")
+_WRAPPED = re.compile(r"(?:b|rb|u)?(?=[\"'`])|(?:Some|\[\]byte)\((?=[\"'`])|&?(?=[\"'`])")
 _BEFORE_ITEMS = frozenset("= :[\"'\t")
 _OPENS = re.compile(r"[(\[{]\s*[\w\"'`]|:[ \t]*\r?\n[^\n]{0,40}-[ \t]")
 _SELF = frozenset(("self", "cls", "this"))
@@ -280,13 +285,17 @@ _QUOTED = r"(?P<q>[\"'`])(?P<value>[^\"'`\s]{6,4096}+)(?P=q)"
 _COMPARED = re.compile(rf"{_QUOTED}[ \t]{{0,4}}(?:[!=]==?|<>|eq|ne)[ \t]{{0,4}}\(?[\w.>$@-]{{0,60}}\Z")
 _COMPARES = ("=", "<>", " eq ", " ne ")
 _COMPARING = re.compile(r"[\"'`][ \t]{0,4}(?:[!=]==?|<>|eq|ne)[ \t]{0,4}\(?[\w.>$@-]{0,60}\Z")
-_COMPARING_ANYWHERE = re.compile(r"[\"'`][ \t]{0,4}(?:[!=]=|<>|(?:eq|ne)[ \t(])")
+_COMPARING_ANYWHERE = re.compile(r"[\"'`][ \t]{0,4}(?:[!=]=|<>|(?:eq|ne)[ \t(]|,?[ \t]?for[A-Z])")
+# `setValue("…", forHTTPHeaderField: "X-Api-Key")`, `set("…", forKey: "token")`.
+_FOR_NAME = re.compile(rf"{_QUOTED}[ \t]{{0,4}},?[ \t]{{0,4}}for[A-Z]\w{{0,40}}[ \t]{{0,4}}:[ \t]{{0,4}}@?[\"']\Z")
 _COMMENT = re.compile(r"[ \t;,)}`](?P<sign>#|//|--|/\*|;)[ \t]")
 _VALUE = re.compile(rf"{_QUOTED}|(?<![^\s=:(])(?P<bare>[^\s\"'`,;()\[\]{{}}<>]{{12,4096}}+)")
 _HASH = re.compile(r"[0-9a-f]{7,128}")
 # `#[arg(default_value = "…")]`, `@Value(defaultValue = "…")` above a field.
-_ANNOTATION = re.compile(r"[ \t]*(?:#\[|@|\[)[^\n]*\bdefault", re.IGNORECASE)
-_DEFAULT = re.compile("default|DEFAULT")
+_ANNOTATION = re.compile(r"[ \t]*(?:(?:#\[|@|\[)[^\n]*\bdefault|@Value\()", re.IGNORECASE)
+_DEFAULT = re.compile("default|DEFAULT|@Value")
+_OWNED = re.compile(r"\)[ \t]+(?:[A-Za-z_][\w<>?.]*[ \t]+){1,4}\Z")
+_ANNOTATED = re.compile(r"[ \t]*@Value\(")
 _OWN_LINE = re.compile(r"[ \t]*(?:[A-Za-z_][\w<>?.]*[ \t]+){0,4}\Z")
 
 
@@ -327,8 +336,13 @@ def before(text: str, name: Name) -> Iterator[_Span]:
         judge = looks_scrambled if name.kind is NameKind.PERHAPS else _is_compared
         if found and judge(found["value"]):
             yield found.span("value")
+    elif "for" in line and (given := _FOR_NAME.search(text, _line_start(text, name), name.start)):
+        if _is_compared(given["value"]):
+            yield given.span("value")
     elif comment := _COMMENT.search(line):
-        yield from _scrambled(text, _line_start(text, name), name.start - len(line) + comment.start())
+        yield from _values(text, _line_start(text, name), name.start - len(line) + comment.start(), looks_scrambled)
+    elif _OWNED.search(line[-_NEAR // 2 :]) and _ANNOTATED.match(text, start := _line_start(text, name), name.start):
+        yield from _values(text, start, name.start, _is_token)
     elif len(line) < _NEAR and _OWN_LINE.match(line):
         yield from _annotated(text, name.start - len(line))
 
@@ -344,14 +358,15 @@ def _annotated(text: str, start: int) -> Iterator[_Span]:
         return
     above = text.rfind("\n", max(0, start - _LONGEST), start - 1) + 1
     if _ANNOTATION.match(text, above, start - 1):
-        yield from _scrambled(text, above, start - 1)
+        sure = text.startswith("@Value(", above + len(text[above:start]) - len(text[above:start].lstrip(" \t")))
+        yield from _values(text, above, start - 1, _is_token if sure else looks_scrambled)
 
 
-def _scrambled(text: str, start: int, end: int) -> Iterator[_Span]:
+def _values(text: str, start: int, end: int, judge: Callable[[str], bool]) -> Iterator[_Span]:
     for found in _VALUE.finditer(text, start, end):
         part = "value" if found["value"] is not None else "bare"
         # A number that git or a list of checksums has, and a remark behind it.
-        if looks_scrambled(found[part][:400]) and (part == "value" or not _HASH.fullmatch(found[part])):
+        if judge(found[part][:400]) and (part == "value" or not _HASH.fullmatch(found[part])):
             yield found.span(part)
 
 

@@ -34,6 +34,13 @@ SHORTEST = 6  # no secret is shorter than this, with its name
 CACHED_TEXT = 65_536
 _CALL_ID = re.compile(r"call_(?<![\w-]call_)(?=[0-9]*[A-Za-z])(?=(?:[A-Za-z]*[0-9]){3})[A-Za-z0-9]{10,64}(?![\w-])")
 _UNSEEN = re.compile("(?<=[\\w-])[\u200b-\u200d\u2060\ufeff\u00ad](?=[\\w-])")
+_WIDE = re.compile("[Ａ-Ｚａ-ｚ]")
+"""Letters as wide as Chinese ones, in which a name may be typed: `ＡＰＩ＿ＫＥＹ`."""
+_NARROW = {
+    code: code - 0xFEE0
+    for code in (*range(0xFF10, 0xFF1A), *range(0xFF21, 0xFF5B))
+    if code not in range(0xFF3B, 0xFF3F)
+}
 _PIECES = re.compile(f"({MARK.pattern})")
 DEEP = 8
 
@@ -103,12 +110,14 @@ class Sanitizer:
     def _clean(self, text: str) -> str:
         """Return a text masked, also what unseen characters in a name or a secret would hide. They stay in the text."""
         masked = self._masked(text, self._mark)
-        if not text.isascii() and _UNSEEN.search(text):
+        if not text.isascii() and (_UNSEEN.search(text) or _WIDE.search(text)):
             masked = self._masked_as_read(text, masked)
         return self._shortened(masked)
 
     def _masked_as_read(self, text: str, masked: str) -> str:
-        """Return a text with what is a secret without its unseen characters masked; `masked` if that is not more."""
+        """Return a text with what is a secret without its unseen characters, or in letters of the usual width, masked;
+        `masked` if that is not more.
+        """
         told: dict[str, str] = {}
 
         def mark(secret: str) -> str:
@@ -116,10 +125,10 @@ class Sanitizer:
             told[made] = MARK.sub(lambda match: told.get(match[0], match[0]), secret)
             return made
 
-        plain = _UNSEEN.sub("", text)
+        plain = _UNSEEN.sub("", text).translate(_NARROW)
         found = self._masked(plain, mark)
         # Nothing more was hidden by them, so the text stays as it was written.
-        if len(MARK.findall(found)) <= len(MARK.findall(masked)):
+        if len(MARK.sub("", found)) >= len(MARK.sub("", _UNSEEN.sub("", masked))):
             return masked
         pieces = [(piece, told.get(piece, piece)) for piece in _PIECES.split(found) if piece]
         # The pieces do not make up the text, so unseen characters have no certain place: it goes without them.

@@ -48,6 +48,8 @@ _VERSION = re.compile(
 _PATH = re.compile(
     r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@ -]+(?:[/\\][\w.@ -]+)+[/\\]?|[\w./-]+\.(?:pem|key|txt|json|ya?ml|crt|py)"
 )
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+LEAST_BASE64 = 20  # characters
 _TYPE = re.compile(r"&?(?:'\w+ )?[A-Za-z_][\w.:]*[!?]?(?:[\[<].*)?")
 _CHAIN = re.compile(r"[A-Za-z_]\w{0,15}(?:(?:\.|->|::|\?\.)[A-Za-z_]\w{0,23})+")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_]*")
@@ -309,7 +311,18 @@ def bare_reveals(value: str, after: str, *, sure: bool, tight: bool, whole_line:
 
 def _is_path_or_version(value: str) -> bool:
     """Return whether a value is a path, or a version as lists of packages have them (`"jsonwebtoken": "^9.0.2"`)."""
-    return len(value) <= 400 and bool(_PATH.fullmatch(value) or _VERSION.fullmatch(value))
+    if len(value) > 400:
+        return False
+    return bool((_PATH.fullmatch(value) and not _is_base64(value)) or _VERSION.fullmatch(value))
+
+
+def _is_base64(value: str) -> bool:
+    """Return whether a value that may be a path is rather in Base64, which has slashes as well: no folder has such a
+    name.
+    """
+    part = max(value.split("/"), key=len)
+    mixed = len(part) >= SHORTEST_PART and _UPPER.search(part) and _LOWER.search(part) and _DIGIT.search(value)
+    return len(value) >= LEAST_BASE64 and bool(mixed and _BASE64.fullmatch(value)) and _irregular(part)
 
 
 def _word_reveals(value: str, after: str, *, tight: bool, whole_line: bool) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -135,6 +136,8 @@ class Announcer:
         long = len(event.summary) > SHORT_ANSWER or "\n" in event.summary.strip()
         cost = cost_words(event.usage, event.session_usage, self._client.language)
         summary = f"{event.summary} ({cost})" if cost else event.summary
+        if event.unconfirmed and event.status != "stopped":  # there the summary is told, which begins with it
+            self.tell(event.summary.partition("\n")[0], types.MessageType.Warning)
         if event.error:
             self.tell(event.error, types.MessageType.Error)
         elif event.status == "stopped":
@@ -180,6 +183,10 @@ def transcript_name(session_id: str) -> str:
 
 def outcome_line(event: events.ChangesApplied, language: str) -> str:
     """Return the outcome of applying changes as one line."""
+    if event.unconfirmed:
+        names = ", ".join(PurePath(path).name for path in event.unconfirmed[:5])
+        more = f", … ({len(event.unconfirmed)})" if len(event.unconfirmed) > 5 else ""
+        return text("outcome.unconfirmed", language, names=names + more)
     if event.conflicts:
         return text("outcome.conflict", language, places=", ".join(event.conflicts[:5]))
     if event.outcome == "none":

@@ -7,6 +7,7 @@ handlers (`features.py`), what runs get of all this (`run_services.py`).
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -118,6 +119,12 @@ class Backend:
     def waiting(self) -> tuple[Waiting, ...]:
         """Return everything that waits for the user, for lenses and actions."""
         return waiting_items(self.inbox, self.manager, self.front.language())
+
+    def written(self, paths: Iterable[str]) -> None:
+        """Hear that files, by their real paths, may have been written."""
+        known = frozenset(paths)
+        for run in self.manager.runs.all():
+            run.proposal.files_written(known)
 
     def answer_saved(self, uri: str) -> None:
         """Answer the question whose answer document was saved."""

@@ -21,7 +21,7 @@ from lsprotocol import types
 
 from codeagent_lsp.errors import EditorError
 from codeagent_lsp.server.current_texts import Arrivals, CurrentTexts
-from codeagent_lsp.server.file_effects import Modes, delete_for_client, drop_places, make_places
+from codeagent_lsp.server.file_effects import Modes, delete_for_client, drop_places, make_places, set_mode
 from codeagent_lsp.server.text_edits import (
     Said,
     Try,
@@ -78,7 +78,7 @@ class LspEditor:
         modes = Modes(changeset)
         texts = Changeset(tuple(change for change in changeset if not change.only_mode))
         applied = await _Applying(self._client, self._texts, texts, label, may_lose, self._opened).run()
-        return modes.carried_out(applied)
+        return modes.carried_out(applied, lambda path: self._texts.document(path) is not None)
 
     async def open_unclear(self, paths: Iterable[str]) -> None:
         """Have the client open files; see `workspace.changes.changeset.Editor`."""
@@ -96,6 +96,16 @@ class LspEditor:
             if self._texts.document(path) is None and await self._client.show(self._texts.uri(path), take_focus=False):
                 await self._texts.opened(path, SHOWN_SECONDS)
         return unclear
+
+    def set_mode(self, path: str, *, runs: bool) -> bool:
+        """Make a file executable, or no longer; see `workspace.changes.changeset.Editor`."""
+        try:
+            if Path(path).is_symlink() or not Path(path).is_file():
+                return False
+            set_mode(path, runs=runs)
+        except OSError:
+            return False
+        return True
 
     def still_shows(self, path: str) -> bool:
         """Return whether a deleted file is open all the same; see `workspace.changes.changeset.Editor`."""

@@ -118,6 +118,7 @@ def _register_files(server: CodeAgentServer, front: Front, loader: Loader) -> No
         if backend is not None:
             backend.index.touched(_paths([params.text_document.uri]))
             backend.foreign.saved(params.text_document.uri, params.text)
+            backend.written(_paths([params.text_document.uri]))
         if backend is not None and backend.own_documents.is_answer(params.text_document.uri):
             try:
                 backend.answer_saved(params.text_document.uri)
@@ -131,6 +132,7 @@ def _register_files(server: CodeAgentServer, front: Front, loader: Loader) -> No
             paths = tuple(_paths(change.uri for change in params.changes))
             backend.index.touched(paths)
             backend.foreign.touched(paths)
+            backend.written(paths)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     def folders(params: types.DidChangeWorkspaceFoldersParams) -> None:

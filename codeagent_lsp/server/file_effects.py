@@ -7,7 +7,7 @@ Not here: texts, which only the editor changes (`editor.py`).
 from __future__ import annotations
 
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,15 +20,17 @@ from codeagent_lsp.workspace.changes.changeset import Applied, Changeset, FileCh
 
 class Modes:
     """Which files of a changeset can be executed, before it is applied and afterwards. No edit of LSP can say that, so
-    it is set here, once the editor has made the files. Only of what the user has accepted.
+    it is set here, once the editor has made the files. Only of what the user has accepted. What is not on the disk yet,
+    as in editors that write a new file only when it is saved, waits (`Proposal.files_written`).
     """
 
     def __init__(self, changeset: Changeset) -> None:
         self._changes = {change.path: change for change in changeset}
         gone = [change.path for change in changeset if change.kind == "delete"]
         self._ran = {path: True for path in gone if _can_run(path)}
+        self._waits: list[str] = []
 
-    def carried_out(self, applied: Applied) -> Applied:
+    def carried_out(self, applied: Applied, is_open: Callable[[str], bool]) -> Applied:
         """Set the modes of the files that were made or changed, and return the account with them."""
         done = Changeset(tuple(self._with_mode(change) for change in applied.done))
         left, reason = applied.left, applied.reason
@@ -36,15 +38,20 @@ class Modes:
             if not change.only_mode:
                 continue
             try:
-                self._set(change)
+                set_mode(change.path, runs=bool(change.runs))
                 done = Changeset((*done, change))
             except OSError as error:
+                if isinstance(error, FileNotFoundError) and is_open(change.path):  # not saved yet
+                    done = Changeset((*done, change))
+                    self._waits.append(change.path)
+                    continue
                 left = left.with_change(change)
                 reason = reason or str(EditorError("editor.file", path=change.path, reason=error.strerror or error))
         outcome = applied.outcome
         if outcome != "unknown":
             outcome = "full" if not left else "partial" if done else "none"
-        return replace(applied, outcome=outcome, done=done, left=left, reason="" if outcome == "full" else reason)
+        reason = "" if outcome == "full" else reason
+        return replace(applied, outcome=outcome, done=done, left=left, reason=reason, mode_waits=tuple(self._waits))
 
     def _with_mode(self, change: FileChange) -> FileChange:
         wanted = self._changes.get(change.path)
@@ -52,15 +59,20 @@ class Modes:
             return replace(change, ran=self._ran.get(change.path))
         if wanted is None or wanted.runs is None:
             return change
-        with suppress(OSError):  # its text has come, which is what counts
-            self._set(wanted)
+        try:
+            set_mode(wanted.path, runs=wanted.runs)
+        except OSError:  # its text has come, which is what counts
+            self._waits.append(wanted.path)
         return replace(change, runs=wanted.runs, ran=wanted.ran)
 
-    def _set(self, change: FileChange) -> None:
-        path = Path(change.path)
-        mode = stat.S_IMODE(path.stat().st_mode)
-        # Who may read a file may run it, as git does.
-        path.chmod(mode | (mode & 0o444) >> 2 if change.runs else mode & ~0o111)
+
+def set_mode(path: str, *, runs: bool) -> None:
+    """Make a file executable, or no longer. OSError if that cannot be done."""
+    mode = stat.S_IMODE(Path(path).stat().st_mode)
+    # Who may read a file may run it, as git does.
+    wanted = mode | (mode & 0o444) >> 2 if runs else mode & ~0o111
+    if wanted != mode:
+        Path(path).chmod(wanted)
 
 
 def _can_run(path: str) -> bool:

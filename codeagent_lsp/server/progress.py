@@ -205,6 +205,8 @@ def ending(event: events.RunCompleted, language: str) -> str:
 def _outcome(event: events.RunCompleted, language: str) -> str:
     if event.error:
         return event.error
+    if event.outcome == "unknown" and event.unconfirmed:
+        return event.summary.partition("\n")[0]
     if event.outcome in ("full", "partial", "unknown"):
         applied = text(f"outcome.{event.outcome}", language, count=len(event.files_changed))
         # Why it was stopped comes first: what is in the files is not all that was asked for.

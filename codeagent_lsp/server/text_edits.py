@@ -120,7 +120,7 @@ def without_stray_returns(change: FileChange, now: str) -> str | None:
 def report(wanted: Changeset, tries: Sequence[Try], conflicts: Sequence[HunkConflict]) -> Applied:
     """Combine the attempts into one result. Changes with a conflict stay in `left` as requested: nothing is dropped."""
     done, left, late = Changeset(), Changeset(), Changeset()
-    unclear = any(item.unclear for item in tries)
+    unclear = tuple(item.change.path for item in tries if item.unclear)
     for item in tries:
         first, second = _parts(item)
         done, left = _with(done, first), _with(left, second)
@@ -129,7 +129,8 @@ def report(wanted: Changeset, tries: Sequence[Try], conflicts: Sequence[HunkConf
         change = wanted.get(path)
         left = left if change is None else left.with_change(change)
     reason = next((item.reason for item in tries if item.reason and not item.arrived), "")
-    return Applied(_outcome(done, left, unclear=unclear), done, left, tuple(conflicts), reason, late)
+    outcome = _outcome(done, left, unclear=bool(unclear))
+    return Applied(outcome, done, left, tuple(conflicts), reason, late, unclear)
 
 
 def _changes(old: str, new: str) -> list[tuple[int, int, str]]:

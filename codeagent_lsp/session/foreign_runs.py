@@ -372,6 +372,7 @@ class ForeignProposal(Proposal):
                 conflicts=tuple(f"{name(each.path)}:{each.line}" for each in applied.conflicts),
                 reason=applied.reason or None,
                 verdict="kept",
+                unconfirmed=applied.unconfirmed or None,
             )
         )
 

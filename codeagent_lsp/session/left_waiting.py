@@ -65,7 +65,7 @@ def waiting(session: Session) -> tuple[RunRecord, ...]:
     return tuple(
         run
         for run in session.context.runs.values()
-        if not run.attempt_of and (run.staged or run.unsettled or (run.torn and run.unanswered))
+        if not run.attempt_of and (run.staged or run.unsettled or run.modes_due or (run.torn and run.unanswered))
     )
 
 

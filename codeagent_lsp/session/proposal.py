@@ -7,8 +7,9 @@ buffers (the editor), the words of the questions (`change_questions.py`).
 from __future__ import annotations
 
 import asyncio
+import os
 import time
-from collections.abc import Awaitable, Callable, Collection, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from codeagent_lsp import events
@@ -84,6 +85,7 @@ class Proposal:
         self._since = time.time()  # files that were renamed before that are not looked for
         self._renamed: dict[str, str] = {}  # new names by the old ones, for the next event
         self._left_out = Applied("none")  # the last answer of the editor, to explain what is missing
+        self._unconfirmed = frozenset[str]()  # paths that the editor was asked to change, with what result is not known
         self._stayed: tuple[list[AppliedPart], frozenset[str] | None] = ([], None)  # what one more undo goes over
 
     @property
@@ -95,6 +97,11 @@ class Proposal:
     def changeset(self) -> Changeset:
         """Return the changes that are staged and undecided."""
         return self.staging.changeset
+
+    @property
+    def unconfirmed(self) -> tuple[str, ...]:
+        """Return the accepted files of which it is not known whether their changes are there; they are staged still."""
+        return tuple(path for path in self.changeset.paths if path in self._unconfirmed)
 
     async def decide(self, status: events.RunStatus, step: str = "") -> events.RunStatus:
         """Ask the user once about all staged changes and carry out the answer; return `rejected` if they were
@@ -119,7 +126,7 @@ class Proposal:
         await self.propose()
         if self._applies_unasked():
             self.refused = await _apply_judged(self)
-            return "stopped" if self.refused or self._nothing_arrived() else status
+            return "stopped" if self.refused or self._not_done() else status
         review, apply, discard = (self._output.text(f"choice.{name}") for name in ("review", "apply", "discard"))
         choices: tuple[str, ...] = (review, apply, discard)
         beside = False
@@ -142,7 +149,7 @@ class Proposal:
                 await self.propose()  # a command in the background has staged more meanwhile
             elif answer == (apply,):
                 if await uninterrupted(self._apply()) is not None:  # else all was decided about elsewhere meanwhile
-                    return "stopped" if self._nothing_arrived() else status
+                    return "stopped" if self._not_done() else status
             elif answer == (discard,):
                 self.discard()
                 return "rejected"
@@ -164,6 +171,8 @@ class Proposal:
 
     def why_not(self) -> str:
         """Return why the editor has not made the changes it was asked for last, as a sentence for the user."""
+        if unconfirmed := self.unconfirmed_words():
+            return unconfirmed
         applied, output = self._left_out, self._output
         if applied.reason:
             return output.text("outcome.none", reason=applied.reason)
@@ -171,6 +180,19 @@ class Proposal:
             return output.text("outcome.silent")
         places = ", ".join(f"{self.view.roots.relative(each.path)}:{each.line}" for each in applied.conflicts)
         return output.text("outcome.conflict", places=places)
+
+    def unconfirmed_words(self) -> str:
+        """Return a sentence for the user on the files of which it is not known what became of them; '' for none."""
+        return self._naming("outcome.unconfirmed", self.unconfirmed)
+
+    def modes_words(self) -> str:
+        """Return a sentence for the user on the files that are to be executable and are not yet; '' for none."""
+        return self._naming("changes.mode_waits", tuple(path for path, runs in self.record.modes_due.items() if runs))
+
+    def _naming(self, key: str, paths: Sequence[str]) -> str:
+        more = f", … ({len(paths)})" if len(paths) > MOST_NAMED else ""
+        names = ", ".join(map(self.view.roots.relative, paths[:MOST_NAMED]))
+        return self._output.text(key, names=names + more) if paths else ""
 
     def note(self) -> str:
         """Return a note for the model if the buffers do not hold all that it staged; '' if they do."""
@@ -224,7 +246,8 @@ class Proposal:
                 chosen = chosen.without(self._discarded)
             if not chosen:
                 return None
-            self.outcome = "unknown"  # stays if this is interrupted or fails
+            # These stay if this is interrupted or fails.
+            self.outcome, self._unconfirmed = "unknown", self._unconfirmed.union(chosen.paths)
             # Before the request: a process that dies in it must know after its restart what may be in the files.
             self._intend(chosen, undo=False)
             applied = await self._services.workspace.editor.apply(chosen, self.record.title, may_lose)
@@ -246,11 +269,27 @@ class Proposal:
         texts = {path: file.text for path in asked.paths if (file := own_file(self._present, path)) is not None}
         late = arrived(asked, texts)
         if late:
-            applied = Applied("full", done=late)
+            editor = self._services.workspace.editor
+            waits = (each for each in late if each.runs is not None and not editor.set_mode(each.path, runs=each.runs))
+            applied = Applied("full", done=late, mode_waits=tuple(each.path for each in waits))
             self._note_applied(applied, undo=False)
             self.record.late = asked.without(late.paths)
             self.staging.reset(after_applying(self.changeset, late, applied))
+            if self.changeset:  # what came late is all there, but not all that was asked for
+                self.outcome = "partial"
         return late
+
+    def files_written(self, paths: Collection[str]) -> None:
+        """Set the modes that wait until these files, real paths, are written, as new ones in some editors are only when
+        they are saved.
+        """
+        if not self.record.mode_waits:
+            return
+        due = {path: runs for path, runs in self.record.modes_due.items() if os.path.realpath(path) in paths}
+        editor = self._services.workspace.editor
+        if done := tuple(path for path, runs in due.items() if editor.set_mode(path, runs=runs)):
+            self.record.mode_waits -= frozenset(done)
+            self._output.emit(events.ModesSet(files_changed=done))
 
     async def _follow(self) -> dict[str, str]:
         """Stage the changes of files that the user has renamed under their new names; return these by the old ones."""
@@ -391,9 +430,10 @@ class Proposal:
             user.settings().edits.apply in ("auto", "live") or user.mode() in ("acceptEdits", "bypass")
         )
 
-    def _nothing_arrived(self) -> bool:
-        """Return whether the editor has taken nothing of what was accepted, so that the work is not done."""
-        return self.outcome == "none" and bool(self.changeset)
+    def _not_done(self) -> bool:
+        """Return whether the editor has taken nothing of what was accepted, or did not confirm a part of it."""
+        self.note_late()  # a slow editor may have made it by now
+        return bool(self.unconfirmed) or (self.outcome == "none" and bool(self.changeset))
 
     def _intend(self, changes: Changeset, *, undo: bool) -> None:
         """Record what the editor is about to be asked for, so that it is known and can be undone, whatever happens."""
@@ -413,6 +453,10 @@ class Proposal:
     ) -> None:
         # First: from now on it is known what the editor was asked for, and a restart need not find out.
         self.record.settle(applied.late, time.time())
+        if not undo:
+            self._unconfirmed = self._unconfirmed.difference(applied.done.paths, applied.left.paths)
+            self._unconfirmed = self._unconfirmed.union(applied.unconfirmed)
+        self.record.mode_waits |= frozenset(applied.mode_waits)
         if applied.done and not undo:
             self.record.accept(applied.done)
             self.record.applied.append(AppliedPart(applied.done, self.record.step_id, time.time()))
@@ -433,6 +477,8 @@ class Proposal:
                 renamed={name(old): name(new) for old, new in self._renamed.items()} or None,
                 only=None if files is None else tuple(sorted(files)),
                 verdict=None if undo else self._verdict,
+                unconfirmed=applied.unconfirmed or None,
+                mode_waits=applied.mode_waits or None,
             )
         )
         self._renamed.clear()

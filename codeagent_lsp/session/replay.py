@@ -150,7 +150,10 @@ def _take(session: Session, run: RunRecord, event: events.Event) -> None:
             # An editor that refuses mostly says why; without a reason, or an answer, it may have done it later.
             silent = event.outcome == "none" and not event.reason and not event.conflicts
             run.settle(run.intended if silent or event.outcome == "unknown" else Changeset(), event.ts)
+            run.mode_waits |= frozenset(event.mode_waits or ())
             _apply(run, event)
+        case events.ModesSet():
+            run.mode_waits -= frozenset(event.files_changed)
         case events.UsageReported():
             run.usage += usage_of(event)
         case events.RunCompleted():

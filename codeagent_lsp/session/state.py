@@ -108,7 +108,8 @@ class RunRecord:
     `attempt` with this number; `unsettled` are the files of a request to the editor that is open, or was when the
     process died: what it was to apply is in `applied` already; `late` is what it was asked for and was not seen to do,
     `late_since` (of the clock): it may do it yet; `heard` is what the user said to it while it was at
-    work; `attempts` are the sessions of those that try for it.
+    work; `attempts` are the sessions of those that try for it; `mode_waits` are files that the editor had not written
+    when they were to become executable.
     """
 
     run_id: str
@@ -137,6 +138,7 @@ class RunRecord:
     unsettled: tuple[str, ...] = ()
     late: Changeset = field(default_factory=Changeset)
     late_since: float = 0.0
+    mode_waits: frozenset[str] = frozenset()
     _intended: AppliedPart | None = None
 
     @property
@@ -159,6 +161,14 @@ class RunRecord:
     def intended(self) -> Changeset:
         """Return what the editor is being asked for, or was when the process died; nothing of an undo."""
         return Changeset() if self._intended is None else self._intended.changeset
+
+    @property
+    def modes_due(self) -> dict[str, bool]:
+        """Return which files are to become executable (else: no longer) once they are written; of what was undone,
+        nothing.
+        """
+        changes = (change for part in self.applied for change in part.changeset)
+        return {each.path: each.runs for each in changes if each.path in self.mode_waits and each.runs is not None}
 
     def propose(self, changes: Changeset) -> None:
         """Note changes that the user was shown: of each file the first base and the latest text."""

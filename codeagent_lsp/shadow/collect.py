@@ -144,9 +144,10 @@ def collect(writings: Writings, view: FileView, seen: UnsavedState, limits: Coll
 
 
 def _is_text(view: FileView, path: str) -> bool:
-    """Return whether the user has a text at `path`, whose mode can be proposed to be changed."""
+    """Return whether `path` has a text, the user's or a staged one, whose mode can be proposed to be changed."""
     try:
-        return view.roots.resolve(path) == path and view.base(path) is not None
+        view.read(path)
+        return view.roots.resolve(path) == path
     except (FileRefused, PathRefused):
         return False
 

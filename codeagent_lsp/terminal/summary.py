@@ -23,6 +23,7 @@ EXIT_DONE, EXIT_FAILED, EXIT_USAGE, EXIT_REJECTED, EXIT_INTERRUPTED = 0, 1, 2, 3
 WAITING = "waiting"
 """The status of a run whose question nobody has answered."""
 MOST_FILES = 20
+PARAGRAPH = "\n\n"
 _MARKS = {"edit": "✎", "create": "✚", "delete": "✗", "move": "➜"}
 SUBJECT_KEYS = ("pattern", "query", "path", "file_path", "command", "question", "url", "name")
 
@@ -31,6 +32,7 @@ SUBJECT_KEYS = ("pattern", "query", "path", "file_path", "command", "question", 
 class Summary:
     """The result of a run. `status` is '' before its end; `declined` counts prompts without a user to answer them.
 
+    `unconfirmed` says that `words` begin with the files of which it is not known what became of them.
     `refused` is the reason why accepted changes were not all written, None if they were; `staged` are the changes that
     were neither applied nor discarded; `question` is the last one that was not answered, and its choices. Of `attempts`
     (run ids) only the tokens count: the best of them is proposed as the run's own.
@@ -40,6 +42,7 @@ class Summary:
     outcome: str = ""
     error: str = ""
     words: str = ""
+    unconfirmed: bool = False
     files: tuple[str, ...] = ()
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -93,6 +96,7 @@ class Summary:
                     outcome=event.get("outcome") or "",
                     error=event.get("error") or "",
                     words=event.get("summary") or "",
+                    unconfirmed=bool(event.get("unconfirmed")),
                     files=tuple(event.get("files_changed", ())),
                     usage=event.get("usage"),
                 )
@@ -153,6 +157,8 @@ def ending(summary: Summary, note: str, seconds: float, language: str) -> Iterat
         yield Text(f"  {one_line(summary.words, 1000)}", style="yellow")
     elif summary.status == WAITING and not note:
         yield Text(f"  {one_line(_open_question(summary), 1000)}", style="cyan")
+    if summary.unconfirmed and summary.status != "stopped":  # its words begin with it
+        yield Text(f"  {one_line(summary.words.partition(PARAGRAPH)[0], 1000)}", style="yellow")
 
 
 def account(summary: Summary, written: Iterable[FileWrite], folder: Path, language: str) -> Iterator[Text]:

@@ -114,3 +114,115 @@ def test_a_constant_of_a_type_is_not_made_anew_beside_it(path: str, given: tuple
     text, code = given
     answer = read_answer(f"{path}\n````\n{code}````\n", Files({path: text}), "function")
     assert not answer.texts and "Box" in answer.problem, answer
+
+
+VALUES = {
+    "a.ts": (
+        "export class Box extends B {\n{0}}\n",
+        "  static {\n    f(41);\n  }\n",
+        "  size: number = 41;\n",
+        "  big = 41;\n",
+        "  static most = 41;\n",
+        "  private readonly least: number = 41;\n",
+        "  #own = 41;\n",
+        "  late!: T41;\n",
+        "  @Input() given = 41;\n",
+        "  opts = {\n    a: 41,\n    b: `\n  kept 41\n`,\n  };\n",
+    ),
+    "b.ts": ("export interface Box {\n{0}}\n", "  size: T41;\n", "  opt?: T41;\n"),
+    "a.js": (
+        "class Box extends B {\n{0}}\n",
+        "  static {\n    f(41);\n  }\n",
+        "  size = 41;\n",
+        "  static most = 41;\n",
+        "  #own = 41;\n",
+        "  opts = {\n    a: 41,\n  };\n",
+    ),
+    "A.java": (
+        "class Box {\n{0}}\n",
+        "    static {\n        f(41);\n    }\n",
+        "    {\n        g(41);\n    }\n",
+        "    private int size = 41;\n",
+        "    static final int MOST = 41;\n",
+        "    @Inject(41)\n    Foo foo;\n",
+    ),
+    "A.cs": ("class Box\n{\n{0}}\n", "    private int _size = 41;\n", "    const int Most = 41;\n"),
+    "a.php": ("<?php\nclass Box\n{\n{0}}\n", "    private int $size = 41;\n", "    public static $all = [41];\n"),
+    "a.cpp": ("class Box {\npublic:\n{0}};\n", "    int size = 41;\n", "    static constexpr int most = 41;\n"),
+    "a.py": (
+        "class Box(B):\n{0}",
+        "    size = 41\n",
+        "    most: int = 41\n",
+        "    opts = {\n        'a': 41,\n    }\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("path", VALUES)
+@pytest.mark.parametrize("indented", [True, False])
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_a_field_or_an_initialiser_given_alone(path: str, indented: bool, ends: str) -> None:
+    whole, *members = VALUES[path]
+    text = whole.replace("{0}", "\n".join(members)).replace("\n", ends)
+    for member in members:
+        new = member.replace("41", "77")
+        code = new if indented or "`" in new else textwrap.dedent(new)
+        answer = read_answer(f"{path}\n```\n{code}```\n", Files({path: text}), "function")
+        assert answer.texts == {path: text.replace(member.replace("\n", ends), new.replace("\n", ends), 1)}, (
+            code,
+            answer,
+        )
+
+
+UNCLEAR = (
+    ("a.ts", "class A {\n  size = 1;\n}\nclass B {\n  size = 1;\n}\n", "size = 2;"),
+    (
+        "a.ts",
+        "class A {\n  static {\n    f(1);\n  }\n}\nclass B {\n  static {\n    f(1);\n  }\n}\n",
+        "static {\n  f(2);\n}",
+    ),
+    ("a.ts", "class A {\n  go() {\n    return 1;\n  }\n}\n", "static {\n  f(2);\n}"),
+    (
+        "a.js",
+        "class A {\n  static {\n    f(1);\n  }\n\n  go() {\n    return 1;\n  }\n}\n",
+        "static {\n  f(2);\n}\n\ngo() {\n  return 2;\n}",
+    ),
+    ("a.js", "let size = 1;\nclass A {\n  size = 1;\n}\n", "size = 2;"),
+    ("a.js", "class A {\n  size = 1;\n}\n", "size = 2;\nnew A().go(size);"),
+    ("a.js", "class A {\n  go() {\n    return 1;\n  }\n}\n", "size = 2;"),
+    ("a.py", "class A:\n    size = 1\n", "size = 2\nprint(size)"),
+    ("a.py", "def go():\n    size = 1\n    return size\n", "size = 2"),
+    ("A.java", "class A {\n    int a = 1, b = 1;\n}\n", "int a = 2, b = 2;"),
+    (
+        "A.java",
+        "class A {\n    static {\n        f(1);\n    }\n    {\n        g(1);\n    }\n    {\n        h(1);\n    }\n}\n",
+        "{\n    g(2);\n}",
+    ),
+)
+
+
+@pytest.mark.parametrize(("path", "text", "code"), UNCLEAR)
+def test_one_that_may_be_several_or_none_is_refused_and_told_what_to_send(path: str, text: str, code: str) -> None:
+    answer = read_answer(f"{path}\n```\n{code}\n```\n", Files({path: text}), "function")
+    assert not answer.texts
+    assert "ive the" in answer.problem or "give" in answer.problem
+
+
+def test_an_indented_field_is_the_one_inside() -> None:
+    text = "size = 1\n\n\nclass A:\n    size = 1\n"
+    answer = read_answer("a.py\n```\n    size = 2\n```\n", Files({"a.py": text}), "function")
+    assert answer.texts == {"a.py": "size = 1\n\n\nclass A:\n    size = 2\n"}
+
+
+def test_an_initialiser_as_it_is_may_stand_beside_a_method() -> None:
+    text = "class A {\n  static {\n    f(1);\n  }\n\n  go() {\n    return 1;\n  }\n}\n"
+    code = "static {\n  f(1);\n}\n\ngo() {\n  return 2;\n}"
+    answer = read_answer(f"a.js\n```\n{code}\n```\n", Files({"a.js": text}), "function")
+    assert answer.texts == {"a.js": text.replace("return 1", "return 2")}
+
+
+def test_a_field_may_come_to_hold_a_function() -> None:
+    answer = read_answer(
+        "a.js\n```\nsize = () => 2;\n```\n", Files({"a.js": "class A {\n  size = 1;\n}\n"}), "function"
+    )
+    assert answer.texts == {"a.js": "class A {\n  size = () => 2;\n}\n"}

@@ -141,3 +141,48 @@ def test_a_name_like_a_word_has_to_be_set_off() -> None:
 def test_a_command_about_another_file_is_no_code() -> None:
     reply = f"app.py\n```python\n{CLI}```\nRun tests/test_app.py with:\n```sh\npytest tests/test_app.py\n```\n"
     assert read_answer(reply, Files({"app.py": APP}), "function").texts == {"app.py": CLI}
+
+
+COPIES = ("~§", "§~", "#§#", ".§.swp", ".#§", "§.bak", "§.orig", "§.rej", "§.tmp", "§.1", "§.~1~", "§,v", "§;1", "§c")
+SISTERS = ("+§", "$§", "_§", "x§", "x.§", "x-§")
+LEADS = ("§", "`§`", "**§**", "File: §", "Here is `§`:", "### `§`", "The file `§` is now:", "新文件：`§`")
+CODE = "let x = 3;"
+
+
+def answers(path: str, old: str) -> list[str]:
+    """Replies that change the file of this path, in each way to name it."""
+    fence = f"```\n{CODE}\n```\n"
+    return [
+        *(f"{lead.replace('§', path)}\n{fence}" for lead in LEADS),
+        f"```ts {path}\n{CODE}\n```\n",
+        f"```ts:{path}\n{CODE}\n```\n",
+        f"```\n// {path}\n{CODE}\n```\n",
+        f"{path}\n<<<<<<< SEARCH\n{old}\n=======\n{CODE}\n>>>>>>> REPLACE\n",
+        f"```diff\n--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-{old}\n+{CODE}\n```\n",
+    ]
+
+
+@pytest.mark.parametrize("form", [*COPIES, *SISTERS])
+def test_a_name_beside_another_is_not_taken_for_it(form: str) -> None:
+    changes_only_what_it_names("src/a.py", form)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("own", ["a.tsx", "deep/er/page.ts"])
+@pytest.mark.parametrize("form", [*COPIES, *SISTERS])
+def test_nor_elsewhere(own: str, form: str) -> None:
+    changes_only_what_it_names(own, form)
+
+
+def changes_only_what_it_names(own: str, form: str) -> None:
+    """Of a file and its copy or sister, whichever are shown: what names one changes that one, or nothing."""
+    folder, slash, name = own.rpartition("/")
+    other = f"{folder}{slash}{form.replace('§', name)}"
+    texts = {own: "let x = 1;\n", other: "let x = 2;\n"}
+    for target in texts:
+        for shown in (texts, {own: texts[own]}, {other: texts[other]}):
+            for reply in answers(target, texts[target].strip()):
+                changed = read_answer(reply, Files(shown), "whole").texts
+                assert set(changed) <= {target}, reply
+    for target in (own, other) if form not in (".§.swp",) else (own,):
+        assert read_answer(answers(target, "")[0], Files(texts), "whole").texts == {target: f"{CODE}\n"}

@@ -68,7 +68,8 @@ class FakeEditor:
         if self.failure is not None:
             raise self.failure
         if self.forced in ("none", "unknown"):
-            return Applied(self.forced, left=changeset, reason="the editor said no")
+            unconfirmed = changeset.paths if self.forced == "unknown" else ()
+            return Applied(self.forced, left=changeset, reason="the editor said no", unconfirmed=unconfirmed)
         current = {
             change.moved_from or change.path: self._current(change.path, change.moved_from) for change in changeset
         }
@@ -87,6 +88,9 @@ class FakeEditor:
 
     async def open_unclear(self, paths: Iterable[str]) -> None:
         return None
+
+    def set_mode(self, path: str, *, runs: bool) -> bool:
+        return False
 
     def still_shows(self, path: str) -> bool:
         return False

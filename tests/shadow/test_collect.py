@@ -93,6 +93,15 @@ def test_a_mode_alone_is_a_change_of_a_text_and_told_of_all_else(ws: Desk) -> No
     assert set(reasons(found, ws)) == {"tool", "gone.sh", "b.sh"}
 
 
+def test_a_mode_of_a_staged_file_is_a_change_as_well(ws: Desk) -> None:
+    """The agent makes a script by its tool, and a command makes it executable: the user has no such file yet."""
+    script, gone_since = ws.path("run.sh"), ws.write("old.sh", "a\n")
+    ws.stage("run.sh", "a\n")
+    ws.stage("old.sh", None)
+    found = collected(ws, *(replace(other(path, "mode"), runs=True) for path in (script, gone_since)))
+    assert (found.runs, found.paths) == ((script,), (script,))
+
+
 @pytest.mark.parametrize("kind", ["mode", "symlink", "binary", "large", "special", "git"])
 def test_what_is_no_edit_is_told(ws: Desk, kind: WrittenKind) -> None:
     found = collected(ws, other(ws.path("x"), kind))

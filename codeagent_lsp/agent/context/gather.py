@@ -15,6 +15,7 @@ from codeagent_lsp.agent.context.history import whole_file
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.tools.files.read_tools import LARGE_FILE_LINES, render
+from codeagent_lsp.workspace.files.copies import COPY
 from codeagent_lsp.workspace.files.file_view import FileText, FileView
 from codeagent_lsp.workspace.text.position import split_lines
 
@@ -41,6 +42,7 @@ _BARE_NAME = re.compile(
     r"(?![\w/\\-]|\.\w)"
 )
 _QUOTED_NAME = re.compile(r"(?<=`)[\w./+-]{1,200}(?=`)")
+_PLAIN_NAME = re.compile(r"\w[\w.-]*")
 _NAMES = (_NAME, _ASCII_NAME, _BARE_NAME, re.compile(_BARE_NAME.pattern, re.ASCII), _QUOTED_NAME)
 
 
@@ -179,7 +181,14 @@ def named_files(task: str, files: Iterable[str], skip: Iterable[str] = ()) -> li
     for path in files:
         by_name.setdefault(PurePath(path).name, []).append(path)
     found: list[str] = []
-    names = sorted((match for each in _NAMES for match in each.finditer(task)), key=re.Match.start)
+    odd = sorted((name for name in by_name if not _PLAIN_NAME.fullmatch(name) and name in task), key=len, reverse=True)
+    names: list[re.Match[str]] = []
+    # First those that have the name of another file in them: `+page.ts`, `a.py~`, also of copies that are not there.
+    for pattern in (*(re.compile(rf"[\w./\\-]*{re.escape(name)}(?!\w)") for name in odd), COPY):
+        names += pattern.finditer(task)
+        task = pattern.sub(lambda match: " " * len(match[0]), task)
+    names += (match for each in _NAMES for match in each.finditer(task))
+    names.sort(key=re.Match.start)
     mentions = dict.fromkeys(match[0].replace("\\", "/").removeprefix("./") for match in names)
     for mention in islice(mentions, MENTIONS):
         parts = PurePath(mention).parts

@@ -234,6 +234,9 @@ class _LentRun:
                     await asyncio.sleep(LOOK_SECONDS)
         if proposal.refused and deciding.done():
             return f"Not proposed. A hook of the project says: {proposal.refused}", False
+        if proposal.unconfirmed:
+            names = ", ".join(map(proposal.view.roots.relative, proposal.unconfirmed))
+            return f"The user has accepted them, but the editor did not confirm: {names}. Read these files.", False
         taken = sum(_hunks(part.changeset) for part in proposal.record.applied[before:])
         if proposal.changeset:
             names = ", ".join(map(proposal.view.roots.relative, proposal.changeset.paths))

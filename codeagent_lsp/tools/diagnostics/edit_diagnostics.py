@@ -27,7 +27,7 @@ from codeagent_lsp.tools.diagnostics.difference import (
     since,
     told,
 )
-from codeagent_lsp.tools.diagnostics.syntax import broken_syntax, moved_entries, syntax_errors
+from codeagent_lsp.tools.diagnostics.syntax import broken_comments, broken_syntax, moved_entries, syntax_errors
 from codeagent_lsp.tools.tool import ToolOutput
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.edits import merge
@@ -114,6 +114,9 @@ class EditDiagnostics:
         before, after = _flat(found.before, late), _flat(found.after, late)
         for path, (old, new) in texts.items():
             after += await asyncio.to_thread(moved_entries, path, old, new) if path not in late else ()
+            if comments := await asyncio.to_thread(broken_comments, path, old, new):
+                after += comments
+                self.only_syntax.update({path} - found.after.keys())
             if (
                 path not in found.after
                 and (broken := await asyncio.to_thread(broken_syntax, path, old, new)) is not None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from codeagent_lsp.index.enclosing import syntax_tree
 from codeagent_lsp.index.grammars import grammar_of
+from codeagent_lsp.index.literals import loose_comments
 from codeagent_lsp.tools.diagnostics.difference import Diagnostic
 from codeagent_lsp.workspace.edits.line_matching import LineMatcher
 from codeagent_lsp.workspace.text.position import split_lines
@@ -319,6 +320,17 @@ class _Entry(NamedTuple):
     above: tuple[int, ...]
     owner: str
     last: int
+
+
+def broken_comments(path: str, before: str, after: str) -> tuple[Diagnostic, ...]:
+    """Return an error if a change takes the beginning or the end of a comment away, in a language with or without a
+    grammar: the code up to the next such sign is then none any more, which no parser complains of.
+    """
+    if max(len(before), len(after)) > MAX_CHARS or loose_comments(path, after) <= loose_comments(path, before):
+        return ()
+    lines = zip_longest(split_lines(before), split_lines(after))
+    line = next((number for number, (old, new) in enumerate(lines, 1) if old != new), 1)
+    return (Diagnostic(path, line, 1, "error", "a comment has no beginning or no end", SOURCE),)
 
 
 def moved_entries(path: str, before: str, after: str) -> tuple[Diagnostic, ...]:

@@ -19,10 +19,10 @@ from pathlib import PurePosixPath as Path
 from typing import Literal
 
 from codeagent_lsp.tools.permissions.shell.denied import denial, joined
+from codeagent_lsp.tools.permissions.shell.git_programs import unknown_subcommand
 from codeagent_lsp.tools.permissions.shell.grammar import Unknown
 from codeagent_lsp.tools.permissions.shell.harmless import asks_version, check_harmless
 from codeagent_lsp.tools.permissions.shell.plain import NotPlain, Simple, plain_commands
-from codeagent_lsp.tools.permissions.shell.programs import unknown_subcommand
 from codeagent_lsp.tools.permissions.shell.reading import Invocation, Script, read
 from codeagent_lsp.tools.permissions.shell.unread import unread
 from codeagent_lsp.tools.permissions.shell.wrappers import Everything, unwrap, wide_readings

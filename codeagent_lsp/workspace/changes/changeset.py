@@ -320,7 +320,9 @@ class Applied:
 
     `done` are the changes that were applied, on the texts they were applied to; `left` are those that were not;
     `late` those of them that the editor did not refuse, so that it may make them yet; `conflicts` the hunks that met
-    text changed by the user; `reason` is one English sentence unless the outcome is full.
+    text changed by the user; `reason` is one English sentence unless the outcome is full. `unconfirmed` are the paths
+    of those of which it is not known whether they are there: the editor did not answer, or the text is another one.
+    `mode_waits` are the paths of what was done but for its mode: an editor may write a new file only when it is saved.
     """
 
     outcome: ApplyOutcome
@@ -329,6 +331,8 @@ class Applied:
     conflicts: tuple[HunkConflict, ...] = ()
     reason: str = ""
     late: Changeset = Changeset()
+    unconfirmed: tuple[str, ...] = ()
+    mode_waits: tuple[str, ...] = ()
 
     @property
     def refused(self) -> tuple[str, ...]:
@@ -349,6 +353,9 @@ class Editor(Protocol):
 
     async def open_unclear(self, paths: Iterable[str]) -> None:
         """Have the user's editor open those of the files of which only it can tell in which encoding they are."""
+
+    def set_mode(self, path: str, *, runs: bool) -> bool:
+        """Make a file executable, or no longer; return whether it is so now. A link is left alone."""
 
     def still_shows(self, path: str) -> bool:
         """Return whether a file that was deleted is open all the same, in an editor that cannot delete files."""

@@ -154,10 +154,10 @@ class Staging:
                 staged = staged.with_change(FileChange(origin, base.base, None, base.version))
         # Made in this run: it is only made at another path.
         elif base.base is None:
-            staged = staged.with_change(FileChange(target, None, read.text))
+            staged = staged.with_change(FileChange(target, None, read.text, runs=base.runs, ran=base.ran))
         else:
-            moved_from = None if origin == target else origin
-            staged = staged.with_change(FileChange(target, base.base, read.text, base.version, moved_from))
+            moved = replace(base, path=target, text=read.text, moved_from=None if origin == target else origin)
+            staged = staged.with_change(moved)
         return staged
 
     def _written(self, staged: Changeset, texts: Mapping[str, str | None], read: Iterable[FileText]) -> Changeset:

@@ -209,7 +209,7 @@ export interface ChangesProposed extends EventBase {
   readonly proof?: Readonly<Record<string, unknown>>;
 }
 
-/** What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`. `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change: an undo of these can be tried again. `since` (seconds since the epoch) is when this was applied first, where an undo of a rewind brings it back. `renamed` has the new names of files that the user has renamed since, by the old ones. `only` are the files that alone an undo was to take back (none: all). `verdict` is what was decided about changes of other programs, which were in the files already: that they stay, or that they are taken back there. */
+/** What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`. `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change: an undo of these can be tried again. `since` (seconds since the epoch) is when this was applied first, where an undo of a rewind brings it back. `renamed` has the new names of files that the user has renamed since, by the old ones. `only` are the files that alone an undo was to take back (none: all). `verdict` is what was decided about changes of other programs, which were in the files already: that they stay, or that they are taken back there. `unconfirmed` are the files of which it is not known whether the editor has made, or will yet make, their changes. `mode_waits` are those that become executable, or no longer, when the editor writes them. */
 export interface ChangesApplied extends EventBase {
   readonly type: "changes_applied";
   readonly outcome: "full" | "partial" | "none" | "unknown";
@@ -225,6 +225,8 @@ export interface ChangesApplied extends EventBase {
   readonly renamed?: Readonly<Record<string, unknown>>;
   readonly only?: readonly string[];
   readonly verdict?: "kept" | "reverted";
+  readonly unconfirmed?: readonly string[];
+  readonly mode_waits?: readonly string[];
 }
 
 /** The user did not want these changes. */
@@ -393,7 +395,7 @@ export interface ResponseEnd extends EventBase {
   readonly type: "response_end";
 }
 
-/** The run is over. `outcome` is what became of its changes, None when it had none; `tool_used` tells whether the model called a tool, `trace_id` names the run in the records; `usage` sums what its model calls used (fields as in `usage`), `session_usage` what all runs of the session did, `stopped_by` is `budget` if that ended it. */
+/** The run is over. `outcome` is what became of its changes, None when it had none; `tool_used` tells whether the model called a tool, `trace_id` names the run in the records; `usage` sums what its model calls used (fields as in `usage`), `session_usage` what all runs of the session did, `stopped_by` is `budget` if that ended it. `unconfirmed` are the files of which it is not known whether their changes are there, which the first paragraph of the summary says as well: such a run is not `completed`, but `stopped`. */
 export interface RunCompleted extends EventBase {
   readonly type: "run_completed";
   readonly status: "completed" | "failed" | "cancelled" | "stopped" | "rejected" | "waiting";
@@ -406,6 +408,7 @@ export interface RunCompleted extends EventBase {
   readonly tool_used?: boolean;
   readonly trace_id?: string;
   readonly stopped_by?: "budget";
+  readonly unconfirmed?: readonly string[];
 }
 
 /** What kind of request this is, how sure that is (0 to 1), and why. */

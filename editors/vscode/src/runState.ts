@@ -173,7 +173,11 @@ function ofDecisions(run: Run, event: ServerEvent): Run | undefined {
       return say({ ...run, proposal: event.summary, proof: changes.proof ?? [], proven: proven(event) }, changes);
     }
     case "changes_applied": {
-      const { files_changed: files, outcome, conflicts, undo, reason, verdict } = event;
+      const { outcome, conflicts, undo, verdict } = event;
+      // Of what was not confirmed the names count, not that the editor has given no answer.
+      const isUnknown = outcome === "unknown";
+      const files = isUnknown ? (event.unconfirmed ?? event.files_changed) : event.files_changed;
+      const reason = isUnknown && files.length > 0 ? undefined : event.reason;
       return say({ ...run, ...standing(run, event) }, { kind: "applied", files, outcome, conflicts, undo, reason, verdict });
     }
     case "steer_delivered":

@@ -106,3 +106,18 @@ def test_secrets_and_binaries_are_not_shown(tmp_path: Path) -> None:
 
 def test_an_empty_workspace_gives_nothing(tmp_path: Path) -> None:
     assert starting_context(workspace(tmp_path).view, "do x.py", 1000) == ""
+
+
+@pytest.mark.parametrize(
+    "form", ["~§", "§~", "#§#", ".§.swp", ".#§", "§.bak", "§.orig", "§.~1~", "§,v", "+§", "_§", "§c"]
+)
+@pytest.mark.parametrize("own", ["a.py", "src/a.tsx"])
+def test_a_name_beside_another_names_only_its_own_file(own: str, form: str) -> None:
+    folder, slash, name = own.rpartition("/")
+    other = f"{folder}{slash}{form.replace('§', name)}"
+    for files in ([own, other], [own], [other]):
+        for named in (own, other):
+            for words in (f"fix {named}", f"fix `{named}` please", f"in {named}: change it", f"看 `{named}` 吧"):
+                found = named_files(words, [f"/w/{each}" for each in files])
+                assert found in ([f"/w/{named}"], []), (words, files)
+                assert found or named not in files or named == other

@@ -113,3 +113,26 @@ def test_code_is_no_json5(text: str, line: int) -> None:
 )
 def test_json5_has_more_than_json(text: str) -> None:
     assert data_errors("a.json5", text) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "opening", "ending"),
+    [
+        *(
+            ("a.css", "/*", "*/"),
+            ("a.kt", "/*", "*/"),
+            ("a.sql", "/*", "*/"),
+            ("a.ts", "/*", "*/"),
+            ("a.java", "/*", "*/"),
+        ),
+        *(("a.html", "<!--", "-->"), ("a.lua", "--[[", "]]"), ("a.hs", "{-", "-}"), ("a.ml", "(*", "*)")),
+    ],
+)
+async def test_a_comment_that_loses_a_sign_is_told(bench: Bench, name: str, opening: str, ending: str) -> None:
+    base = FileView(Roots([str(bench.root)]), bench.buffers, NothingStaged())
+    bench.add((AfterEdits, AfterEdits(EditDiagnostics(BeforeAndAfter(base, bench.view), None, None))))
+    bench.write(name, f"{opening} first {ending}\n\n{opening} second {ending}\n")
+    result = await bench.call("edit_file", path=name, old_str=f"first {ending}", new_str="first")
+    assert f"{name}:1:" in result.text and "a comment has no beginning or no end" in result.text
+    result = await bench.call("edit_file", path=name, old_str=f"{opening} first", new_str=f"{opening} 1st {ending}")
+    assert "a comment has" not in result.text

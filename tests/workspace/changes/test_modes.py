@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from codeagent_lsp.errors import PatchRefused
 from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange
+from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.edits.patch import apply_patch, modes_of
+from codeagent_lsp.workspace.files.file_view import FileText
 
 TEXTS = st.sampled_from(["", "a\n", "a\nb\n", "x\n"])
 BITS = st.sampled_from([None, True, False])
@@ -63,3 +65,29 @@ def test_the_mode_of_a_new_file(mode: str, modes: dict[str, bool]) -> None:
 def test_a_renamed_file_has_its_mode_at_its_new_path() -> None:
     patch = "diff --git a/a b/b\nold mode 100644\nnew mode 100755\nsimilarity index 100%\nrename from a\nrename to b\n"
     assert modes_of(patch) == {"b": True}
+
+
+@given(st.booleans(), st.lists(st.sampled_from(["write", "move", "mode"]), min_size=1, max_size=6))
+def test_a_staged_mode_stays_whatever_is_done_with_the_file_then(is_new: bool, steps: list[str]) -> None:
+    """A file that was made in the same run has no base, and its mode is staged all the same."""
+    users = {} if is_new else {"/w/0.sh": "a\n"}
+    staging = Staging(lambda path: FileText(path, users[path], "buffer", 1) if path in users else None)
+    if is_new:
+        staging.write({"/w/0.sh": "a\n"})
+    path, text = "/w/0.sh", "a\n"
+    for number, step in enumerate(steps, 1):
+        change = staging.changeset.get(path)
+        read = FileText(path, text, "buffer" if change is None else "staged", None)
+        if step == "write":
+            text = f"{text}{number}\n"
+            staging.write({path: text}, [read])
+        elif step == "move":
+            path = f"/w/{number}.sh"
+            staging.move(path, read)
+        else:
+            staging.stage({}, {}, [read], {path: True})
+    (change,) = staging.changeset or (FileChange(path, text, text),)
+    assert (change.path, change.text) == (path, text)
+    assert change.runs is (True if "mode" in steps else None)
+    back = Changeset((change,)).inverse().files[0]
+    assert back.runs is (False if "mode" in steps and not is_new else None)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from codeagent_lsp.tools.permissions.shell.programs import STDIN, started, unknown_subcommand
+from codeagent_lsp.tools.permissions.shell.git_programs import unknown_subcommand
+from codeagent_lsp.tools.permissions.shell.programs import STDIN, started
 from codeagent_lsp.tools.permissions.shell.reading import UNKNOWN, Invocation
 from codeagent_lsp.tools.permissions.shell.wrappers import INTERPRETERS, SHELLS, Everything, is_wrapper, shell_words
 

@@ -12,7 +12,8 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from codeagent_lsp.tools.permissions.shell.programs import STDIN, Inner, inner_git, started
+from codeagent_lsp.tools.permissions.shell.git_programs import SAME_AS_GIT, inner_git
+from codeagent_lsp.tools.permissions.shell.programs import STDIN, Inner, started
 from codeagent_lsp.tools.permissions.shell.reading import MAX_CHOICES, MAX_TEXT, UNKNOWN, Invocation, Script, read
 
 SHELLS = frozenset(
@@ -180,6 +181,8 @@ def inner(command: Invocation, *, wide: bool = False) -> tuple[Inner, ...]:
     # The programs behind git's commands can be called by their own names.
     if name.startswith("git-"):
         found.append(Inner(words=("git", name[4:], *words[1:])))
+    if name in SAME_AS_GIT:
+        found.append(Inner(words=("git", *words[1:])))
     if name in _SCRIPTS:
         found.extend(_SCRIPTS[name](words))
     if name in SHELLS:

@@ -142,6 +142,7 @@ function decisions(): Words {
     applied: l10n.t("Accepted: {0}"),
     partly: l10n.t("Accepted in part: {0}"),
     notApplied: l10n.t("Not applied: {0}"),
+    notConfirmed: l10n.t("Not confirmed by the editor, look at it: {0}"),
     undone: l10n.t("Undone: {0}"),
     discarded: l10n.t("Discarded: {0}"),
     kept: l10n.t("Kept: {0}"),

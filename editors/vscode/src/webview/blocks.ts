@@ -105,8 +105,9 @@ function changes(block: Extract<Block, { kind: "changes" }>, { word }: Context):
 
 function applied(block: Extract<Block, { kind: "applied" }>, { word, runId }: Context): HTMLElement {
   const row = element("div", `decision row ${block.outcome}`);
-  const key = block.outcome === "none" || block.outcome === "unknown" ? "notApplied" : block.undo ? "undone" : block.outcome === "partial" ? "partly" : (block.verdict ?? "applied");
-  const isFinal = key === "notApplied" || key === "undone" || block.verdict === "kept";
+  const missing = block.outcome === "none" ? "notApplied" : block.outcome === "unknown" ? "notConfirmed" : undefined;
+  const key = missing ?? (block.undo ? "undone" : block.outcome === "partial" ? "partly" : (block.verdict ?? "applied"));
+  const isFinal = missing !== undefined || key === "undone" || block.verdict === "kept";
   const about = block.conflicts.length > 0 ? block.conflicts : block.files.map(baseName);
   const listed = !isFinal && block.conflicts.length === 0 && about.length > 1; // by their names below
   row.append(element("span", "summary", word(key, block.reason ?? (listed ? word("files", about.length) : short(about, word)))));
