@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from tree_sitter import Node
 
@@ -86,6 +86,7 @@ _PROSE = re.compile(
 
 
 _UNLIKELY = 2.0
+_MOST_SPLICES, _LONGEST = 20_000, 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +108,19 @@ def variants(
     """Return at most `most` variants of a file, one change in one of these definitions each: likely changes first, and
     of those equally likely the ones in the `traced` lines and in the first definition.
     """
-    found: dict[str, tuple[float, Variant]] = {}
-    for rank, definition in enumerate(definitions):
-        for kind, splice in _splices(source, definition):
-            made = _variant(source, splice, likely=kind < _UNLIKELY)
-            weight = kind + 2.0 * rank - 1.5 * (made.line in traced)
-            if made.text != source.text:
-                found.setdefault(made.text, (weight, made))
-    ordered = sorted(found.values(), key=lambda each: (not each[1].likely, each[0], each[1].line))
-    return tuple(made for _, made in ordered[:most])
+    weighed = [
+        (kind >= _UNLIKELY, kind + 2.0 * rank - 1.5 * (line in traced), line, splice)
+        for rank, definition in enumerate(definitions)
+        for kind, line, splice in islice(_splices(source, definition), _MOST_SPLICES)
+    ]
+    found: dict[str, Variant] = {}
+    for unlikely, _, _, splice in sorted(weighed):
+        if len(found) == most:
+            break
+        made = _variant(source, splice, likely=not unlikely)
+        if made.text != source.text:
+            found.setdefault(made.text, made)
+    return tuple(found.values())
 
 
 def _variant(source: SourceFile, splice: _Splice, *, likely: bool) -> Variant:
@@ -127,39 +132,39 @@ def _variant(source: SourceFile, splice: _Splice, *, likely: bool) -> Variant:
     return Variant(text, source.line(start), before.strip(), after.strip(), likely)
 
 
-def _splices(source: SourceFile, definition: Definition) -> Iterator[tuple[float, _Splice]]:
-    """Yield each change with its kind, the lower the likelier."""
+def _splices(source: SourceFile, definition: Definition) -> Iterator[tuple[float, int, _Splice]]:
+    """Yield each change with its kind, the lower the likelier, and its line."""
     names = _variables(source, definition.node)
-    for node in _code(definition.node):
-        text = source.slice(node.start_byte, node.end_byte)
-        place = node.start_byte, node.end_byte
-        if not node.child_count or node.type in _OPERATORS:
-            yield from ((1.0 * (text == "="), (*place, new)) for new in _operators(node, text, source.language))
-            yield from ((0.5, (*place, new)) for new in _constants(node, text))
-            yield from ((1.0, (*place, new)) for new in _OTHER_NAMES.get(text, ()) if _NAME.fullmatch(text))
+    for node in _nodes(definition.node, code=True):
+        line = node.start_point.row + 1
+        yield from ((kind, line, splice) for kind, splice in _of_node(source, node, names))
+
+
+def _of_node(source: SourceFile, node: Node, names: frozenset[str]) -> Iterator[tuple[float, _Splice]]:
+    text = source.slice(node.start_byte, node.end_byte) if not node.child_count or node.type in _OPERATORS else ""
+    place = node.start_byte, node.end_byte
+    yield from ((1.0 * (text == "="), (*place, new)) for new in _operators(node, text, source.language))
+    yield from ((0.5, (*place, new)) for new in _constants(node, text))
+    yield from ((1.0, (*place, new)) for new in _OTHER_NAMES.get(text, ()))
+    if node.end_byte - node.start_byte <= _LONGEST:
         yield from ((0.5, splice) for splice in _without(source, node))
-        yield from ((_UNLIKELY, splice) for splice in _bounded(source, node, names))
         yield from ((0.5, splice) for splice in _negated(source, node))
         yield from ((1.5, splice) for splice in _swapped(source, node))
-        if text in names and _is_use(node):
-            yield from ((_UNLIKELY, (*place, new)) for new in sorted(names) if new != text)
-            if _is_counted(node):
-                yield from ((_UNLIKELY, (*place, f"{text} {sign} 1")) for sign in "+-")
+    yield from ((_UNLIKELY, splice) for splice in _bounded(source, node, names))
+    if text in names and _is_use(node):
+        yield from ((_UNLIKELY, (*place, new)) for new in sorted(names) if new != text)
+        if _is_counted(node):
+            yield from ((_UNLIKELY, (*place, f"{text} {sign} 1")) for sign in "+-")
 
 
-def _code(node: Node) -> Iterator[Node]:
-    """Yield the nodes of code below a definition, documentation and what is no expression left out."""
-    yield node
-    if node.parent is not None and _PROSE.search(node.type):
-        return
-    for child in node.children:
-        yield from _code(child)
-
-
-def _all(node: Node) -> Iterator[Node]:
-    yield node
-    for child in node.children:
-        yield from _all(child)
+def _nodes(root: Node, *, code: bool = False) -> Iterator[Node]:
+    """Yield the nodes below a definition in order; with `code` without documentation and what is no expression."""
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        yield node
+        if not (code and node is not root and _PROSE.search(node.type)):
+            pending.extend(reversed(node.children))
 
 
 def _operators(node: Node, text: str, language: str) -> Iterator[str]:
@@ -240,7 +245,7 @@ def _swapped(source: SourceFile, node: Node) -> Iterator[_Splice]:
 def _variables(source: SourceFile, definition: Node) -> frozenset[str]:
     """Return the names that a definition binds: parameters, targets of assignments and loops."""
     found = set()
-    for node in _all(definition):
+    for node in _nodes(definition):
         if node.type not in ("identifier", "simple_parameter", "variable_name"):
             continue
         parent, text = node.parent, source.slice(node.start_byte, node.end_byte)

@@ -103,6 +103,10 @@ def test_likely_changes_come_first_and_no_more_than_are_wanted() -> None:
     made = variants(source, functions_of(source), (), MANY)
     assert [each.likely for each in made] == sorted((each.likely for each in made), reverse=True)
     assert variants(source, functions_of(source), (), 7) == made[:7]
+    long = "def f(a):\n    return " + " + ".join(["a"] * 1500) + "\n"
+    deep = source_of("a.py", long)
+    assert deep is not None
+    assert len(variants(deep, functions_of(deep), (), 7)) == 7
     traced = variants(source, functions_of(source), {6}, MANY)
     assert traced[0].line == 6 != made[0].line
     assert {each.text for each in traced} == {each.text for each in made}
