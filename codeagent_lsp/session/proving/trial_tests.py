@@ -102,7 +102,9 @@ ENOUGH, LEAST = 80, 24
 fewer where there are no more."""
 
 # What is missing is not brought by a small change.
-_MISSING = re.compile(r"ImportError|ModuleNotFound|NameError|AttributeError|unexpected keyword|SyntaxError|undefined")
+_MISSING = re.compile(
+    r"ImportError|ModuleNotFound|NameError|AttributeError(?!: 'NoneType')|unexpected keyword|SyntaxError|undefined"
+)
 
 
 def may_be_small(before: Verdict, plan: CheckPlan) -> bool:
