@@ -575,6 +575,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "solve.fails": ("Still failing: {names}.", "仍然失败：{names}。"),
     "solve.passed": ("Tests: {passed} passed.", "测试：{passed} 个通过。"),
+    "solve.untested": ("No test was run on it.", "没有对此运行任何测试。"),
     "solve.left": (
         "Left where {name} is in a comment or a string, or means something else: {places}",
         "{name} 在注释或字符串中、或另有所指之处未改：{places}",

@@ -234,8 +234,8 @@ class SolutionWords:
 
     def _checked(self, verdict: Verdict | None) -> str:
         text = self._parts.output.text
-        if verdict is None:
-            return ""
+        if verdict is None:  # of a quick action nobody expects it
+            return text("solve.untested") if self._parts.record.kind == "run" else ""
         if not verdict.known:
             return text("solve.unchecked", reason=verdict.problem.splitlines()[0][:200] if verdict.problem else "-")
         return self._failing(verdict) or text("solve.passed", passed=verdict.passed)

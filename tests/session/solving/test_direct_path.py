@@ -90,7 +90,7 @@ async def test_events_and_conversation(tmp_path: Path) -> None:
     assert [message.role for message in said] == ["user", "assistant"]
     assert "(Changed: stats.py.)" in said[1].content
     tokens = "".join(event.content for event in made.events if isinstance(event, events.Token))
-    assert tokens == "The divisor is wrong.\nChanged: stats.py."
+    assert tokens == "The divisor is wrong.\nChanged: stats.py. No test was run on it."
 
 
 async def test_a_later_task_knows_of_the_earlier_one(tmp_path: Path) -> None:
@@ -401,7 +401,7 @@ async def test_a_plain_rename_needs_no_model(tmp_path: Path) -> None:
     done = await made.run("Rename the function mean in stats.py to average, everywhere it is used.")
     assert (done.status, done.outcome) == ("completed", "full")
     left = "Left where mean is in a comment or a string, or means something else: report.py:5\n"
-    assert done.summary == f"{left}Changed: report.py, stats.py."
+    assert done.summary == f"{left}Changed: report.py, stats.py. No test was run on it."
     assert not made.models["model"].requests  # type: ignore[attr-defined]
     assert made.text("stats.py") == "def average(values):\n    return sum(values)\n"
     new = typed.replace("import mean", "import average")
