@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.direct.pairing import TYPES, VALUES, Given
 from codeagent_lsp.errors import EditRefused, ToolFailed
 from codeagent_lsp.tools.code.extent import indentation, statement_of
 from codeagent_lsp.tools.code.shift import dedented, shifted, with_line_ends
-from codeagent_lsp.tools.code.source import Definition, SourceFile, required
+from codeagent_lsp.tools.code.source import Definition, SourceFile, required, walked
 from codeagent_lsp.tools.code.splices import Splice, applied
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def methods_alone(path: str, reply: SourceFile, source: SourceFile) -> list[Give
     members = _members(inside) if inside is not None else []
     if inside is None or not members:
         return []
-    known = {_words(source, node) for node in _nodes(source.root) if _is_initialiser(node)}
+    known = {_words(source, node) for node in islice(walked(source.root), _MOST_NODES) if _is_initialiser(node)}
     # It has no name by which its place is found, and to leave it out would be to lose it.
     if any(_is_initialiser(node) and _words(inside, node) not in known for node in _statements(inside)):
         raise EditRefused(
@@ -75,7 +76,11 @@ def with_initialiser(path: str, reply: SourceFile, source: SourceFile) -> str:
     given = list(_statements(inside)) if inside is not None else []
     if inside is None or len(given) != 1 or given[0].type not in _INITIALISERS:
         return ""
-    known = [node for node in _nodes(source.root) if _is_initialiser(node) and node.type == given[0].type]
+    known = [
+        node
+        for node in islice(walked(source.root), _MOST_NODES)
+        if _is_initialiser(node) and node.type == given[0].type
+    ]
     if len(known) != 1:
         raise EditRefused(
             "ambiguous",
@@ -154,13 +159,3 @@ def _is_initialiser(node: Node) -> bool:
 def _words(source: SourceFile, node: Node) -> str:
     """Return the code of a node without blanks."""
     return "".join(source.slice(node.start_byte, node.end_byte).split())
-
-
-def _nodes(root: Node) -> Iterator[Node]:
-    pending = [root]
-    for _ in range(_MOST_NODES):
-        if not pending:
-            return
-        node = pending.pop()
-        yield node
-        pending.extend(reversed(node.children))

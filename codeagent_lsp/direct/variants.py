@@ -14,10 +14,11 @@ from itertools import islice, pairwise
 
 from tree_sitter import Node
 
-from codeagent_lsp.tools.code.source import Definition, SourceFile
+from codeagent_lsp.tools.code.source import Definition, SourceFile, walked
+from codeagent_lsp.tools.code.splices import Splice, applied
 
-_Splice = tuple[int, int, str]
-"""The first byte, the byte after the last, and the text in their place."""
+_Change = tuple[int, int, str]
+"""What a `Splice` is made of; in order, those of one weight are tried so."""
 
 _OPERATORS: Mapping[str, tuple[str, ...]] = {
     "<": ("<=", ">", ">="),
@@ -60,7 +61,7 @@ _OPERATORS: Mapping[str, tuple[str, ...]] = {
     "continue": ("break",),
 }
 _ONLY_PYTHON = {"//", "//=", "**", "is", "is not", "in", "not in"}
-_EXPRESSIONS = re.compile(r"binary|comparison|boolean|infix|assign|operator|break|continue|\bbinary\b")
+_EXPRESSIONS = re.compile(r"binary|comparison|boolean|infix|assign|operator|break|continue")
 _TYPES = re.compile(r"type|generic|template|lifetime|reference")
 _PAIRS = (
     ("min", "max"), ("any", "all"), ("some", "every"), ("startswith", "endswith"), ("startsWith", "endsWith"),
@@ -83,8 +84,6 @@ _NAME = re.compile(r"[^\W\d]\w*")
 _PROSE = re.compile(
     r"comment|string|heredoc|regex|import|decorator|attribute_item|annotation|type_parameters|parameters$"
 )
-
-
 _UNLIKELY = 2.0
 _MOST_SPLICES, _LONGEST = 20_000, 1000
 
@@ -114,33 +113,31 @@ def variants(
         for kind, line, splice in islice(_splices(source, definition), _MOST_SPLICES)
     ]
     found: dict[str, Variant] = {}
-    for unlikely, _, _, splice in sorted(weighed):
+    for unlikely, _, _, place in sorted(weighed):
         if len(found) == most:
             break
-        made = _variant(source, splice, likely=not unlikely)
+        made = _variant(source, Splice(*place), likely=not unlikely)
         if made.text != source.text:
             found.setdefault(made.text, made)
     return tuple(found.values())
 
 
-def _variant(source: SourceFile, splice: _Splice, *, likely: bool) -> Variant:
-    start, end, new = splice
-    first, last = source.line_start(start), source.line_end(end)
-    before = source.slice(first, last)
-    after = source.slice(first, start) + new + source.slice(end, last)
-    text = source.slice(0, start) + new + source.slice(end, len(source.data))
-    return Variant(text, source.line(start), before.strip(), after.strip(), likely)
+def _variant(source: SourceFile, splice: Splice, *, likely: bool) -> Variant:
+    first, last = source.line_start(splice.start), source.line_end(splice.end)
+    after = source.slice(first, splice.start) + splice.text + source.slice(splice.end, last)
+    line = source.line(splice.start)
+    return Variant(applied(source, [splice]), line, source.slice(first, last).strip(), after.strip(), likely)
 
 
-def _splices(source: SourceFile, definition: Definition) -> Iterator[tuple[float, int, _Splice]]:
+def _splices(source: SourceFile, definition: Definition) -> Iterator[tuple[float, int, _Change]]:
     """Yield each change with its kind, the lower the likelier, and its line."""
     names = _variables(source, definition.node)
-    for node in _nodes(definition.node, code=True):
+    for node in walked(definition.node, lambda node: node is definition.node or not _PROSE.search(node.type)):
         line = node.start_point.row + 1
         yield from ((kind, line, splice) for kind, splice in _of_node(source, node, names))
 
 
-def _of_node(source: SourceFile, node: Node, names: frozenset[str]) -> Iterator[tuple[float, _Splice]]:
+def _of_node(source: SourceFile, node: Node, names: frozenset[str]) -> Iterator[tuple[float, _Change]]:
     text = source.slice(node.start_byte, node.end_byte) if not node.child_count or node.type in _OPERATORS else ""
     place = node.start_byte, node.end_byte
     yield from ((1.0 * (text == "="), (*place, new)) for new in _operators(node, text, source.language))
@@ -155,16 +152,6 @@ def _of_node(source: SourceFile, node: Node, names: frozenset[str]) -> Iterator[
         yield from ((_UNLIKELY, (*place, new)) for new in sorted(names) if new != text)
         if _is_counted(node):
             yield from ((_UNLIKELY, (*place, f"{text} {sign} 1")) for sign in "+-")
-
-
-def _nodes(root: Node, *, code: bool = False) -> Iterator[Node]:
-    """Yield the nodes below a definition in order; with `code` without documentation and what is no expression."""
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        yield node
-        if not (code and node is not root and _PROSE.search(node.type)):
-            pending.extend(reversed(node.children))
 
 
 def _operators(node: Node, text: str, language: str) -> Iterator[str]:
@@ -184,7 +171,7 @@ def _constants(node: Node, text: str) -> Iterator[str]:
         yield from (str(each) for each in dict.fromkeys((number + 1, number - 1, 0, 1)) if each != number)
 
 
-def _without(source: SourceFile, node: Node) -> Iterator[_Splice]:
+def _without(source: SourceFile, node: Node) -> Iterator[_Change]:
     """Yield what is left of `not x`, `-x`, `x + 1`, `a and b` without a part."""
     children = [child for child in node.children if child.type not in ("(", ")")]
     place = node.start_byte, node.end_byte
@@ -195,7 +182,7 @@ def _without(source: SourceFile, node: Node) -> Iterator[_Splice]:
             yield *place, source.slice(kept.start_byte, kept.end_byte)
 
 
-def _bounded(source: SourceFile, node: Node, names: Collection[str]) -> Iterator[_Splice]:
+def _bounded(source: SourceFile, node: Node, names: Collection[str]) -> Iterator[_Change]:
     """Yield a slice of Python with a bound where it has none."""
     if node.type != "slice":
         return
@@ -207,7 +194,7 @@ def _bounded(source: SourceFile, node: Node, names: Collection[str]) -> Iterator
             yield node.end_byte, node.end_byte, bound
 
 
-def _negated(source: SourceFile, node: Node) -> Iterator[_Splice]:
+def _negated(source: SourceFile, node: Node) -> Iterator[_Change]:
     """Yield the condition of a branch or a loop, turned round; of a choice between two values, the other way round."""
     parts = node.named_children
     if node.type == "conditional_expression" and len(parts) == 3 and source.language == "python":
@@ -226,7 +213,7 @@ def _negated(source: SourceFile, node: Node) -> Iterator[_Splice]:
     yield tested.start_byte + framed, tested.end_byte - framed, negated
 
 
-def _swapped(source: SourceFile, node: Node) -> Iterator[_Splice]:
+def _swapped(source: SourceFile, node: Node) -> Iterator[_Change]:
     """Yield a call with two neighbouring arguments in the other order, and an operation with its operands so."""
     parts: Sequence[Node] = ()
     if re.search(r"argument", node.type):
@@ -245,11 +232,10 @@ def _swapped(source: SourceFile, node: Node) -> Iterator[_Splice]:
 def _variables(source: SourceFile, definition: Node) -> frozenset[str]:
     """Return the names that a definition binds: parameters, targets of assignments and loops."""
     found = set()
-    for node in _nodes(definition):
+    for node in walked(definition):
         if node.type not in ("identifier", "simple_parameter", "variable_name"):
             continue
-        parent, text = node.parent, source.slice(node.start_byte, node.end_byte)
-        above: Node | None = parent
+        text, above = source.slice(node.start_byte, node.end_byte), node.parent
         for _ in range(3):
             if above is None:
                 break

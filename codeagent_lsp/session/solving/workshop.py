@@ -43,6 +43,7 @@ from codeagent_lsp.workspace.text.excerpts import excerpt
 MOST_BESIDE = 3
 BESIDE_SECONDS = 30.0
 NAMED_PLACES = 5
+_NO_TEXTS: tuple[Mapping[str, str], Material, str] = ({}, Material(), "")
 
 
 class _RunWorkshop:
@@ -57,11 +58,11 @@ class _RunWorkshop:
 
     async def draft(self) -> tuple[Mapping[str, str], Material, str]:
         """Return nothing: every text has to come from the model."""
-        return {}, Material(), ""
+        return _NO_TEXTS
 
     async def repair(self, before: Verdict | None) -> tuple[Mapping[str, str], Material, str]:
         """Return nothing, as `draft`."""
-        return {}, Material(), ""
+        return _NO_TEXTS
 
     def revealed(self, reply: str) -> str:
         """Return a reply with the secrets whose marks it has."""
@@ -193,7 +194,7 @@ class SolvingWorkshop(_RunWorkshop):
         words = self._subject.brief.words
         asked = rename_in(words)
         if asked is None:  # before the workspace is listed
-            return {}, Material(), ""
+            return _NO_TEXTS
         texts, material, left = await asyncio.to_thread(lambda: NameChanges(files_of(self._parts)).renamed(words))
         places = ", ".join(left[:NAMED_PLACES]) + (f", … ({len(left)})" if len(left) > NAMED_PLACES else "")
         return texts, material, self._parts.output.text("solve.left", name=asked.word, places=places) if left else ""
@@ -202,17 +203,17 @@ class SolvingWorkshop(_RunWorkshop):
         """Return the only small change with which the failing tests pass, where the task is a repair."""
         plan = await self._planned()
         if before is None or not self._subject.brief.repairs or not may_be_small(before, plan):
-            return {}, Material(), ""
+            return _NO_TEXTS
         candidates = await asyncio.to_thread(
             lambda: Gatherer(files_of(self._parts)).small_changes(self._subject, before, MOST_CHANGES)
         )
         if candidates is None or not candidates[1]:
-            return {}, Material(), ""
+            return _NO_TEXTS
         file, changes = candidates
         self.say("solve.varying", count=len(changes), name=file.name)
         found = await only_repair(self._parts, file, changes, plan)
         if found is None:
-            return {}, Material(), ""
+            return _NO_TEXTS
         change, tried = found
         words = {"name": file.name, "line": change.line, "before": change.before, "after": change.after}
         told = self._parts.output.text("solve.varied", count=tried, **words)

@@ -8,7 +8,7 @@ belongs to a definition (`extent.py`), uses of names (`uses.py`).
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -144,6 +144,16 @@ class SourceFile:
         """Return the offset of the start of the next line; the end of the text for the last one."""
         end = self.data.find(b"\n", place)
         return len(self.data) if end < 0 else end + 1
+
+
+def walked(root: Node, into: Callable[[Node], bool] = lambda _: True) -> Iterator[Node]:
+    """Yield a node and all below it in order, of any depth; what is below a node that `into` refuses is left out."""
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        yield node
+        if into(node):
+            pending.extend(reversed(node.children))
 
 
 def source_of(path: str, text: str, within: tuple[int, int] | None = None) -> SourceFile | None:

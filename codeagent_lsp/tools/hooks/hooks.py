@@ -92,7 +92,7 @@ class OwnView:
         self._ending = BackgroundTasks()
 
     async def shell(self) -> Shell | None:
-        """Return its shell; None if it cannot be opened."""
+        """Return the shell that the hooks run in, opened with the first use; None if it cannot be opened."""
         # Two calls at once must not open two views.
         async with self._opening:
             if self._shell is None:
