@@ -260,7 +260,8 @@ COMMANDS: tuple[Command, ...] = (
         "codeagent.session.events",
         "What was shown of a session, as events for a client that shows it again: `{sessionId, title, events, more}`. "
         "A run begins with `{type: run_started, task, title}`; each answer is one `token`; of `file_change` only the "
-        "state at the end. Of a long session the end: then `more` is true.",
+        "state at the end. Of a long session the end: then `more` is true. The talk that a fork began with comes "
+        "first, as runs with `earlier`, of which nothing but the words is known.",
         (_may("sessionId"),),
     ),
     Command(

@@ -118,11 +118,14 @@ class ResponseEnd(Event, name="response_end"):
 
 @dataclass(frozen=True, kw_only=True)
 class RunStarted(Event, name="run_started", internal=True):
-    """The user's request, as it was made; stored, so that a session can be replayed."""
+    """The user's request, as it was made; stored, so that a session can be replayed. With `earlier` it was made in the
+    session of which this one is a fork, and only what was said is known of its run.
+    """
 
     task: str = ""
     title: str = ""
     kind: str = "run"
+    earlier: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

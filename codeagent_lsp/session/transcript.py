@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from codeagent_lsp import events
+from codeagent_lsp.session.request import short_title
 from codeagent_lsp.texts import text
 
 MOST_CHARACTERS = 4_000_000
@@ -65,7 +66,7 @@ def replayed(stream: Sequence[events.Event]) -> tuple[list[dict[str, Any]], bool
     whether some did not. Long texts are cut; of a file's changes only an undecided one at the end is told.
     """
     last = {(event.run_id, event.path): event.seq for event in stream if isinstance(event, events.FileChanged)}
-    told = [data for event in stream if (data := _replayed(event, last)) is not None]
+    told = [data for event in stream for data in _replayed(event, last)]
     sizes: dict[str, int] = {}
     for data in told:
         sizes[data["run_id"]] = sizes.get(data["run_id"], 0) + len(str(data))
@@ -79,22 +80,49 @@ def replayed(stream: Sequence[events.Event]) -> tuple[list[dict[str, Any]], bool
     return [data for data in told if data["run_id"] in kept], len(kept) < len(sizes)
 
 
-def _replayed(event: events.Event, last: Mapping[tuple[str, str], int]) -> dict[str, Any] | None:
-    """Return one event as plain data, None if it shows nothing; `last` has the number of a file's last change."""
+def _replayed(event: events.Event, last: Mapping[tuple[str, str], int]) -> Iterable[dict[str, Any]]:
+    """Yield what one event shows as plain data; `last` has the number of a file's last change."""
     match event:
         case events.FileChanged() if event.change is None or last[event.run_id, event.path] != event.seq:
-            return None
+            return
         case events.FileChanged():
-            return events.to_dict(event)  # it is compared with the file: all of it counts
+            yield events.to_dict(event)  # it is compared with the file: all of it counts
         case events.MessageAdded() if event.message.get("role") == "assistant" and event.message.get("content"):
             head = {"session_id": event.session_id, "run_id": event.run_id, "seq": event.seq, "ts": event.ts}
-            return {"type": "token", **head, "content": str(event.message["content"])}
+            yield {"type": "token", **head, "content": str(event.message["content"])}
         case events.ChangesApplied():
-            return {**events.to_dict(event), "applied": []}
-    if event.internal and not isinstance(event, events.RunStarted):
-        return None
-    data: dict[str, Any] = _cut(events.to_dict(event))
-    return data
+            yield {**events.to_dict(event), "applied": []}
+        case events.SessionForked():
+            for earlier in _earlier_runs(event):
+                yield from _replayed(earlier, last)
+        case _ if not event.internal or isinstance(event, events.RunStarted):
+            yield _cut(events.to_dict(event))
+
+
+def _earlier_runs(event: events.SessionForked) -> Iterable[events.Event]:
+    """Yield the talk that a fork began with as runs of which nothing but the words is known, one for each request."""
+    head: dict[str, Any] = {"session_id": event.session_id, "seq": event.seq, "ts": event.ts}
+    number, run_id = 0, ""
+    for who, words in _talk(event):
+        if who == "user":
+            if run_id:
+                yield events.RunCompleted(**head, run_id=run_id)
+            number, run_id = number + 1, f"{event.session_id}-earlier-{number + 1}"
+            yield events.RunStarted(**head, run_id=run_id, title=short_title(words, str), task=words, earlier=True)
+        elif run_id:
+            yield events.MessageAdded(**head, run_id=run_id, message={"role": who, "content": words})
+    if run_id:
+        yield events.RunCompleted(**head, run_id=run_id)
+
+
+def _talk(event: events.SessionForked) -> Iterable[tuple[str, str]]:
+    """Yield who said what, `user` or `assistant`; what the user did not write themselves has a name."""
+    for message in event.messages:
+        words = str(message.get("content", "")).strip()
+        if words and (
+            message.get("role") == "assistant" or (message.get("role") == "user" and not message.get("name"))
+        ):
+            yield message["role"], words
 
 
 def _cut(value: Any) -> Any:
@@ -147,8 +175,7 @@ def _block(event: events.Event, language: str) -> str:
             said = text(f"record.ended.{event.status}", language)
             return f"\n*{said} {event.summary}".rstrip() + "*\n\n"
         case events.SessionForked():
-            asked = (message for message in event.messages if message.get("role") == "user" and not message.get("name"))
-            return "".join(_quoted(str(message.get("content", ""))) for message in asked)
+            return "".join(_quoted(words) if who == "user" else f"\n{words}\n\n" for who, words in _talk(event))
         case events.SessionRestored():
             return f"\n*{text('record.restored', language)}*\n\n"
     return _plan_block(event, language)

@@ -436,6 +436,10 @@ async def test_closed_resumed_and_forked(workspace: Path, state: Path) -> None:
         await editor.prompt(session_id, "Second")
         other = (await editor.agent.fork_session(cwd=str(workspace), session_id=session_id, mcp_servers=[])).session_id
         await editor.prompt(other, "Third")
+        editor.updates.clear()
+        await editor.agent.load_session(cwd=str(workspace), session_id=other, mcp_servers=[])
+        asked = [each.content.text for each in editor.of(schema.UserMessageChunk)]
+        assert asked == ["First", "Second", "Third"]
         with pytest.raises(RequestError, match="nothing-like-it"):
             await editor.agent.load_session(cwd=str(workspace), session_id="nothing-like-it", mcp_servers=[])
 

@@ -85,6 +85,9 @@ def test_a_session_from_before_a_run(place: Path, tmp_path: Path) -> None:
         editor.ended(second["runId"])
         forked = editor.command("codeagent.session.fork", runId=second["runId"])
         assert forked["sessionId"] != first["sessionId"]
+        shown = editor.command("codeagent.session.events")["events"]
+        assert [event["type"] for event in shown] == ["run_started", "token", "run_completed"]
+        assert (shown[0]["task"], shown[0]["earlier"]) == ("change x", True)
         third = editor.command("codeagent.run", task="another way")
         assert third["sessionId"] == forked["sessionId"]
         editor.ended(third["runId"])

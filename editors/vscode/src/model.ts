@@ -135,6 +135,8 @@ export interface Run {
   readonly beside?: boolean | undefined;
   /** Its changes are those of other programs, in the files already: they are kept or reverted. */
   readonly foreign?: boolean | undefined;
+  /** Only its words are known: the session began with them, as a fork of another. */
+  readonly earlier?: boolean | undefined;
   readonly mode: "direct" | "plan";
   readonly status: RunStatus;
   /** What it does now, in a few words. */
@@ -209,7 +211,7 @@ export type LocalEvent =
 /** An event of the session that is shown again; a run begins with the user's words. */
 export type Replayed =
   | ServerEvent
-  | { readonly type: "run_started"; readonly run_id: string; readonly session_id: string; readonly seq: number; readonly ts: number; readonly task: string; readonly title: string };
+  | { readonly type: "run_started"; readonly run_id: string; readonly session_id: string; readonly seq: number; readonly ts: number; readonly task: string; readonly title: string; readonly earlier?: boolean };
 
 export type AnyEvent = ServerEvent | LocalEvent;
 

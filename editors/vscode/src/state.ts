@@ -93,7 +93,7 @@ function replayed(state: State, { session_id: sessionId, events }: Extract<Local
 function again(state: State, event: Replayed): State {
   if (event.type !== "run_started") return reduce(state, event);
   const run = state.runs[event.run_id] ?? begun(state, event.run_id, event.session_id);
-  return withRun(state, { ...run, title: event.title, task: event.task, began: event.ts });
+  return withRun(state, { ...run, title: event.title, task: event.task, began: event.ts, earlier: event.earlier });
 }
 
 /** Only these runs have changes that wait: what others had was decided, perhaps in another window. */

@@ -127,9 +127,9 @@ function differ(one: RunHead, other: RunHead): boolean {
 function headOf(run: Run, state: State): RunHead {
   const attempts = run.attempt ? [] : attemptsOf(state, run.runId).map(({ runId: id, attempt: number, status: at }) => ({ run: id, number: number ?? 0, status: at }));
   const waits = state.questions.some((asked) => asked.runId === run.runId);
-  const { runId, title, task, attempt, beside, foreign, status, activity, applied, inFiles, began, over, usage, last, rewound, todos } = run;
+  const { runId, title, task, attempt, beside, foreign, earlier, status, activity, applied, inFiles, began, over, usage, last, rewound, todos } = run;
   return {
-    run: runId, task: task ?? title, attempt: attempt ?? 0, own: !beside && !foreign, status, activity, waits, applied, inFiles, began: began ?? 0, over: over ?? 0, usage, last, rewound, todos, attempts,
+    run: runId, task: task ?? title, attempt: attempt ?? 0, own: !beside && !foreign && !earlier, status, activity, waits, applied, inFiles, began: began ?? 0, over: over ?? 0, usage, last, rewound, todos, attempts,
   };
 }
 

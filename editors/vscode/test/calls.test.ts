@@ -103,3 +103,12 @@ test("a session is shown again with its words; what was taken back is marked, an
   assert.equal(run(undone).rewound, undefined);
   assert.equal(reduce(state, { type: "local_replayed", session_id: "s", events }).order.length, 2, "twice is once");
 });
+
+test("what a fork began with is shown, and cannot be gone back to: only its words are known", () => {
+  const told = (earlier: boolean): unknown => patches(INITIAL, after({ type: "local_replayed", session_id: "s", events: [
+    { ...base, type: "run_started", task: "Do it", title: "Do it", ...(earlier && { earlier }) },
+    { ...base, type: "token", content: "Done." },
+    { ...base, type: "run_completed", status: "completed", summary: "", files_changed: [] },
+  ] as unknown as Extract<AnyEvent, { type: "local_replayed" }>["events"] })).flatMap((patch) => (patch.type === "run" ? [patch.own] : []));
+  assert.deepEqual([told(false), told(true)], [[true], [false]]);
+});

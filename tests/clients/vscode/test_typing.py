@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.vscode]
 
 NOTES = "# notes: "
 WORDS = "the_quick_brown_fox_jumps_over_the_lazy_dog_"
-RATES = (5, 12, 30, 60)
+RATES = (5, 8, 12, 20, 30, 60)
 THINKING = 2.0  # seconds, so that the user is in the middle of typing
 BREATHLESS = 40.0  # seconds without a pause: on a busy machine it lands in the one that follows
 LANDS = 90.0
@@ -103,7 +103,7 @@ def play(opened: Window, name: str, rate: int, saves: bool = False) -> tuple[str
     return typed, saved(opened, name)
 
 
-@pytest.mark.timeout(900)  # eight cases, each of which may have to wait for a pause
+@pytest.mark.timeout(1500)  # twelve cases, each of which may have to wait for a pause
 @pytest.mark.volume
 def test_what_is_typed_in_other_lines_stays_and_the_change_lands(tmp_path: Path, editor: Editor) -> None:
     found = cases()

@@ -27,22 +27,27 @@ local function age(seconds)
   return os.date("%Y-%m-%d", math.floor(seconds))
 end
 
---- Takes a session up again and shows what it holds.
----@param session_id string
-function M.resume(session_id)
-  client.call("session.resume", { sessionId = session_id }, function(result, here)
+--- Goes on in the session that a command resumes or makes, and shows what it holds.
+---@param command string
+---@param argument table
+function M.enter(command, argument)
+  client.call(command, argument, function(entered, here)
     client.call("pending", {}, function(list)
       local changes = vim.tbl_filter(function(item) return item.kind == "changes" end, list)
       local waiting = vim.tbl_map(function(item) return item.runId end, changes)
-      client.call("session.events", { sessionId = session_id }, function(shown)
-        local resumed = { type = "local_history", session_id = session_id, client_id = here.id }
-        store.dispatch(with(resumed, { events = shown.events, waiting = waiting }))
-        require("codeagent.transcript").open({ focus = false, session = session_id })
-        notify.tell(texts.get("told.resumed", { title = result.title }))
+      client.call("session.events", { sessionId = entered.sessionId }, function(shown)
+        local history = { type = "local_history", session_id = entered.sessionId, client_id = here.id }
+        store.dispatch(with(history, { events = shown.events, waiting = waiting }))
+        require("codeagent.transcript").open({ focus = false, session = entered.sessionId })
+        notify.tell(texts.get("told.resumed", { title = entered.title }))
       end)
     end)
   end)
 end
+
+--- Takes a session up again.
+---@param session_id string
+function M.resume(session_id) M.enter("session.resume", { sessionId = session_id }) end
 
 --- Sessions of this workspace; `use` gets the id of the chosen one.
 ---@param use fun(session_id: string)

@@ -137,9 +137,7 @@ end
 ---@param run_id string?
 function M.fork(run_id)
   with_run(run_id, function(id)
-    client.call("session.fork", { runId = id }, function(made)
-      notify.tell(texts.get("told.resumed", { title = made.title }))
-    end)
+    require("codeagent.pickers").enter("session.fork", { runId = id })
   end)
 end
 
