@@ -20,7 +20,7 @@ from codeagent_lsp.agent.loop import call_data, result_event
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.shadow.shell import Command, CommandResult, Isolation, OnOutput, Shell, no_output
 from codeagent_lsp.tools.executor import ToolExecutor
-from codeagent_lsp.tools.testing.projects import runs_all_tests
+from codeagent_lsp.tools.testing.projects import TEST_COMMANDS, runs_all_tests
 from codeagent_lsp.tools.testing.reports import contains, shorten
 from codeagent_lsp.workspace.text.excerpts import excerpt
 
@@ -49,10 +49,7 @@ _OUTCOME = re.compile(
 )
 _QUOTED = re.compile(r"`([^`\n]{2,200})`")
 # Ways to run tests that are named without backticks: `python -m pytest tests/a.py`, `npm run test`, `go test ./...`.
-_COMMAND = re.compile(
-    r"\b(python3? -m (?:unittest|pytest)(?: -[\w-]+| [\w./]+\.py\b| discover)*|npm (?:run )?test\b"
-    r"|go test(?: \./\.\.\.)?|cargo test\b|make (?:test|check)\b|pytest(?: -[\w-]+| [\w./]+\.py\b)*(?=[\s)`.,;:!?]|$))"
-)
+_COMMAND = re.compile(rf"\b((?:{TEST_COMMANDS}|make (?:test|check))(?![A-Za-z0-9_/-]))")
 _TESTS = r"(?:\btest_\w+(?:\.\w+)?|\w+_test\b(?:\.\w+)?|\w*tests?\b|\bspecs?\b|test suite|\bci\b)"
 # Tests and a word on their outcome in one sentence: `test_x fails`, `make the tests pass`, `CI is red`.
 _FAILING = re.compile(
@@ -369,4 +366,5 @@ def _command(words: str) -> str:
 
 def _is_command(text: str) -> bool:
     first, _, rest = text.partition(" ")
-    return first.startswith("./") or (first in _PROGRAMS and bool(rest or first in _ALONE))
+    is_program = first in _PROGRAMS or _COMMAND.fullmatch(text) is not None
+    return first.startswith("./") or (is_program and bool(rest or first in _ALONE))

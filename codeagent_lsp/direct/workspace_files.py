@@ -74,7 +74,7 @@ class WorkspaceFiles:
         return self._parsed[name]
 
     def named(self, words: str) -> list[str]:
-        """Return the files whose path or name occurs in a text, in that order."""
+        """Return the files whose path or name occurs in a text, in that order: at most 4, no ambiguous ones."""
         return [self._view.roots.relative(path) for path in named_files(words, self._paths)]
 
     def ending(self, paths: Iterable[str]) -> list[str]:
@@ -120,8 +120,9 @@ class WorkspaceFiles:
         ]
 
     def test_files_in(self, words: str) -> tuple[str, ...]:
-        """Return the test files that a task names."""
-        return tuple(name for name in self.named(words) if is_test(name))
+        """Return the test files that a task names, at most 4, however many others it names before them."""
+        others = [path for name, path in self.names.items() if not is_test(name)]
+        return tuple(map(self.relative, named_files(words, self._paths, others)))
 
     def tests_beside(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the test files that belong to sources by name, as `test_a.py`, `a_test.go` or `a.spec.ts` do."""

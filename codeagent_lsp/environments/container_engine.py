@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -136,7 +137,8 @@ async def _joined(socket: str) -> tuple[asyncio.StreamReader, asyncio.StreamWrit
 async def _agreed(reader: asyncio.StreamReader) -> None:
     """Read the response head of a request for a hijacked connection. EnvironmentProblem if it is refused."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-    status = int(head.split(" ", 2)[1]) if head.startswith("HTTP/1.") else 500
+    found = re.match(r"HTTP/1\.\d (\d{3})\b", head)
+    status = int(found[1]) if found else 500
     # Some engines answer 200 and hand the connection over all the same.
     if status not in (101, 200):
         _understood(status, await reader.read(MAX_REPLY))

@@ -1,4 +1,5 @@
-"""Inline completion of a server: on or off as settings, client and models allow. Its heavy parts are imported late.
+"""Inline completion of a server: on or off as settings, client and models allow, and how long a list of completions
+may wait. Its heavy parts are imported late.
 
 Not here: answering (`inline_completions.py`), next edits.
 """

@@ -13,6 +13,8 @@ def test_tests_beside_a_file(tmp_path: Path) -> None:
 
 def test_the_tests_that_words_name(tmp_path: Path) -> None:
     assert shop(tmp_path).test_files_in("test_taxes.py and taxes.py") == ("tests/test_taxes.py",)
+    after_sources = "In cart.py, taxes.py, mail.py, long.py and made.py, so that test_taxes.py passes"
+    assert shop(tmp_path).test_files_in(after_sources) == ("tests/test_taxes.py",)
 
 
 def test_paths_that_begin_elsewhere(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ class TestRun:
 
 class TestFramework(ABC):
     """A test framework. `name` is how reports call it, `title` how people do ('' for one that only runs a script),
-    `command` is a pattern of command lines that run all of its tests.
+    `command` is a pattern of command lines that run all of its tests, `some` of what people add to run some of them.
 
     `report` is the name of its report, '' if it has none of single tests. `style` tells a model how its tests look, and
     `suffixes` are those of files that it can write tests for. `coverage_form` is that of its coverage report
@@ -98,6 +98,7 @@ class TestFramework(ABC):
     name: ClassVar[str]
     title: ClassVar[str] = ""
     command: ClassVar[str]
+    some: ClassVar[str] = ""
     report: ClassVar[str] = ""
     style: ClassVar[str] = ""
     suffixes: ClassVar[Words] = ()

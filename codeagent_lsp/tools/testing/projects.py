@@ -33,6 +33,8 @@ NOT_PROJECTS = frozenset(("testdata", "test_data", "test-data", "fixtures", "__f
 """Folders that hold samples and copies of others' code: what looks like a project in them is none of this workspace."""
 _DEPTH = 3
 _COMMANDS = re.compile("|".join(each.command for kind in ECOSYSTEMS for each in kind.frameworks))
+TEST_COMMANDS = "|".join(f"{each.command}{each.some}" for kind in ECOSYSTEMS for each in kind.frameworks)
+"""A pattern of command lines that run tests of a project, all or some of them, as people write them."""
 
 VENVS = (".venv", "venv")
 LOCK_FILES: Mapping[str, str] = MappingProxyType(

@@ -95,6 +95,7 @@ printf %s "$1" > "{REPORTS}/runner.py"; shift
 class _Python(TestFramework):
     """What both have in common: the place of tests, and coverage.py."""
 
+    some: ClassVar[str] = r"(?: -[A-Za-z-]+| [^\s`]+?\.py(?![A-Za-z0-9_]))*"
     suffixes: ClassVar[Words] = (".py",)
     coverage_form: ClassVar[str] = "coverage.py"
     image_program: ClassVar[str] = "python3"
