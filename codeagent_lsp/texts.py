@@ -1148,6 +1148,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "batch.reason.stopped": ("The agent stopped.", "智能体已停止。"),
     "batch.reason.failed": ("The run failed.", "运行失败。"),
     "batch.reason.check": ("The check failed.", "检查未通过。"),
+    "batch.reason.unisolated": (
+        "The check did not run: commands cannot be isolated here. Where the machine or container is thrown away "
+        "afterwards, add --yes.",
+        "未运行检查：此处无法隔离命令。如果这台机器或容器用后即弃，请加上 --yes。",
+    ),
     "batch.reason.unchecked": ("The check could not run.", "无法运行检查。"),
     "batch.reason.crash": ("Its process died.", "任务进程异常终止。"),
     "batch.report.title": ("Report of a batch", "批处理报告"),

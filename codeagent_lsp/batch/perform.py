@@ -102,7 +102,9 @@ async def _checked(
     """Return the result with the verdict of the check, which counts whatever became of the run."""
     try:
         ran = await check(job.task.check, folder, settings, accept_all=job.options.accept_all)
-    except (Unisolated, CodeAgentError) as problem:
+    except Unisolated as problem:
+        return replace(result, reason="unisolated", error=str(problem))
+    except CodeAgentError as problem:
         return replace(result, reason="unchecked", error=str(problem))
     files[CHECK] = ran.output.encode(errors="replace")
     judged = replace(result, checked=True, solved=ran.ok, check_exit=ran.code)

@@ -26,10 +26,23 @@ _LOCK = ".codeagent-batch"
 """A file that is locked while a batch runs, and that says whose the folder is."""
 
 Reason = Literal[
-    "", "folder", "setup", "model", "timeout", "budget", "unchanged", "stopped", "failed", "check", "unchecked", "crash"
+    "",
+    "folder",
+    "setup",
+    "model",
+    "timeout",
+    "budget",
+    "unchanged",
+    "stopped",
+    "failed",
+    "check",
+    "unisolated",
+    "unchecked",
+    "crash",
 ]
 """Why a task is not solved: its folder or its setup failed, the model could not be used, its time or budget ran out,
-nothing was changed, the run stopped or failed, the check failed or could not run, its process died."""
+nothing was changed, the run stopped or failed, the check failed, or could not run, without isolation or at all, its
+process died."""
 
 AGAIN: tuple[Reason, ...] = ("model", "failed", "budget", "crash")
 """Reasons that say nothing of the task: `--resume` does those once more."""

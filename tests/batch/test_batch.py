@@ -177,6 +177,15 @@ def test_the_check_cannot_write_or_reach_the_network(rig: BatchRig) -> None:
     assert list(target.iterdir()) == []
 
 
+def test_a_check_without_isolation_says_what_allows_it(rig: BatchRig) -> None:
+    tasks = [rig.task()]
+    done = rig.run(tasks, "--set", "shell.isolation=direct")
+    assert (done.returncode, rig.results()["one"].reason) == (1, "unisolated")
+    assert "add --yes" in done.stdout
+    rig.run(tasks, "--set", "shell.isolation=direct", "--yes", "--out", str(rig.root / "second"))
+    assert json.loads((rig.root / "second" / "one" / "result.json").read_text())["solved"]
+
+
 def test_keys_reach_neither_setup_nor_check(rig: BatchRig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODEAGENT_API_KEY", "key-" + "of-a-test" * 3)
     rig.run([rig.task(setup="env", check="env")])
