@@ -1580,6 +1580,12 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "The embedded model server did not start: {reason}. Run `codeagent-lsp doctor` to see why.",
         "内置模型服务器未能启动：{reason}。请运行 `codeagent-lsp doctor` 查看原因。",
     ),
+    "model.embedded_library": (
+        "The embedded model's engine lacks a library of the system: {reason}. Install it; on Debian and Ubuntu, "
+        "libgomp.so.1 comes with `apt-get install libgomp1`.",
+        "内置模型的引擎缺少系统库：{reason}。请安装该库；在 Debian 和 Ubuntu 上，"
+        "libgomp.so.1 可通过 `apt-get install libgomp1` 安装。",
+    ),
     "model.pull_space": (
         "Not enough disk space in {path}: {needed} needed, {free} free. Free some, or set CODEAGENT_MODELS_DIR.",
         "{path} 磁盘空间不足：需要 {needed}，剩余 {free}。请清理空间或设置 CODEAGENT_MODELS_DIR。",

@@ -28,7 +28,7 @@ import platformdirs
 from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.errors import ModelError, ModelNotFound, ModelUnreachable, SettingError
 from codeagent_lsp.llm.providers import embedded_server
-from codeagent_lsp.llm.providers.embedded import CONTEXT_WINDOW, engine_installed
+from codeagent_lsp.llm.providers.embedded import CONTEXT_WINDOW, engine_installed, not_started
 from codeagent_lsp.network import DEFAULTS, bundle, refusal, tls_context, way_to
 from codeagent_lsp.system import lock
 
@@ -148,8 +148,8 @@ def serve(port: int, key: str, slots: int = 1) -> None:
         server = embedded_server.start(
             str(weights_path()), n_ctx=CONTEXT_WINDOW, threads=os.cpu_count() or 2, port=port, key=key, slots=slots
         )
-    except (OSError, RuntimeError, ValueError) as error:
-        raise ModelUnreachable("model.embedded_failed", reason=error) from error
+    except (ImportError, OSError, RuntimeError, ValueError) as error:
+        raise not_started(error) from error
     # The server runs in a thread of its own, and the main one only waits for the signals, which Python gives to no
     # other.
     stop = threading.Event()

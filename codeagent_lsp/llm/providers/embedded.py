@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
@@ -29,11 +30,34 @@ FILL_SLOT = 1
 # Reading a gigabyte from a slow disk takes a minute and more.
 START_SECONDS = 180.0
 STOP_SECONDS = 5.0
+LOAD_SECONDS = 20.0
 
 
 def engine_installed() -> bool:
     """Return whether the extra `local` is installed."""
     return find_spec("xllamacpp") is not None
+
+
+def engine_problem() -> str:
+    """Return why the installed engine cannot be loaded, in the loader's words; '' if it can. Blocks for 20 s at most.
+
+    It is loaded in a process of its own, as a broken one may end that.
+    """
+    load = (sys.executable, "-P", "-c", "import xllamacpp")
+    try:
+        done = subprocess.run(load, capture_output=True, text=True, timeout=LOAD_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    said = done.stderr.strip().splitlines()
+    return "" if done.returncode == 0 else said[-1] if said else f"exit code {done.returncode}"
+
+
+def not_started(reason: object) -> ModelUnreachable:
+    """Return the error for a server that did not start; where a library of the system is missing, it says how that is
+    installed.
+    """
+    lacks_library = "shared object file" in str(reason)
+    return ModelUnreachable("model.embedded_library" if lacks_library else "model.embedded_failed", reason=reason)
 
 
 class EmbeddedHost:
@@ -248,11 +272,10 @@ class _Child:
                 line = await reader.readline()
             message = json.loads(line or b"{}")
         except (TimeoutError, ValueError) as error:
-            raise ModelUnreachable("model.embedded_failed", reason="it did not get ready") from error
+            raise not_started("it did not get ready") from error
         finally:
             transport.close()
         if not message.get("port"):
-            reason = message.get("error", "it ended at once")
-            raise ModelUnreachable("model.embedded_failed", reason=reason)
+            raise not_started(message.get("error", "it ended at once"))
         self.url = f"http://127.0.0.1:{message['port']}"
         self.key = str(message.get("key", ""))

@@ -19,7 +19,14 @@ from codeagent_lsp.errors import ModelError, ModelNotFound, ModelUnreachable
 from codeagent_lsp.llm import weights
 from codeagent_lsp.llm.factory import open_model
 from codeagent_lsp.llm.model import Model, ModelRequest
-from codeagent_lsp.llm.providers.embedded import EmbeddedHost, EmbeddedModel, _Child, engine_installed
+from codeagent_lsp.llm.providers.embedded import (
+    EmbeddedHost,
+    EmbeddedModel,
+    _Child,
+    engine_installed,
+    engine_problem,
+    not_started,
+)
 from codeagent_lsp.messages import Message, ToolSpec
 from tests.examples import WHOLE
 from tests.llm.support import TOOLS, collect
@@ -177,6 +184,25 @@ async def test_weights_that_are_not_here_are_told(tmp_path: Path) -> None:
     with pytest.raises(ModelNotFound, match=r"model pull|codeagent-lsp\[local\]"):
         await model.count_tokens("x")
     await model.close()
+
+
+@pytest.mark.parametrize(
+    ("engine", "advice"),
+    [
+        ("raise ImportError('libgomp.so.1: cannot open shared object file: No such file')", "apt-get install libgomp1"),
+        ("raise ImportError('no such symbol')", "codeagent-lsp doctor"),
+        ("import os; os.abort()", "exit code -6"),
+    ],
+)
+async def test_an_engine_that_cannot_be_loaded_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str, advice: str
+) -> None:
+    (tmp_path / "xllamacpp.py").write_text(engine)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert advice in not_started(engine_problem()).localized("en")
+    if "abort" not in engine:
+        with pytest.raises(ModelUnreachable, match=advice):
+            await _Child.start(tmp_path / "none.gguf", 64)
 
 
 def alive(pid: int) -> bool:

@@ -359,7 +359,9 @@ class TestAllOrNone:
             one("a.sh", text, "f", "replace", "f() { cat <<EOF\n}\n}")
 
     def test_pythons_own_parser_is_asked_too(self) -> None:
-        with pytest.raises(EditRefused, match=r"line 1: (non-default argument follows default|parameter without a default follows)"):
+        with pytest.raises(
+            EditRefused, match=r"line 1: (non-default argument follows default|parameter without a default follows)"
+        ):
             one("a.py", "def f(): ...\nx = 1\n", "f", "replace", "def f(a=1, b): ...")
 
     def test_broken_code_elsewhere_is_no_hindrance(self) -> None:
