@@ -206,6 +206,34 @@ def test_failed_tests_are_a_failed_call_whose_output_is_opened_and_the_index_is_
     assert found["again"] == found["closed"]
 
 
+def test_keys_pressed_while_a_decision_is_on_its_way_count(editor: Editor) -> None:
+    lines = [f"line{number} = {number}" for number in range(1, 41)]
+    places = (5, 15, 25, 35)
+    played = editor.play(
+        """
+        local buffer = rig.open("a.py")
+        rig.choose = function(_, titles) return titles[1] end
+        vim.cmd("CodeAgent run change it")
+        rig.wait("the review", 10000, function() return vim.api.nvim_get_current_buf() == rig.own("review") end)
+        for _, keys in ipairs({ "a", "]c", "x", "]c", "a" }) do rig.press(keys) end
+        rig.wait("one left", 8000, function()
+          local page = rig.page("review")
+          return not page:find("new5", 1, true) and not page:find("new15", 1, true) and not page:find("new25", 1, true)
+        end)
+        return { page = rig.page("review"), text = rig.text(buffer) }
+        """,
+        files={"a.py": "\n".join(lines) + "\n"},
+        script=[
+            {"tool_calls": [edit(f"line{at} = {at}", f"new{at} = {at}")["tool_calls"][0] for at in places]},
+            {"text": "Four places."},
+        ],
+    )
+    for at in (5, 25):
+        lines[at - 1] = f"new{at} = {at}"
+    assert played.found["text"] == "\n".join(lines) + "\n"
+    assert "+new35 = 35" in played.found["page"]
+
+
 @pytest.mark.volume
 def test_whole_files_and_new_files_are_decided(editor: Editor) -> None:
     played = editor.play(

@@ -27,6 +27,7 @@ local PATIENCE = 5000 -- milliseconds until a decision that had no effect is giv
 ---@field proof string[] sentences on what was tried on the changes
 ---@field unneeded string[] ids of the hunks that the tests do not need
 ---@field busy boolean a decision is on its way: hunk numbers may be about to change
+---@field waiting table[] decisions about single hunks and files that were made meanwhile: `{command, part}`
 ---@field home integer the window the user came from
 ---@field over fun()? told when the window is closed or all is decided
 
@@ -217,6 +218,31 @@ function M.fetch(run_id, use)
   end)
 end
 
+local decide
+
+--- Whether a part is still to be decided about.
+local function is_left(part)
+  for _, file in ipairs(current.files) do
+    if part.files and file.path == part.files[1] then return true end
+    for _, hunk in ipairs(part.hunks and file.hunks or {}) do
+      if hunk.id == part.hunks[1] then return true end
+    end
+  end
+  return false
+end
+
+--- Does what was decided while an earlier decision was on its way.
+local function go_on()
+  while current and not current.busy and #current.waiting > 0 do
+    local command, part = unpack(table.remove(current.waiting, 1))
+    if is_left(part) then
+      decide(command, part)
+    else
+      notify.warn(texts.get("told.stale"))
+    end
+  end
+end
+
 local function refresh()
   if not current then return end
   local run_id = current.run_id
@@ -234,6 +260,7 @@ local function refresh()
     if window then vim.api.nvim_win_set_cursor(window, { math.min(line, #current.lines), 0 }) end
     if window and not select(2, cursor_place()) then to_hunk(1) end
     hint()
+    go_on()
   end)
 end
 
@@ -243,8 +270,13 @@ end
 
 ---@param command "apply"|"discard"
 ---@param part table `{hunks}`, `{files}` or nothing
-local function decide(command, part)
-  if not current or current.busy then return end
+function decide(command, part)
+  if not current then return end
+  if current.busy then
+    -- All that is left may be more by then than what is shown now, so that has to be decided again.
+    if next(part) then table.insert(current.waiting, { command, part }) end
+    return
+  end
   local run_id, before = current.run_id, current.revision
   current.busy = true
   head()
@@ -354,6 +386,7 @@ function M.open(run_id, over)
       unneeded = {},
       revision = revision(run_id),
       busy = false,
+      waiting = {},
       home = vim.api.nvim_get_current_win(),
       over = over,
     }
