@@ -66,6 +66,7 @@ def test_a_hook_a_background_server_a_command_and_a_fork(tmp_path: Path, editor:
         "expect": "a.py, lines 1-2, as they are now",
     }
     script = [
+        {"text": "Good morning."},
         serve,
         {"tool_calls": [call("run_beside", command="cat a.py", id="bg1")]},
         {"tool_calls": [edit("x = 3", "x=4")]},
@@ -75,6 +76,8 @@ def test_a_hook_a_background_server_a_command_and_a_fork(tmp_path: Path, editor:
     settings = {"codeagent.edits.apply": "auto"}
     with window(tmp_path, editor, files=files, script=script, settings=settings) as opened:
         opened.open("a.py")
+        opened.task("hello")
+        opened.idle()
         opened.task("/serve a.py:1-2")
         opened.pick("Trust this content")
         opened.page.locator(".view-line").filter(has_text="x = 4").first.wait_for()
@@ -84,5 +87,7 @@ def test_a_hook_a_background_server_a_command_and_a_fork(tmp_path: Path, editor:
         assert shown.index("echo serving") < shown.index("cat a.py") < shown.index("Served.")
         assert buffer(opened) == SOURCE + "x = 4\n"
         opened.choose("CodeAgent: New Session from Before a Run…", "/serve a.py:1-2")
+        talk = opened.transcript().locator("body")
+        until(lambda: "Served." not in talk.inner_text() and "Good morning." in talk.inner_text(), "not what was before")
         opened.task("what is in @shot.png")
-        until(lambda: "does not see pictures" in opened.page.locator("body").inner_text(), "not refused")
+        until(lambda: "does not see pictures" in talk.inner_text(), "not refused")
