@@ -22,7 +22,7 @@ from codeagent_lsp.llm.embeddings import BuiltinEmbedder, engine_installed
 from codeagent_lsp.llm.factory import Surroundings, open_model
 from codeagent_lsp.llm.learned_facts import CAPABLE_WINDOW, facts_told
 from codeagent_lsp.llm.model import Model, ModelInfo
-from codeagent_lsp.llm.providers.embedded import engine_problem, not_started
+from codeagent_lsp.llm.weights import engine_problem
 from codeagent_lsp.network import check, described
 from codeagent_lsp.settings_files import PolicyFile, changeable, read_policy
 from codeagent_lsp.settings_layers import fixed_by, refusal
@@ -117,8 +117,8 @@ async def _model(settings: Settings, language: str) -> list[Check]:
         return [Check("model", "failed", text("doctor.model_slow", language), text("doctor.model", language))]
     try:
         info = model.info
-        if info.provider == "embedded" and (reason := await asyncio.to_thread(engine_problem)):
-            return [Check("model", "failed", not_started(reason).localized(language), text("doctor.model", language))]
+        if info.provider == "embedded" and (problem := await asyncio.to_thread(engine_problem)):
+            return [Check("model", "failed", problem.localized(language), text("doctor.model", language))]
         where = text("doctor.model.at", language, url=info.url) if info.url else ""
         calls = text("doctor.model.calls", language, calling=info.tool_calling)
         edits = _edits(model, settings, language)

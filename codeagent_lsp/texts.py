@@ -477,6 +477,12 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "{name}, line {line}, `{before}` → `{after}`",
         "没有询问模型。尝试过 {count} 处小改动，只有这一处能让测试通过：{name} 第 {line} 行，`{before}` → `{after}`",
     ),
+    "solve.chosen": (
+        "Of {count} small changes that were tried, several of one line let the tests pass. The model chose this one: "
+        "{name}, line {line}, `{before}` → `{after}`. The others: {others}",
+        "在尝试过的 {count} 处小改动中，同一行有几种改法都能让测试通过。"
+        "模型选择了：{name} 第 {line} 行，`{before}` → `{after}`。其他改法：{others}",
+    ),
     "solve.failing": (
         "Attempt {number} of {of}; failing: {failed} ({name})",
         "第 {number} 次尝试（共 {of} 次）；失败：{failed} 个（{name}）",

@@ -477,6 +477,13 @@ def as_pair(wrong: str, reply: str) -> str:
     return f"WRONG: {wrong}\nRIGHT: {nearest}"
 
 
+def named_in(reply: str, lines: Collection[str]) -> str:
+    """Return the one of these lines that a reply consists of or names; '' where it names none, or several."""
+    given = {_bare(_LABEL.sub("", line)).strip() for line in _FENCE.sub("", reply).splitlines()}
+    named = [line for line in lines if line in given]
+    return named[0] if len(named) == 1 else ""
+
+
 def with_line(path: str, text: str, wrong: str, right: str, preferred: Sequence[str] = ()) -> str:
     """Return `text` with the line `wrong` replaced by `right`, with its indentation kept.
 

@@ -45,6 +45,10 @@ SUSPECT = (
     "Suppose that this line of it is the wrong one:\n{line}\n"
     "Answer with that one line as it should be, and nothing else."
 )
+CHOICE = (
+    "This line of it is wrong:\n{line}\nWith each of these lines in its place all tests pass:\n{choices}\n"
+    "Answer with the one that does what the code is meant to do, and nothing else."
+)
 EXAMPLE = "An example of how this project writes code, from {path} (for your information, it stays as it is):\n{code}"
 SAME = "It changed nothing: its code is the same as the file's."
 NO_CODE = "It had no code. Give the changed code."
@@ -81,11 +85,13 @@ def messages_for(
     failures: str = "",
     tried: Sequence[Tried] = (),
     suspect: str = "",
+    choices: Sequence[str] = (),
     earlier: str = "",
     also: str = "",
 ) -> tuple[Message, ...]:
-    """Return the system and the user message. `failures` is what fails now, `suspect` a line that may be wrong,
-    `earlier` the session's conversation before, `also` what is known of the project.
+    """Return the system and the user message. `failures` is what fails now, `suspect` a line that may be wrong or, with
+    `choices`, one that is, and what may stand in its place, `earlier` the session's conversation before, `also` what is
+    known of the project.
     """
     context = [
         f"{piece.name} (for your information, it stays as it is):\n{_fenced(piece.text, piece.name)}"
@@ -102,7 +108,7 @@ def messages_for(
         f"What fails now:\n{_fenced(failures, '')}" if failures else "",
         *map(told, tried),
         f"Task: {words.strip()}",
-        SUSPECT.format(line=suspect) if suspect else _format(form, material),
+        _asked(form, material, suspect, choices),
     ]
     system = "\n\n".join(filter(None, (load("solve"), also)))
     return Message("system", system), Message("user", "\n\n".join(filter(None, parts)))
@@ -122,6 +128,12 @@ def language_of(name: str) -> str:
     """Return the language of a file for the info string of a fence; '' for unknown ones."""
     grammar = grammar_of(name)
     return grammar.name if grammar is not None else ""
+
+
+def _asked(form: TextForm, material: Material, suspect: str, choices: Sequence[str]) -> str:
+    if choices:
+        return CHOICE.format(line=suspect, choices="\n".join(choices))
+    return SUSPECT.format(line=suspect) if suspect else _format(form, material)
 
 
 def _format(form: TextForm, material: Material) -> str:
@@ -223,14 +235,15 @@ LONG_FILES = 1500
 @dataclass(frozen=True, slots=True)
 class Situation:
     """The state before an attempt: what fails now (shortened), the failed attempts, and the forms whose answers could
-    not be used or were wrong. With a `suspect`, only the corrected text of this line is asked for. `said` is what the
-    user has added to the task. `begun` says that a part of the task is done.
+    not be used or were wrong. With a `suspect`, only the corrected text of this line is asked for, with `choices` it is
+    one of these. `said` is what the user has added to the task. `begun` says that a part of the task is done.
     """
 
     failures: str = ""
     tried: tuple[Tried, ...] = ()
     refused: tuple[TextForm, ...] = ()
     suspect: str = ""
+    choices: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
     begun: bool = False
 
@@ -295,6 +308,7 @@ class FilesQuestion:
             failures=situation.failures,
             tried=situation.tried,
             suspect=situation.suspect,
+            choices=situation.choices,
             earlier=self.earlier,
             also=self.also,
         )

@@ -23,11 +23,12 @@ from codeagent_lsp.agent.context.history import size
 from codeagent_lsp.agent.limits import LoopGuard
 from codeagent_lsp.agent.loop import usage_event
 from codeagent_lsp.direct import TextForm
-from codeagent_lsp.direct.answer import Answer, is_bare_diff
+from codeagent_lsp.direct.answer import Answer, is_bare_diff, named_in
 from codeagent_lsp.direct.checks import Verdict, better, no_worse, satisfied
 from codeagent_lsp.direct.fences import CUT, path_in
 from codeagent_lsp.direct.material import Material
 from codeagent_lsp.direct.question import NO_CODE, REPEATED, SAME, Question, Situation, Tried
+from codeagent_lsp.direct.variants import Repairs, Variant
 from codeagent_lsp.errors import CodeAgentError, ContextOverflow, ModelStreamBroken
 from codeagent_lsp.llm.calls.toolcalls import begins_call
 from codeagent_lsp.llm.model import Model, ModelRequest, Reply, TextChunk
@@ -63,10 +64,13 @@ class Workshop(Protocol):
         with them; empty for most tasks.
         """
 
-    async def repair(self, before: Verdict | None) -> tuple[Mapping[str, str], Material, str]:
-        """Return the only small change, of many that were tried, with which the tests that fail `before` pass, as
-        `draft` does; empty where there is none, several, or nothing that decides.
+    async def repairs(self, before: Verdict | None) -> Repairs | None:
+        """Return the small changes, of many that were tried, with which the tests that fail `before` pass; None where
+        there is none, or nothing that decides.
         """
+
+    def repair_told(self, found: Repairs, change: Variant) -> str:
+        """Return what the user is told of the change that was taken of these."""
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
         """Choose what to show for the task in about `room` tokens: what the hints name, with `wide` also what is
@@ -268,17 +272,37 @@ class Solver:
         return False
 
     async def _repaired(self, state: _State) -> bool:
-        """Stage the small change that was found without the model, if there is one; return whether all passes then."""
-        texts, material, told = await self._workshop.repair(state.before)
-        if not texts or await self._workshop.stage(texts, material):
+        """Stage the small change that was found, if there is one; return whether all passes then."""
+        found = await self._workshop.repairs(state.before)
+        change = await self._chosen(found, state) if found is not None else None
+        if found is None or change is None:
+            return False
+        if await self._workshop.stage({found.file.name: change.text}, Material((found.file,))):
             return False
         verdict = await self._workshop.check()
         if verdict is not None and verdict.good:
+            told = self._workshop.repair_told(found, change)
             state.verdict, state.text = verdict, told
             self._emit(events.Token(content=f"{told}\n\n"))
             return True
         self._workshop.restore(state.best)
         return False
+
+    async def _chosen(self, found: Repairs, state: _State) -> Variant | None:
+        """Return the only change; of several in one line the one that the model names; None where it names none."""
+        if len(found.changes) == 1:
+            return found.changes[0]
+        if not found.in_one_line:
+            return None
+        material = await self._workshop.gather(state.before, (), self._room(), wide=False)
+        choices = {change.after: change for change in found.changes}
+        asked = replace(state.situation(), suspect=found.changes[0].before, choices=tuple(choices))
+        try:
+            reply = await self._reply(self._request(material, "line", asked, 0), show=False)
+        except ContextOverflow:
+            return None
+        named = named_in(reply.text, choices)
+        return choices[named] if named else None
 
     async def _stands(self, answer: Answer, material: Material, state: _State, *, guess: bool) -> bool:
         """Stage an answer and check it; return whether it is good. If not, the best state is staged again and the
@@ -315,9 +339,7 @@ class Solver:
         """Yield answers for the current state: one, or several where they are short or the server has free slots. Each
         comes with the material it is for, and whether it is a guess (form `line`).
         """
-        limits, question = self._limits, self._question
-        # Half: an answer that gives the code again takes as much as what is shown.
-        room = min(MOST_MATERIAL, (limits.window - limits.reply_tokens) // 2)
+        limits, question, room = self._limits, self._question, self._room()
         begun = False
         while not begun:
             material = await self._workshop.gather(state.verdict, state.wanted, room, wide=number > 1)
@@ -338,6 +360,10 @@ class Solver:
                 if room < LEAST_REPLY or begun:
                     raise
                 room //= 2
+
+    def _room(self) -> int:
+        """Return the tokens for what is shown: half, as an answer that gives the code again takes as much."""
+        return min(MOST_MATERIAL, (self._limits.window - self._limits.reply_tokens) // 2)
 
     def _asks(self, material: Material, form: TextForm, situation: Situation, state: _State) -> list[_Ask]:
         """Return the requests of one attempt. The first attempt has one; for a short answer, each suspect line is asked

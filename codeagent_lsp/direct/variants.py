@@ -1,8 +1,8 @@
 """Small changes of one place each, as mutation testing makes them: what a small fault may have been before. Pure.
 
 A comparison, an operator, a condition, a constant, a variable, the order of two arguments. Where tests decide, and of
-all these changes exactly one lets them pass, that one was meant. Not here: which definitions are looked at
-(`gathering.py`), running the tests (`session/proving/trial_tests.py`).
+all these changes exactly one lets them pass, that one was meant; where several of one line do, it was one of them. Not
+here: which definitions are looked at (`gathering.py`), running the tests (`session/proving/trial_tests.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from itertools import islice, pairwise
 
 from tree_sitter import Node
 
+from codeagent_lsp.direct.material import ShownFile
 from codeagent_lsp.tools.code.source import Definition, SourceFile, walked
 from codeagent_lsp.tools.code.splices import Splice, applied
 
@@ -56,7 +57,7 @@ _OPERATORS: Mapping[str, tuple[str, ...]] = {
     "//=": ("/=",),
     "|=": ("&=",),
     "&=": ("|=",),
-    "=": ("+=", "-="),
+    "=": ("+=", "-=", "*=", "//=", "/="),
     "break": ("continue",),
     "continue": ("break",),
 }
@@ -79,6 +80,10 @@ _TRUTH = {"True": "False", "False": "True", "true": "false", "false": "true"}
 _WHOLE_NUMBER = re.compile(r"\d{1,9}")
 _CONDITIONAL = re.compile(r"^(?:if|while|elif|conditional|ternary)")
 _TURNED = re.compile(r"let_|comparison|not_|unary|^binary_expression")
+_RETURN = re.compile(r"^return_(?:statement|expression)$")
+_ANSWERED = re.compile(r"boolean_operator|call|comparison")
+_LOGIC, _LOGICAL = ("and", "or", "&&", "||"), re.compile(r"boolean_operator|logical")
+_COMPARED_TWICE = 5  # children: `a < b < c`
 _SIMPLE = re.compile(r"identifier|call|attribute|member|subscript|index|selector|field|name$")
 _NAME = re.compile(r"[^\W\d]\w*")
 _PROSE = re.compile(
@@ -99,6 +104,20 @@ class Variant:
     before: str
     after: str
     likely: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Repairs:
+    """The variants of a file with which the tests pass, the likeliest first, never none; so many were `tried`."""
+
+    file: ShownFile
+    changes: tuple[Variant, ...]
+    tried: int
+
+    @property
+    def in_one_line(self) -> bool:
+        """Whether they are all changes of the same line."""
+        return len({change.line for change in self.changes}) == 1
 
 
 def variants(
@@ -134,7 +153,8 @@ def _splices(source: SourceFile, definition: Definition) -> Iterator[tuple[float
     names = _variables(source, definition.node)
     for node in walked(definition.node, lambda node: node is definition.node or not _PROSE.search(node.type)):
         line = node.start_point.row + 1
-        yield from ((kind, line, splice) for kind, splice in _of_node(source, node, names))
+        if source.slice(node.start_byte, node.start_byte + 1) != "=" or _is_set_again(source, definition.node, node):
+            yield from ((kind, line, splice) for kind, splice in _of_node(source, node, names))
 
 
 def _of_node(source: SourceFile, node: Node, names: frozenset[str]) -> Iterator[tuple[float, _Change]]:
@@ -194,23 +214,48 @@ def _bounded(source: SourceFile, node: Node, names: Collection[str]) -> Iterator
             yield node.end_byte, node.end_byte, bound
 
 
+def _is_set_again(source: SourceFile, definition: Node, sign: Node) -> bool:
+    """Return whether a `=` is none of an assignment, or of one to what the definition has named before: only that can
+    have been added to, or multiplied.
+    """
+    target = sign.parent.child_by_field_name("left") if sign.type == "=" and sign.parent is not None else None
+    if target is None:
+        return True
+    name = re.escape(source.slice(target.start_byte, target.end_byte))
+    return re.search(rf"(?<!\w){name}(?!\w)", source.slice(definition.start_byte, target.start_byte)) is not None
+
+
 def _negated(source: SourceFile, node: Node) -> Iterator[_Change]:
-    """Yield the condition of a branch or a loop, turned round; of a choice between two values, the other way round."""
+    """Yield what is true or false, turned round; of a choice between two values, the other way round."""
     parts = node.named_children
     if node.type == "conditional_expression" and len(parts) == 3 and source.language == "python":
         first, condition, second = (source.slice(each.start_byte, each.end_byte) for each in parts)
         yield node.start_byte, node.end_byte, f"{second} if {condition} else {first}"
         return
-    tested = node.child_by_field_name("condition") if _CONDITIONAL.match(node.type) else None
-    # A comparison, a `not`: turned round by the operator already.
-    if tested is None or _TURNED.search(tested.type):
-        return
-    framed = tested.type == "parenthesized_expression"  # C and its heirs: the brackets belong to the statement
-    inner = source.slice(tested.start_byte + framed, tested.end_byte - framed)
-    whole = tested.named_children[0].type if framed and tested.named_children else tested.type
-    sign = "not " if source.language in ("python", "lua") else "!"
-    negated = f"{sign}{inner}" if _SIMPLE.search(whole) else f"{sign}({inner})"
-    yield tested.start_byte + framed, tested.end_byte - framed, negated
+    for tested in _answers(node):
+        # A comparison, a `not`: turned round by the operator already.
+        if _TURNED.search(tested.type) and len(tested.children) < _COMPARED_TWICE:
+            continue
+        framed = tested.type == "parenthesized_expression"  # C and its heirs: the brackets belong to the statement
+        inner = source.slice(tested.start_byte + framed, tested.end_byte - framed)
+        whole = tested.named_children[0].type if framed and tested.named_children else tested.type
+        sign = "not " if source.language in ("python", "lua") else "!"
+        negated = f"{sign}{inner}" if _SIMPLE.search(whole) else f"{sign}({inner})"
+        yield tested.start_byte + framed, tested.end_byte - framed, negated
+
+
+def _answers(node: Node) -> Iterator[Node]:
+    """Yield the parts of a node that are true or false: the condition of a branch or a loop, both sides of an `and` or
+    an `or`, and a returned call or pair of comparisons, which may be.
+    """
+    parts = node.named_children
+    condition = node.child_by_field_name("condition") if _CONDITIONAL.match(node.type) else None
+    if condition is not None:
+        yield condition
+    elif len(node.children) == 3 and node.children[1].type in _LOGIC:
+        yield from (part for part in parts if not _LOGICAL.search(part.type))
+    elif _RETURN.match(node.type) and len(parts) == 1 and _ANSWERED.search(parts[0].type):
+        yield parts[0]
 
 
 def _swapped(source: SourceFile, node: Node) -> Iterator[_Change]:

@@ -41,6 +41,7 @@ PART_COUNT = 22
 
 _BLOCK = 1024 * 1024
 _POLL_SECONDS = 0.2
+LOAD_SECONDS = 20.0
 
 Report = Callable[[int, int], None]
 IsCancelled = Callable[[], bool]
@@ -129,6 +130,20 @@ def pull(
     _prepare(folder, weights.size)
     with _lock(folder / f"{weights.name}.lock"):
         return _from_sources(path, weights, sources or known_sources(network), report, cancelled)
+
+
+def engine_problem() -> ModelError | None:
+    """Return why the installed engine cannot be loaded; None if it can. Blocks for 20 s at most.
+
+    It is loaded in a process of its own, as a broken one may end that.
+    """
+    load = (sys.executable, "-P", "-c", "import xllamacpp")
+    try:
+        done = subprocess.run(load, capture_output=True, text=True, timeout=LOAD_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return not_started(error)
+    said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+    return not_started(said[-1]) if done.returncode else None
 
 
 def serve(port: int, key: str, slots: int = 1) -> None:

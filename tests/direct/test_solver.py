@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from codeagent_lsp.direct.checks import FailedTest, Verdict
 from codeagent_lsp.direct.material import Material, ShownFile
 from codeagent_lsp.direct.question import REPEATED, SAME, FilesQuestion
 from codeagent_lsp.direct.solver import Solution, Solver, SolverLimits
+from codeagent_lsp.direct.variants import Repairs, Variant
 from codeagent_lsp.errors import ContextOverflow, ModelStreamBroken
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
@@ -31,7 +33,8 @@ class Bench:
 
     def __init__(self, check: Callable[[str], Verdict | None], refusals: Mapping[str, str] | None = None) -> None:
         self.text = NOW
-        self.drafts = self.repairs = ""
+        self.drafts = ""
+        self.passing: tuple[Variant, ...] = ()
         self.said: list[str] = []
         self.user: tuple[str, ...] = ()
         self.known: tuple[str, ...] = ()
@@ -49,9 +52,12 @@ class Bench:
         shown = ShownFile("a.py", FileText("/w/a.py", NOW, "disk"))
         return {"a.py": self.drafts} if self.drafts else {}, Material((shown,)), ""
 
-    async def repair(self, before: Verdict | None) -> tuple[Mapping[str, str], Material, str]:
+    async def repairs(self, before: Verdict | None) -> Repairs | None:
         shown = ShownFile("a.py", FileText("/w/a.py", NOW, "disk"))
-        return {"a.py": self.repairs} if self.repairs else {}, Material((shown,)), "the only one"
+        return Repairs(shown, self.passing, 30) if self.passing else None
+
+    def repair_told(self, found: Repairs, change: Variant) -> str:
+        return f"one of {len(found.changes)}: {change.after}"
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
         self.rooms.append(room)
@@ -346,6 +352,45 @@ async def test_lines_are_asked_about_one_by_one() -> None:
     assert "WRONG: <the line as it is>" in asked(model, 2)
     assert asked(model, 0).startswith(asked(model, 2).partition("Find the one wrong line")[0])
     assert bench.checks == 3, "a line that stays as it is was checked"
+
+
+def variant(after: str, line: int = 2) -> Variant:
+    return Variant(BOTH_RIGHT.replace("return a + b", after), line, "return a - b", after, likely=True)
+
+
+BOTH_RIGHT = NOW.replace("a - b", "a + b").replace("return a\n", "return 2 * a\n")
+SUM, TURNED = variant("return a + b"), variant("return b + a")
+
+
+@pytest.mark.parametrize(
+    ("passing", "reply", "text"),
+    [
+        ((SUM,), "", SUM.text),
+        ((TURNED, SUM), "return a + b", SUM.text),
+        ((TURNED, SUM), "```python\n    return a + b\n```", SUM.text),
+        ((TURNED, SUM), "RIGHT: return b + a", TURNED.text),
+        ((TURNED, SUM), "return b + a\nreturn a + b", NOW),
+        ((TURNED, SUM), "I do not know.", NOW),
+        ((TURNED, variant("return a + b", line=3)), "No.", NOW),
+    ],
+)
+async def test_of_several_small_changes_of_one_line_the_model_chooses(
+    passing: tuple[Variant, ...], reply: str, text: str
+) -> None:
+    def check_sum(text: str) -> Verdict:
+        return Verdict(1) if {"a + b", "b + a"} & set(re.findall(r"\w \+ \w", text)) else check(text)
+
+    bench = Bench(check_sum)
+    bench.passing = passing
+    solution, model = await repaired(bench, *[say(reply)] * bool(reply), *[say("No.")] * 9)
+    assert bench.text == text
+    if text == NOW:
+        assert solution.ending != "solved"
+        return
+    assert (solution.ending, solution.attempts, len(model.requests)) == ("solved", 0, len(passing) - 1)
+    assert solution.text.startswith(f"one of {len(passing)}: ")
+    if model.requests:
+        assert "all tests pass:\nreturn b + a\nreturn a + b\n" in asked(model, 0)
 
 
 async def test_guesses_are_not_built_on_nor_spoken_of_but_the_nearest_is_kept_in_the_end() -> None:

@@ -16,7 +16,11 @@ PYTHON = (
     "    if size <= 0 and pad is not None:\n"
     "        return []\n"
     "    found = [item for item in items[start:] if item != pad]\n"
+    "    total = 0\n"
     "    total += size\n"
+    "    size //= 2\n"
+    "    if not (0 < size < 9) or not even(size):\n"
+    "        return not ready(found)\n"
     "    while not done(found, size):\n"
     "        found.append(pad)\n"
     "    return found if ready else pad\n"
@@ -35,6 +39,10 @@ FAULTS = {
     "order of arguments": ("done(found, size)", "done(size, found)"),
     "bound of a slice": ("items[start:]", "items[:]"),
     "plain assignment": ("total += size", "total = size"),
+    "plain assignment, of a quotient": ("size //= 2", "size = 2"),
+    "dropped not, of two comparisons": ("not (0 < size < 9)", "0 < size < 9"),
+    "dropped not, of a side": ("or not even(size)", "or even(size)"),
+    "dropped not, of an answer": ("return not ready(found)", "return ready(found)"),
     "another variable": ("items[start:]", "items[size:]"),
     "branches": ("found if ready else pad", "pad if ready else found"),
     "condition": ("if ready else", "if not ready else"),

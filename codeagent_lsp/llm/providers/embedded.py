@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import subprocess
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
@@ -30,26 +29,11 @@ FILL_SLOT = 1
 # Reading a gigabyte from a slow disk takes a minute and more.
 START_SECONDS = 180.0
 STOP_SECONDS = 5.0
-LOAD_SECONDS = 20.0
 
 
 def engine_installed() -> bool:
     """Return whether the extra `local` is installed."""
     return find_spec("xllamacpp") is not None
-
-
-def engine_problem() -> str:
-    """Return why the installed engine cannot be loaded, in the loader's words; '' if it can. Blocks for 20 s at most.
-
-    It is loaded in a process of its own, as a broken one may end that.
-    """
-    load = (sys.executable, "-P", "-c", "import xllamacpp")
-    try:
-        done = subprocess.run(load, capture_output=True, text=True, timeout=LOAD_SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return str(error)
-    said = done.stderr.strip().splitlines()
-    return "" if done.returncode == 0 else said[-1] if said else f"exit code {done.returncode}"
 
 
 def not_started(reason: object) -> ModelUnreachable:

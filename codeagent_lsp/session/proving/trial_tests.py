@@ -1,5 +1,5 @@
 """Runs tests on the user's texts with a changeset over them, apart from what a run has staged; what they write is
-dropped. One use of it is here: of many small changes, the only one with which the tests pass.
+dropped. One use of it is here: of many small changes, those with which the tests pass.
 
 Not here: which changeset is tried, and what follows from it (`../own_runs.py`, `../attempting.py`), which small changes
 there are (`direct/variants.py`).
@@ -17,7 +17,7 @@ from typing import Any
 
 from codeagent_lsp.direct.checks import CheckPlan, LookingShell, Verdict, verdict_of_tests
 from codeagent_lsp.direct.material import ShownFile
-from codeagent_lsp.direct.variants import Variant
+from codeagent_lsp.direct.variants import Repairs, Variant
 from codeagent_lsp.errors import EditRefused, ToolFailed
 from codeagent_lsp.messages import ToolResult
 from codeagent_lsp.session.run_parts import RunParts
@@ -98,8 +98,10 @@ SECONDS = 40.0
 SLOW_SECONDS = 2.0
 """Tests that take longer are not run again and again."""
 ENOUGH, LEAST = 80, 24
-"""So many are tried before one with which the tests pass is taken for the only one, `LEAST` where the time is over;
+"""So many are tried before those with which the tests pass are taken for all of them, `LEAST` where the time is over;
 fewer where there are no more."""
+MOST_PASSING = 4
+"""Tests that let more pass do not decide anything."""
 
 # What is missing is not brought by a small change.
 _MISSING = re.compile(
@@ -112,11 +114,11 @@ def may_be_small(before: Verdict, plan: CheckPlan) -> bool:
     return before.known and bool(before.failed) and not plan.command and not _MISSING.search(before.report)
 
 
-async def only_repair(
+async def passing_changes(
     parts: RunParts, file: ShownFile, changes: Sequence[Variant], plan: CheckPlan
-) -> tuple[Variant, int] | None:
-    """Return the only change with which the tests of the plan pass, and how many were tried; None where none does, or
-    several do, or the tests are slow, or cannot be kept from the user's files.
+) -> Repairs | None:
+    """Return the changes with which the tests of the plan pass; None where none does, or more than `MOST_PASSING`, or
+    the tests are slow, or cannot be kept from the user's files.
     """
     proposal = parts.proposal
     try:
@@ -130,18 +132,22 @@ async def only_repair(
     if await trials.passes(None, SLOW_SECONDS) or (took := time.monotonic() - began) > SLOW_SECONDS:
         return None
     patience = 2 + 3 * took
-    found: Variant | None = None
-    for tried, change in enumerate(changes):
+    found: list[Variant] = []
+    tried = 0
+    for change in changes:
         # An unlikely change beside a likely one says nothing against it.
-        if found is not None and (tried >= ENOUGH or (found.likely and not change.likely)):
-            return found, tried
+        if found and (tried >= ENOUGH or (found[0].likely and not change.likely)):
+            break
         if time.monotonic() > began + SECONDS:
-            return (found, tried) if found is not None and tried >= LEAST else None
-        if await trials.passes(change, patience):
-            if found is not None:
+            if tried < LEAST:
                 return None
-            found = change
-    return (found, len(changes)) if found is not None else None
+            break
+        tried += 1
+        if await trials.passes(change, patience):
+            found.append(change)
+            if len(found) > MOST_PASSING:
+                return None
+    return Repairs(file, tuple(found), tried) if found else None
 
 
 class _Trials:

@@ -20,11 +20,12 @@ from codeagent_lsp.direct.checks import Checker, CheckPlan, FailedTest, LookingS
 from codeagent_lsp.direct.gathering import Gatherer, Relevance, Subject
 from codeagent_lsp.direct.material import Material, ShownFile, identifiers
 from codeagent_lsp.direct.renaming import Rename, home_of, rename_in, renames, still_used
+from codeagent_lsp.direct.variants import Repairs, Variant
 from codeagent_lsp.direct.workspace_files import WorkspaceFiles
 from codeagent_lsp.errors import AgentError, EditRefused
 from codeagent_lsp.index.grammars import is_made, is_test
 from codeagent_lsp.messages import ToolCall, ToolResult
-from codeagent_lsp.session.proving.trial_tests import MOST_CHANGES, may_be_small, only_repair, trial_place
+from codeagent_lsp.session.proving.trial_tests import MOST_CHANGES, may_be_small, passing_changes, trial_place
 from codeagent_lsp.session.request import Target
 from codeagent_lsp.session.run_parts import RunParts, files_of, hear
 from codeagent_lsp.tools.code.source import SourceFile, source_of
@@ -60,9 +61,16 @@ class _RunWorkshop:
         """Return nothing: every text has to come from the model."""
         return _NO_TEXTS
 
-    async def repair(self, before: Verdict | None) -> tuple[Mapping[str, str], Material, str]:
-        """Return nothing, as `draft`."""
-        return _NO_TEXTS
+    async def repairs(self, before: Verdict | None) -> Repairs | None:
+        """Return None, as for `draft`."""
+        return None
+
+    def repair_told(self, found: Repairs, change: Variant) -> str:
+        """Return how the change was found: as the only one, or as the one that the model chose."""
+        others = [f"`{each.after}`" for each in found.changes if each is not change]
+        words = {"name": found.file.name, "line": change.line, "before": change.before, "after": change.after}
+        key = "solve.chosen" if others else "solve.varied"
+        return self._parts.output.text(key, count=found.tried, others=", ".join(others), **words)
 
     def revealed(self, reply: str) -> str:
         """Return a reply with the secrets whose marks it has."""
@@ -199,25 +207,19 @@ class SolvingWorkshop(_RunWorkshop):
         places = ", ".join(left[:NAMED_PLACES]) + (f", … ({len(left)})" if len(left) > NAMED_PLACES else "")
         return texts, material, self._parts.output.text("solve.left", name=asked.word, places=places) if left else ""
 
-    async def repair(self, before: Verdict | None) -> tuple[Mapping[str, str], Material, str]:
-        """Return the only small change with which the failing tests pass, where the task is a repair."""
+    async def repairs(self, before: Verdict | None) -> Repairs | None:
+        """Return the small changes with which the failing tests pass, where the task is a repair."""
         plan = await self._planned()
         if before is None or not self._subject.brief.repairs or not may_be_small(before, plan):
-            return _NO_TEXTS
+            return None
         candidates = await asyncio.to_thread(
             lambda: Gatherer(files_of(self._parts)).small_changes(self._subject, before, MOST_CHANGES)
         )
         if candidates is None or not candidates[1]:
-            return _NO_TEXTS
+            return None
         file, changes = candidates
         self.say("solve.varying", count=len(changes), name=file.name)
-        found = await only_repair(self._parts, file, changes, plan)
-        if found is None:
-            return _NO_TEXTS
-        change, tried = found
-        words = {"name": file.name, "line": change.line, "before": change.before, "after": change.after}
-        told = self._parts.output.text("solve.varied", count=tried, **words)
-        return {file.name: change.text}, Material((file,)), told
+        return await passing_changes(self._parts, file, changes, plan)
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
         """Return what to show for the task in its present state."""

@@ -88,6 +88,8 @@ def test_a_hook_a_background_server_a_command_and_a_fork(tmp_path: Path, editor:
         assert buffer(opened) == SOURCE + "x = 4\n"
         opened.choose("CodeAgent: New Session from Before a Run…", "/serve a.py:1-2")
         talk = opened.transcript().locator("body")
-        until(lambda: "Served." not in talk.inner_text() and "Good morning." in talk.inner_text(), "not what was before")
+        until(
+            lambda: "Served." not in talk.inner_text() and "Good morning." in talk.inner_text(), "not what was before"
+        )
         opened.task("what is in @shot.png")
         until(lambda: "does not see pictures" in talk.inner_text(), "not refused")

@@ -19,14 +19,7 @@ from codeagent_lsp.errors import ModelError, ModelNotFound, ModelUnreachable
 from codeagent_lsp.llm import weights
 from codeagent_lsp.llm.factory import open_model
 from codeagent_lsp.llm.model import Model, ModelRequest
-from codeagent_lsp.llm.providers.embedded import (
-    EmbeddedHost,
-    EmbeddedModel,
-    _Child,
-    engine_installed,
-    engine_problem,
-    not_started,
-)
+from codeagent_lsp.llm.providers.embedded import EmbeddedHost, EmbeddedModel, _Child, engine_installed
 from codeagent_lsp.messages import Message, ToolSpec
 from tests.examples import WHOLE
 from tests.llm.support import TOOLS, collect
@@ -199,7 +192,8 @@ async def test_an_engine_that_cannot_be_loaded_says_what_to_do(
 ) -> None:
     (tmp_path / "xllamacpp.py").write_text(engine)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert advice in not_started(engine_problem()).localized("en")
+    problem = weights.engine_problem()
+    assert problem is not None and advice in problem.localized("en")
     if "abort" not in engine:
         with pytest.raises(ModelUnreachable, match=advice):
             await _Child.start(tmp_path / "none.gguf", 64)

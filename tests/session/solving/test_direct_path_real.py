@@ -92,7 +92,7 @@ async def test_the_tool_loop_is_held_to_the_tests(tmp_path: Path) -> None:
 
 
 async def test_unsaved_text_is_what_is_tested(tmp_path: Path) -> None:
-    made = project(tmp_path, MEAN)
+    made = project(tmp_path, say("No."), MEAN)  # several small changes pass: it is asked which
     made.open("stats.py", NOW.replace("values[1]", "values[0]"))
     done = await made.run(TASK)
     assert done.status == "completed"

@@ -66,6 +66,14 @@ async def test_where_several_changes_pass_the_model_is_asked(tmp_path: Path) -> 
     assert made.text("stats.py") == WRONG
 
 
+async def test_where_several_changes_of_one_line_pass_the_model_chooses(tmp_path: Path) -> None:
+    made = project(tmp_path, say("end = len(values) - 1"), cases="([3, 1], 1), ([4, 6], 6)")
+    done = await made.run(TASK)
+    assert (done.status, done.outcome, asked(made)) == ("completed", "full", 1)
+    assert made.text("stats.py") == RIGHT
+    assert "The model chose this one" in done.summary and "The others: `" in done.summary
+
+
 async def test_what_no_small_change_repairs_is_for_the_model(tmp_path: Path) -> None:
     text = RIGHT.replace("values[end]", "None")
     made = project(tmp_path, ScriptedReply(f"stats.py\n```python\n{RIGHT}```\n"), text=text)
