@@ -70,7 +70,7 @@ def stands_for_all(path: str, now: str, code: str) -> bool:
         return False
     if (known := _same_data(path, now, code)) is not None:
         return known
-    if _lacks_opening(now, code):
+    if _lacks_opening(now, code) or (_is_paired(now) and not _is_paired(code)):
         return False
     if _nearly_same(now, code) or _only_shortened(now, code):
         return True
@@ -166,6 +166,12 @@ def _nearly_same(now: str, code: str) -> bool:
     if len(old) == len(new) == 1 and not _IMPORT.match(old[0]):
         return _alike(old[0], new[0])
     return (Counter(old) & Counter(new)).total() >= NEARLY_ALL * len(old)
+
+
+def _is_paired(text: str) -> bool:
+    """Return whether each bracket of a text is closed, as far as their numbers tell, and each quote of three signs."""
+    quotes = ('"""', "'''", "```")
+    return not any(_open_brackets(text)) and not any(text.count(quote) % 2 for quote in quotes)
 
 
 def _is_short_text(now: str, code: str) -> bool:
