@@ -307,8 +307,9 @@ def _from_blocks(reply: str, files: Files) -> dict[str, str]:
         if now is None or not now:
             texts[path] = new
             continue
-        # Without their last line end they also match a last line that has none; what is deleted goes with its own.
-        if new or now.endswith(old.removesuffix("\n")):
+        # Without their last line end they also match a last line that has none; what is deleted goes with its own, and
+        # so does what leaves blank lines only, as the last of these would go, too.
+        if new.strip("\n") or now.endswith(old.removesuffix("\n")):
             old, new = old.removesuffix("\n"), new.removesuffix("\n")
         done = replace_lines(now, old, new)
         # A looser match may have moved the lines: strings must be what the file or the answer has.
