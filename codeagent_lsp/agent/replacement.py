@@ -42,6 +42,7 @@ def replaced(text: str, start: int, end: int, given: str, path: str = "") -> str
     """Return `text` with `start:end` replaced by the code that a model has given for it; unchanged if that is empty.
     The name of the file, `path`, tells the language.
     """
+    start += text.startswith("\ufeff") and start == 0 < end  # the byte-order mark, which a model never sees
     selected = text[start:end]
     bare = without_tags(with_newlines(given, "\n"), selected)
     # An empty answer is no wish to delete the selection.
@@ -70,16 +71,49 @@ def replaced(text: str, start: int, end: int, given: str, path: str = "") -> str
     known = literal_lines(text, there) if inside else Counter[str]()
     if isinstance(language, Grammar) or not path:  # in other files tabs may be more than indentation
         code = in_style(code, without_literals(text, there), inside, known) if mixed else code
-    # Nothing is known of the language but its quotes: where the code may hold a literal, no line of it is moved.
+    # Nothing is known of the language but its quotes: where the code may hold a literal, no line of it is moved, but
+    # all of them if they are those of the selection then.
     elif may_hold_more(code, language):
+        code = _moved_alike(code.split("\n"), with_newlines(selected, "\n"), _indent(selected), _indent(code))
         inside = [Literal(-1, code.count("\n"))]
+    whole = [each for each in inside if each.first >= 0]  # in a literal that has begun before, all is as it is given
+    code = _with_blanks_of(code, selected, known if isinstance(language, Grammar) else None, fixed_lines(whole))
     newline = dominant_newline(text)
     new = fitted(code, selected, newline, prefix if not prefix.strip() else "", inside, known)
-    if selected.endswith(("\n", "\r")):
+    if "\n" in selected or "\r" in selected:
         new = with_line_ends_of(selected, new)
     if not selected and not prefix.strip() and suffix.strip():  # lines that are put in before one
         new += newline + prefix
     return text[:start] + new + text[end:]
+
+
+def _with_blanks_of(code: str, selected: str, known: Counter[str] | None, fixed: Collection[int]) -> str:
+    """Return code with the blanks at the ends of lines that it repeats but for these, where they are content: on the
+    lines `fixed` inside literals, of which the `known` ones are those of the file; with None, in a language of which
+    nothing is known, on all. Where nothing but blanks is changed, that is what was asked for.
+    """
+    lines = code.split("\n")
+    own = [line.rstrip("\r") for line in selected.split("\n")]
+    if [*filter(None, map(str.strip, lines))] == [*filter(None, map(str.strip, own))]:
+        return code
+    meant: dict[str, set[str]] = {}
+    for line in own if known is None else known:
+        meant.setdefault(line.strip(), set()).add(line)
+    for number, line in enumerate(lines):
+        alike = meant.get(line.strip(), set())
+        if len(alike) != 1 or not line.strip() or (known is not None and number not in fixed):
+            continue
+        (before,) = alike
+        # Elsewhere a line that is indented deeper than before may be in a block now.
+        if known is not None or any(_indent(line) == _indent(before).expandtabs(width) for width in (4, 8)):
+            lines[number] = before
+    tabs = known is None and {_indent(line)[:1] for line in own} <= {"", "\t"} and "\t" not in code and "\t" in selected
+    return "\n".join(map(_tabbed, lines) if tabs else lines)
+
+
+def _tabbed(line: str) -> str:
+    blanks = len(_indent(line))
+    return "\t" * (blanks // 4) + line[blanks:] if blanks and not blanks % 4 else line
 
 
 def without_tags(code: str, selected: str) -> str:
@@ -123,12 +157,15 @@ def fitted(
     ending = selected[len(selected.rstrip("\r\n")) :] if selected.strip() else selected
     core = selected.strip("\r\n")
     body = code
-    in_literal = any(each.first < 0 and not each.moves for each in inside)  # all of it, from before on
+    begun = [each for each in inside if each.first < 0 and not each.moves]  # before the selection
+    in_literal = bool(begun)
     if "\n" not in body and not prefix and core == core.lstrip() and not in_literal:
         body = body.lstrip()
     elif not in_literal:
         wanted = prefix + with_newlines(core, "\n") if core else prefix + "x"
         body = _indented(body, wanted, inside, known or Counter()).removeprefix(prefix)
+    elif begun[0].last < body.count("\n"):
+        body = _moved_alike(body.split("\n"), with_newlines(core, "\n"), _indent(core), _indent(body))
     return lead + body.replace("\n", newline) + ending
 
 
@@ -228,9 +265,10 @@ def _indented(code: str, selected: str, inside: Collection[Literal], known: Coun
         if number and number not in fixed and lines[number] not in known
     }
     rest = [line for number, line in enumerate(lines) if number and number not in fixed and number not in at_margin]
-    # Shifting would push lines that have less past the others; the model meant it as it is.
+    # Shifting would push lines that have less past the others; the model meant it as it is, unless more of the lines
+    # are those of the selection when all are moved alike.
     if have and not all(line.startswith(have) or not line.strip() for line in rest):
-        return code
+        return _moved_alike(lines, selected, want, have, inside, known)
     # Often only the first line has lost its indentation, as the selection began behind it.
     within = {number for each in inside for number in range(each.first, each.last + 1)}
     code_lines = [line for number, line in enumerate(lines) if number and number not in within and line.strip()]
@@ -242,6 +280,34 @@ def _indented(code: str, selected: str, inside: Collection[Literal], known: Coun
 
     stay = at_margin | kept(lines, inside, known, move)
     return "\n".join(stay.get(number, move(line)) for number, line in enumerate(lines))
+
+
+def _moved_alike(
+    lines: list[str],
+    selected: str,
+    want: str,
+    have: str,
+    inside: Collection[Literal] = (),
+    known: Counter[str] | None = None,
+) -> str:
+    """Return lines with what the first one lacks or has too much of indentation put before all or taken from all, if
+    that makes more of them lines of the selection; else as they are.
+    """
+    there = frozenset(selected.split("\n"))
+    less, more = want.removesuffix(have), have.removesuffix(want)
+
+    def move(line: str) -> str:
+        if not line.strip():
+            return line
+        return less + line if want.endswith(have) else line.removeprefix(more)
+
+    stay = kept(lines, inside, known or Counter(), move)
+    moved = [stay.get(number, move(line)) for number, line in enumerate(lines)]
+    alike = want.endswith(have) or (
+        have.endswith(want) and all(not each.strip() or each.startswith(more) for each in lines)
+    )
+    better = sum(map(there.__contains__, moved)) > sum(map(there.__contains__, lines))
+    return "\n".join(moved if alike and better else lines)
 
 
 def _only_first_is_bare(first: str, rest: list[str], code_lines: list[str], selected: str, want: str) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from dataclasses import replace as replace_fields
 from difflib import SequenceMatcher
 from pathlib import PurePosixPath
 
@@ -60,6 +61,7 @@ _PRODUCTS = frozenset(_NAMES.split())
 """Names of products and calls that look like files, unless such a file is shown."""
 
 
+_BOM = "\ufeff"
 _CUT = "The reply was cut before its code ended. Give less code."
 _MARKS_LEFT = (
     "In the text of {path} the marks of search and replace blocks would be left ({mark!r}). Write each block with the "
@@ -106,6 +108,17 @@ def read_answer(reply: str, files: Files, form: TextForm) -> Answer:
     """Read a reply as new texts of files. Never raises: where it cannot be used, `problem` says why and there are no
     texts.
     """
+    # A model never sees the byte-order mark, so it cannot give it again.
+    marked = {path for path, text in files.texts.items() if text.startswith(_BOM)}
+    if not marked:
+        return _read(reply, files, form)
+    bare = {path: text.removeprefix(_BOM) for path, text in files.texts.items()}
+    answer = _read(reply, replace_fields(files, texts=bare), form)
+    texts = {path: _BOM * (path in marked) + text.removeprefix(_BOM) for path, text in answer.texts.items()}
+    return replace_fields(answer, texts=texts)
+
+
+def _read(reply: str, files: Files, form: TextForm) -> Answer:
     parts = parts_of(reply, (*files.texts, *files.fixed))
     prose = parts.prose
     try:
@@ -245,9 +258,9 @@ def _changed(path: str, now: str, code: str, files: Files, form: TextForm) -> st
     if whole and (form != "function" or not parts or not _only_definitions(path, now, plain, files)):
         return _ended_like(now, merge.with_line_ends_of(now, plain))
     if parts:
-        return with_definitions(path, now, plain, files.preferred)
+        return merge.with_line_ends_of(now, with_definitions(path, now, plain, files.preferred))
     try:
-        done = with_definitions(path, now, plain, files.preferred) if known else now
+        done = merge.with_line_ends_of(now, with_definitions(path, now, plain, files.preferred)) if known else now
     except EditRefused:
         done = now
     # Lines that belong to no definition would be dropped without a word.
@@ -294,8 +307,9 @@ def _from_blocks(reply: str, files: Files) -> dict[str, str]:
         if now is None or not now:
             texts[path] = new
             continue
-        # Without their last line end they also match a last line that has none; what is deleted goes with its own.
-        if new or now.endswith(old.removesuffix("\n")):
+        # Without their last line end they also match a last line that has none; what is deleted goes with its own, and
+        # so does what leaves blank lines only, as the last of these would go, too.
+        if new.strip("\n") or now.endswith(old.removesuffix("\n")):
             old, new = old.removesuffix("\n"), new.removesuffix("\n")
         done = replace_lines(now, old, new)
         # A looser match may have moved the lines: strings must be what the file or the answer has.

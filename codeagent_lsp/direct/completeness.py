@@ -48,6 +48,7 @@ _SLOT = re.compile(
     r"|[xX]\.[yYxX]\.[zZxX]",
     re.IGNORECASE,
 )
+_SECTION = re.compile(r"\[{1,2}[\w. \"'/:-]+\]{1,2}")
 _HEADED = re.compile(
     r"\.(?:md|markdown|mdx|rst|adoc|org|txt)$|(?:^|/)(?:README|CHANGE|CONTRIBUT|HISTORY|NEWS|NOTES|TODO)[^/.]*$",
     re.IGNORECASE,
@@ -70,7 +71,7 @@ def stands_for_all(path: str, now: str, code: str) -> bool:
         return False
     if (known := _same_data(path, now, code)) is not None:
         return known
-    if _lacks_opening(now, code):
+    if _lacks_opening(now, code) or (_is_paired(now) and not _is_paired(code)):
         return False
     if _nearly_same(now, code) or _only_shortened(now, code):
         return True
@@ -168,6 +169,12 @@ def _nearly_same(now: str, code: str) -> bool:
     return (Counter(old) & Counter(new)).total() >= NEARLY_ALL * len(old)
 
 
+def _is_paired(text: str) -> bool:
+    """Return whether each bracket of a text is closed, as far as their numbers tell, and each quote of three signs."""
+    quotes = ('"""', "'''", "```")
+    return not any(_open_brackets(text)) and not any(text.count(quote) % 2 for quote in quotes)
+
+
 def _is_short_text(now: str, code: str) -> bool:
     """Return whether a text of a few lines, such as a version, became another of as many lines or somewhat more: there
     is nothing that could have been left out. Data with signs of a syntax is more than words.
@@ -253,8 +260,8 @@ def _in_order(some: Iterable[Any], whole: Iterable[Any]) -> bool:
 def _lacks_opening(now: str, code: str) -> bool:
     """Return whether a text began with a bracket, a section or a `#!` line, and no line of the new one does."""
     first = next((line for line in now.splitlines() if line.strip() and not COMMENT.match(line.strip())), "")
-    sign = "#!" if now.startswith("#!") else first[:1]
-    if sign not in ("{", "[", "<", "#!"):
+    sign = "#!" if now.startswith("#!") else first[: 2 if first.startswith(("<?", "<!")) else 1]
+    if sign not in ("{", "[", "<", "<?", "<!", "#!"):
         return False
     return not any(line.startswith(sign) for line in code.splitlines())
 
@@ -306,7 +313,8 @@ def _keeps_text(path: str, now: str, code: str) -> bool:
         return not old
     # Of a few lines, one that is gone while others have changed was more likely left out.
     few = len(new) < len(old) <= MOST_ENTRIES
-    if not is_prose(path) and (few or _share_kept(old, new) < MOST_LINES):
+    sections = [sum(map(bool, map(_SECTION.fullmatch, lines))) for lines in (old, new)]
+    if not is_prose(path) and (few or sections[1] < sections[0] or _share_kept(old, new) < MOST_LINES):
         return False
     ends = (old[0] in new or _alike(old[0], new[0])) and any(_alike(old[-1], line) for line in new)
     return ends or (is_prose(path) and _same_headings(now, code))

@@ -60,6 +60,11 @@ def with_definitions(path: str, text: str, code: str, preferred: Sequence[str] =
             f"The code for {path} has no whole function, method or class in it. Give the whole function, method or "
             "class in which something changes.",
         )
+    for each in given:
+        body = each.definition.body
+        # Python's grammar takes the head alone for a whole definition.
+        if body is not None and not each.reply.slice(body.start_byte, body.end_byte).strip():
+            raise EditRefused("not_found", f"{each.name} is cut behind its first line. Give the whole definition.")
     done = _replaced(path, source, given, preferred)
     imported = with_imports(path, done, reply)
     # An import in a form that the grammar does not know: the change itself is worth more.

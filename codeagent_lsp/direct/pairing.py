@@ -153,10 +153,11 @@ def _of_bare_name(source: SourceFile, given: Given, preferred: Sequence[str], *,
         if each.symbol.kind in VALUES:
             if given.definition.symbol.kind not in VALUES and not _ASSIGNED.match(given.code):
                 continue
-            if not given.indented and alone and around not in (*CALLABLE, "module"):
+            in_space = around == "module" and source.language != "rust"
+            if not given.indented and alone and around not in CALLABLE and not in_space:
                 whole = each.symbol.parent
                 raise EditRefused("ambiguous", f"{given.name} is inside {whole}: give {whole} whole, with it inside.")
-            if given.indented:
+            if given.indented or (alone and in_space):
                 found.append(each)
             continue
         is_called = each.symbol.kind in CALLABLE

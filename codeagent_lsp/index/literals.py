@@ -214,10 +214,21 @@ def kept(
         if each.moves:
             pairs = zip(given, moved, strict=True)
             chosen = [line if line in known and other not in known else other for line, other in pairs]
-        else:
-            chosen = moved if _same(moved, known) > _same(given, known) else given
+        elif _same(moved, known) > _same(given, known):
+            chosen = [_only_like(line, known) or line for line in moved]
+        else:  # one line may be moved with the code all the same, such as the end of a heredoc
+            pairs = zip(given, moved, strict=True)
+            chosen = [other if other in known and line not in known else line for line, other in pairs]
         found |= dict(enumerate(chosen, each.first))
     return found
+
+
+def _only_like(line: str, known: Counter[str]) -> str:
+    """Return the one known line that a line differs from by the blanks at its ends only; "" if it is known itself, or
+    there is none or more than one.
+    """
+    alike = () if line in known or not line.strip() else [each for each in known if each.strip() == line.strip()]
+    return alike[0] if len(alike) == 1 else ""
 
 
 def refuse_altered(path: str, before: str, after: str, given: Iterable[str]) -> None:

@@ -60,14 +60,14 @@ _NAMED = re.compile(  # `- name: X` and `value: …` on the next line, `key="X" 
     rf"{_Q}?(?:[\s,]{{1,60}}+|[ \t,]{{0,20}}+\r?\n{MARGIN}[ \t]{{0,40}}+)"
     rf"(?:{_Q}?(?![Vv]alue)[A-Za-z]\w{{0,30}}{_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}{_Q}?"
     rf"[\w./ -]{{0,80}}{_Q}?,?\s{{1,60}}){{0,2}}"
-    rf"{_Q}?(?:value|Value){_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
+    rf"{_Q}?(?:value|Value|content){_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
 )
 # `2`: the end of `%22`, a quote in a URL.
 _BEFORE_NAME = (":", "=", " ", "\t", '"', "'", "`", ";", "2")
 _NAME_OF = re.compile(rf"(?:name|key|Name|Key){_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}{_Q}?\Z")
 # The type between a name and its value: `key: &'static str = "…"`.
 _ANNOTATION = re.compile(
-    r"&?(?:'\w{1,20} )?[A-Za-z_][\w.\[\], |:<>?*&']{0,60}?[ \t]{0,4}=[ \t]{0,4}(?=[A-Za-z@$]{0,3}#?[\"'`])"
+    r"&?(?:'\w{1,20} )?[A-Za-z_][\w.\[\], |:<>?*&']{0,60}?[ \t]{0,4}=[ \t]{0,4}(?=[A-Za-z@$]{0,3}#?[\"'`]|concat!)"
 )
 _TYPE = re.compile(r"[ \t]{1,4}\*?[A-Za-z][\w.<>]{0,30}[ \t]{1,4}=[ \t]{1,4}(?=[\"'`])")  # Go: `key string = "…"`
 _BLOCK = re.compile(rf"[|>][+-]?[0-9]?[+-]?[ \t]*(?:#[^\n]{{0,80}})?{_NEXT_LINE}")  # YAML: `key: |`
@@ -136,10 +136,12 @@ _CHILD = re.compile(  # YAML: `api_key:`, below it what it is, and its `value` o
     rf"\r?\n(?:{MARGIN})?[ \t]{{1,80}}+(?:value|default):[ \t]{{0,4}}"
 )
 _COMMENT_AT_END = re.compile(r"(?:\A|[ \t])[ \t]*(?:#|//)[ \t][^\n]*\Z|/\*[^*\n]*\*/\s*\Z")
-_COLUMNS = re.compile(r"[\"']?(?:[,;\t][\"']?\w+[\"']?)*")  # the names over a table
+# The names over a table, also as PostgreSQL has them.
+_COLUMNS = re.compile(r"[\"']?(?:[,;\t] ?[\"']?\w+[\"']?)*(?:\) (?i:from stdin)\b[^\n]*)?")
 _ARGUMENT = re.compile(rf"{_Q}[ \t]*,")
 _APART = re.compile(rf"\*{{0,2}}[ \t]*[:：]\*{{0,2}}[ \t]*(?:{_NEXT_LINE}){{1,2}}`{{0,3}}|(?P<cell>[ \t]*\|[ \t]*)`?")
 _BEFORE_APART = frozenset("*: \t|：")
+_HOLDS_MORE = re.compile("[ \"'`]")
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 _WORD = re.compile(r"[A-Za-z0-9!@#$%^*+~/_.=-]{8,}+")
 _Span = tuple[int, int]
@@ -290,6 +292,9 @@ class _Finder:
             return False
         if is_no_secret(name, value):
             return False
+        # In the environment it is a secret, in code any constant.
+        if place.name.kind is NameKind.LOOKS and name.isupper() and name.endswith("KEY") and place.sign != "=":
+            return False
         return place.name.kind is not NameKind.LOOKS or (looks_generated(value) and looks_scrambled(value))
 
     def _direct(self, place: _Place) -> _Span | None:
@@ -313,7 +318,8 @@ class _Finder:
             start = builder.end()
         if found := literal(text, start):
             return None if self._closes(place, found) else _quoted(found, place)
-        if place.name.kind is NameKind.SECRET and (bracketed := self._bracketed(start)):
+        kind = place.name.kind
+        if kind in (NameKind.SECRET, NameKind.PERHAPS) and (bracketed := self._bracketed(start, kind)):
             return bracketed
         if (document := heredoc(text, start)) and looks_random(document.value):
             return document.start, document.end
@@ -361,17 +367,18 @@ class _Finder:
         # After an odd number of quotes, the name stands inside a string.
         return line.endswith(quote) or (quote == '"' and line.count('"') % 2 == 1)
 
-    def _bracketed(self, start: int) -> _Span | None:
+    def _bracketed(self, start: int, kind: NameKind) -> _Span | None:
         """Return the span of a text in a bracket, of the characters of an array, or of a heredoc."""
         text = self._text
         if (document := heredoc(text, start)) and quoted_reveals(document.value, sure=True):
             return document.start, document.end
         bracket = _BRACKET.match(text, start)
         found = literal(text, bracket.end()) if bracket else None
-        judge = looks_scrambled if found and is_key(text, found) else looks_random
+        sure = kind is NameKind.SECRET
+        judge = looks_scrambled if found and is_key(text, found) else looks_random if sure else looks_generated
         if found and judge(found.value) and " " not in found.value:
             return found.start, found.end
-        if array := _CHARACTERS.match(text, start):
+        if sure and (array := _CHARACTERS.match(text, start)):
             edge = 1 if array["q"] else 0
             return array.start("chars") + edge, array.end("chars") - edge
         return None
@@ -526,7 +533,7 @@ class _Finder:
             after, least = span[1], found.start() + LEAST_PIECE
         elif quoted := literal(text, found.start()):
             first, last, least = quoted.start, quoted.end, found.end()
-            after = quoted.start if " " in quoted.value else quoted.after
+            after = quoted.start if _HOLDS_MORE.search(quoted.value) else quoted.after
         else:
             first, last, after, least = *found.span(), found.end(), found.end()
         return _Piece(first, last, after, least, looks_scrambled(text[first : min(last, first + HEAD)]))

@@ -15,9 +15,12 @@ _BEHIND = 4  # blanks between the parts of a form may be as many line ends
 
 _M = MARK.pattern
 _V = rf"(?:{_M}|[^\s\"'`;|&<>])"
+# In quotes it may have any sign.
+_GIVEN = rf"(?P<value>(?<=[\"'])(?:{_M}|[^\s\"'\\$]){{4,65536}}+(?=[\"'])|{_V}{{4,65536}}+)"
+_SENSITIVE_FILE = r"(?i:token|secret|passw|passphrase|cred(?:ential)?s|api.?key|private.{0,8}key|netrc|pgpass)"
 _TOOLS = re.compile(
     r"(?:curl|wget|http|https|xh|mysql|mysqldump|mysqladmin|mariadb|mongosh?|redis-cli|sshpass|mosquitto_pub|mosquitto_sub|docker|podman|helm|"
-    r"ldapsearch|smbclient|nexus|az|sqlcmd|rclone|skopeo|7z|zip|unzip|openssl|gpg|machine|etcdctl)\b[^\r\n]{1,65536}"
+    r"ldap\w{3,10}|smbclient|nexus|az|sqlcmd|rclone|skopeo|7z|zip|unzip|openssl|gpg|machine|etcdctl)\b[^\r\n]{1,65536}"
 )
 _USER = re.compile(
     r"(?P<head>(?:^|\s)(?:-u|--user|--proxy-user|-U|-a|--auth|--creds|--src-creds|--dest-creds)[ =]?[\"']?"
@@ -26,6 +29,7 @@ _USER = re.compile(
 )
 _SHORT = re.compile(rf"(?P<head>(?:^|\s)-(?:p|a|w|P)[ ]?[\"']?)(?P<value>(?!-){_V}{{4,65536}}+)")
 _NETRC = re.compile(rf"(?P<head>login\s{{1,10}}\S{{1,200}}\s{{1,10}}password\s{{1,10}})(?P<value>{_V}{{1,65536}}+)")
+_COOKIES = re.compile(rf"(?P<head>\s(?:-b|--cookie)[ =]?[\"']?[\w.-]{{1,64}}=)(?P<value>{_V}{{6,65536}}+)")
 _OPENSSL = re.compile(rf"(?P<head>pass:)(?P<value>{_V}{{1,65536}}+)")
 # `host:port:database:user:password`, a line of `.pgpass`.
 _PGPASS = re.compile(
@@ -58,47 +62,84 @@ _TWILIO_ID = re.compile(
     rf"(?P<head>\b(?i:twilio)\b[^\r\n]{{0,40}}?[\s:,\"'=]{{1,6}})(?P<value>[A-Za-z0-9]{{32,64}})(?=[\s:,/\"']{{1,6}}{_M})"
 )
 # The password comes first: piped into the program that reads it, or named behind it.
+_PRINTS = (
+    r"\b(?:echo|printf?)[ \t]{1,4}(?:-{1,2}\w{0,3}[ \t]{1,4}){0,2}"
+    r"(?:(?:%s(?:\\n)?|[\"'][^\"'\n]{0,80}%s[^\"'\n]{0,20}[\"'])[ \t]{1,4}"
+    r"(?:[\"']?[\w.@-]{1,64}[\"']?[ \t]{1,4})?)?[\"']?"
+)
 _PIPED = re.compile(
-    rf"(?P<head>(?:echo|printf)\s{{1,4}}(?:-\w\s{{1,4}})?(?:[\"']?%s(?:\\n)?[\"']?[ \t]{{1,4}})?[\"']?"
-    rf"(?:[\w.-]{{1,64}}:)?)(?P<value>{_V}{{4,65536}}+)"
+    rf"(?P<head>{_PRINTS}(?:[\w.-]{{1,64}}:)?){_GIVEN}"
     r"(?=[\"']?[ \t]{0,4}\|[ \t]{0,4}(?:sudo[ \t]|(?:ch|smb|htp?)?passwd\b"
     r"|[^\r\n|]{0,200}?--(?:password-stdin|with-token|passphrase-fd)\b"
+    r"|[\w-]{1,20}[ \t](?:create[ \t])?secret[ \t]|ConvertTo-SecureString"
     r"|(?P<container>docker[ \t]|podman[ \t])(?P<reads>[^\r\n|]{0,200}?(?:\blogin\b|secret|passw|token|cred))?))"
 )
 # What is written into a file whose name says what it holds, and what a script types when it is asked.
 _INTO_FILE = re.compile(
-    rf"(?P<head>\b(?:echo|printf)[ \t]{{1,4}}(?:-\w[ \t]{{1,4}})?(?:[\"']?%s(?:\\n)?[\"']?[ \t]{{1,4}})?[\"']?)"
-    rf"(?P<value>{_V}{{6,65536}}+)(?=[\"']?[ \t]{{0,4}}(?:>{{1,2}}|\|[ \t]{{0,4}}(?:sudo[ \t])?tee\b)[^\n;|&]{{0,120}}"
-    r"(?i:token|secret|passw|passphrase|credential|api.?key|netrc|pgpass))"
+    rf"(?P<head>{_PRINTS}){_GIVEN}"
+    r"(?=[\"']?[ \t]{0,4}(?:\|[ \t]{0,4}(?:base64|gpg|age|openssl|tr)\b[^\n;|&>]{0,80})?"
+    rf"(?:>{{1,2}}|\|[ \t]{{0,4}}(?:sudo[ \t])?tee\b)[^\n;|&]{{0,120}}{_SENSITIVE_FILE})"
 )
-_TYPED = re.compile(rf"(?P<head>\bsend[ \t](?:--[ \t])?\"(?:--[ \t])?)(?P<value>(?:(?!\\[rn]\"){_V}){{6,65536}}+)")
+_DOCUMENT = re.compile(  # the same as a document of several lines
+    rf"(?P<head>\b(?:cat|tee)\b(?=[^\n]{{0,200}}?(?:>|\btee\b)[^\n]{{0,120}}{_SENSITIVE_FILE})[^\n]{{0,200}}?"
+    r"<<-?[ \t]{0,4}\\?[\"']?(?P<word>\w{1,20})\b[^\n]{0,200}\n[ \t]{0,40})"
+    rf"(?P<value>{_V}{{6,65536}}+)(?=[ \t]{{0,40}}\r?\n[ \t]{{0,40}}(?P=word)\b)"
+)
+_TYPED = re.compile(
+    r"(?P<head>\b(?:exp_)?send[ \t](?:-\w[ \t])?(?:--[ \t])?[\"{](?:--[ \t])?)"
+    rf"(?P<value>(?:(?!\\[rn][\"}}]|}}){_V}){{6,65536}}+)"
+)
+_SECURED = re.compile(
+    r"(?P<head>[\"'])(?P<value>[^\s\"'$]{6,65536}+)(?=[\"'][ \t]{0,4}\|[ \t]{0,4}ConvertTo-SecureString)"
+)
 _FED_TO = re.compile(
     r"(?P<head>(?:--password-stdin|--with-token|\b(?:chpasswd|passwd|kinit|cryptsetup|smbpasswd)\b"
+    rf"|\btee[ \t][^\n|;<]{{0,80}}{_SENSITIVE_FILE}"
     r"|\bsudo[ \t]+-S|htpasswd[ \t]+-\w*i|\bpass[ \t]+insert\b|\bsecret-tool[ \t]+store\b|\bkeyring[ \t]+set\b)"
     r"[^\n|;<]{0,120}<<(?:<[ \t]{0,4}[\"']?"
     r"|-?[ \t]{0,4}[\"']?\w{1,20}[\"']?[^\n]{0,40}\n[ \t]{0,40})(?:[\w.-]{1,64}:)?)"
     rf"(?P<value>{_M}|{_V}{{4,65536}}+)"
 )
-_FEEDING = ("passw", "with-token", "kinit", "cryptsetup", "sudo", "pass insert", "secret-tool", "keyring")
+_FEEDING = ("passw", "tee ", "with-token", "kinit", "cryptsetup", "sudo", "pass insert", "secret-tool", "keyring")
 _SAID = re.compile(
-    r"[ \t](?:is|as|ist|als|est|es|é|è)[ \t](?:(?:the|my|our|your|a|das|mein|dein|le|mon|la|mi)[ \t])?"
-    r"(?:\w{1,20}[ \t]){0,2}(?:(?P<password>(?i:pass(?!ed|es|ing)|kennwort|mot de passe|contrase|senha))"
+    r"(?:[ \t](?:is|as|ist|als|est|es|é|è|como|comme|come|som|jako|как)"
+    r"|(?P<that>(?:[Tt]hat|[Tt]his|which|[Ii]t)(?:['’]s| is)|[Dd]as ist|[Cc]['’]est|[Ee]sa es|это))[ \t]"
+    r"(?:(?:the|my|our|your|a|das|mein|dein|le|mon|la|mi)[ \t])?(?:\w{1,20}[ \t]){0,2}"
+    r"(?:(?P<password>(?i:pass(?!ed|es|ing)|kennwort|mot de passe|contrase|senha|wachtwoord|lösenord|парол))"
     r"|(?i:secret|token|api.?key))"
+    r"|[ \t]\((?:the[ \t])?(?:(?P<bracketed>(?i:pass|pw))|(?i:secret|token|api.?key))\w{0,8}\)"
     r"|(?:[がは]|是|作为|作為|[为為])(?P<unspaced>パスワード|暗証番号|密[码碼]|口令)"
 )
 _WORD_SIGNS = "".join(char for char in map(chr, range(33, 127)) if char not in "\"'()<>`")
 _LAST_WORD = re.compile(r"[^\s\"'`(<>「«“”]{6,}\Z")
 _LONGEST_SAID = 4_096  # characters of a word
-_SAYING = (" is ", " as ", " ist ", " als ", " est ", " es ", " é ", " è ", "がパスワード", "はパスワード")
+_SAYING = (
+    *(" is ", " as ", " ist ", " als ", " est ", " es ", " como ", " comme ", " come ", " som ", " jako "),
+    *("that's ", "That's ", "that is ", "this is ", "This is ", "which is ", "it's ", "das ist ", "c'est ", "esa es "),
+    *(" (pass", " (Pass", " (pw", " (the pass", " (token", " (secret", " (api", " (API"),
+)
+_SAYING_FOREIGN = (" é ", " è ", " как ", "это ", "that’s ", "it’s ", "c’est ", "がパスワード", "はパスワード")
 _CHINESE = ("密码", "密碼", "口令")
 _SAYING_UNSPACED = tuple(f"{verb}{word}" for verb in ("是", "作为", "作為", "为", "為") for word in _CHINESE)
-_SECRET_WORDS = ("pass", "secret", "token", "key", "kennwort", "contrase", "senha", "パスワード", "暗証", *_CHINESE)
+_SECRET_WORDS = (
+    "pass",
+    "secret",
+    "token",
+    "key",
+    "kennwort",
+    "contrase",
+    "senha",
+    "wachtwoord",
+    "парол",
+    "パスワード",
+    "暗証",
+    *_CHINESE,
+)
 _PORT = re.compile(r":(?:\*|[1-9][0-9]{3,4}):")
 # A user and the password behind a sign of the program's own: `sqlplus bob/…@db`, `smbclient -U bob%…`, and programs
 # that take it as a word.
 _AFTER_USER = re.compile(
-    r"(?P<head>(?:\b(?:sqlplus|sqlldr|expdp|impdp)[ \t](?:-\w+[ \t])*[\w.-]{1,64}/|:thin:[\w.-]{1,64}/"
-    r"|\b(?:smbclient|rpcclient)[ \t][^\r\n]{0,200}?(?:-U|--user)[ =]?[\"']?[\w.\\-]{1,64}%"
+    r"(?P<head>(?:\b(?:smbclient|rpcclient)[ \t][^\r\n]{0,200}?(?:-U|--user)[ =]?[\"']?[\w.\\-]{1,64}%"
     r"|\blftp[ \t][^\r\n]{0,200}?-u[ ]?[\"']?[\w.@-]{1,64},|\bxfreerdp[ \t][^\r\n]{0,200}?/p:"
     r"|\bnet[ \t]user[ \t][\w.\\-]{1,64}[ \t]|\bssh-keygen[ \t](?:[^\r\n]{0,120}?[ \t])?-[NP][ \t]"
     r"|\bSecureString\b[^\r\n]{0,200}?--value[ =]|\bConvertTo-SecureString[ \t](?:-String[ \t])?"
@@ -106,13 +147,51 @@ _AFTER_USER = re.compile(
     r"|\buser(?:add|mod)[ \t][^\r\n]{0,80}?-p[ \t]|\bopenssl[ \t][^\r\n]{0,120}?[ \t]-[kK][ \t]"
     r"|\bhtpasswd[ \t]+-\w*b\w*[ \t]+[^\s;|&]{1,200}[ \t]+[\w.@-]{1,64}[ \t]+"
     r"|\bnet[ \t]use[ \t](?:\w:[ \t])?\\\\\S{1,200}[ \t](?!/)"
-    r"|\bput-parameter\b[^\r\n]{0,200}?--value[ =]|\bcargo[ \t]login[ \t]|\bgem[ \t]push[ \t]--key[ \t]"
+    r"|\bput-parameter\b[^\r\n]{0,200}?--value[ =]|\bcargo[ \t]login[ \t](?:--registry[ =][\w-]{1,40}[ \t])?"
+    r"|\bgem[ \t]push[ \t]--key[ \t]"
     r"|\bconfig[ \t]set[ \t]--secret[ \t][\w:.-]{1,80}[ \t]"
-    rf"|/user:[\w.\\-]{{1,64}}[ \t]|/pass:)[\"']?)(?P<value>(?:(?!@){_V}){{6,65536}}+)"
+    r"|\bsnmp\w{2,12}[ \t](?:[^\r\n]{0,120}?[ \t])?-[cAX][ \t]|\bsp_addlogin[ \t][^\s',]{0,20}'[^'\r\n]{1,64}',[ \t]?N?"
+    r"|\bsecurity[ \t]add-\w+-password[ \t][^\r\n]{0,200}?-w[ \t]|\bschtasks[ \t][^\r\n]{0,200}?/rp[ \t]"
+    r"|\br[ow]community6?[ \t]|\b(?:tacacs|radius)-server[ \t]key[ \t](?:\d[ \t])?|\bisakmp[ \t]key[ \t](?:\d[ \t])?"
+    r"|\bmc[ \t]alias[ \t]set[ \t]\S{1,64}[ \t]\S{1,200}[ \t]\S{1,128}[ \t]|\bansible-vault[ \t]encrypt_string[ \t]"
+    r"|\bsecret[ \t][^\r\n]{0,200}?--from-literal=[\w.-]{1,64}="
+    r"|--password-command[ =][\"']?(?:echo|printf)[ \t]|\bqpdf[ \t]--encrypt[ \t]|\bsqlcmd[ \t][^\r\n]{0,200}?/P[ \t]"
+    r"|\bpoetry[ \t]config[ \t]http-basic\.\S{1,64}[ \t]\S{1,64}[ \t]|\biwconfig[ \t]\S{1,20}[ \t]key[ \t](?:s:)?"
+    r"|\buser-secrets[ \t]set[ \t][\"']?[\w:.-]{1,100}[\"']?[ \t]|\bcloudflared[ \t]service[ \t]install[ \t]"
+    rf"|/user:[\w.\\-]{{1,64}}[ \t]|/pass:)[\"']?){_GIVEN}"
 )
+# Here an `@` is before the host, the last one of several.
+_AFTER_USER_OF_HOST = re.compile(
+    r"(?P<head>(?:\b(?:sqlplus|sqlldr|expdp|impdp)[ \t](?:-\w+[ \t])*[\w.-]{1,64}/|:thin:[\w.-]{1,64}/)[\"']?)"
+    rf"(?P<value>(?:(?!@){_V}|@(?={_V}{{0,200}}@)){{6,65536}}+)"
+)
+_USERS_OF_HOSTS = ("sqlplus", "sqlldr", "expdp", "impdp", ":thin:")
 _USERS = (
-    *("sqlplus", "sqlldr", "expdp", "impdp", ":thin:", "smbclient", "rpcclient", "vault login", "useradd", "usermod"),
     *(
+        "smbclient",
+        "rpcclient",
+        "vault login",
+        "useradd",
+        "usermod",
+        "snmp",
+        "sp_addlogin",
+        "security add-",
+        "schtasks",
+    ),
+    *(
+        "--password-command",
+        "community",
+        "-server key ",
+        "isakmp key ",
+        "mc alias set ",
+        "encrypt_string",
+        "--from-literal",
+        "qpdf --enc",
+        "sqlcmd",
+        "http-basic.",
+        "iwconfig ",
+        "user-secrets set",
+        "cloudflared",
         "htpasswd",
         "net use",
         "openssl",
@@ -134,7 +213,7 @@ _SPOKEN_TO_SERVER = re.compile(  # FTP, POP, IMAP, IRC
     rf"(?P<head>^(?:[\w.]{{1,8}}[ |:+>]{{1,2}})?(?:PASS|LOGIN[ ]\S{{1,100}}|AUTH)[ ]\"?)(?P<value>{_V}{{6,65536}}+)",
     re.MULTILINE,
 )
-_OPTIONS = ("-u", "-U", "--", "-p", "-P", "-a", "-w", "pass:")  # a command has one of them on its line
+_OPTIONS = ("-u", "-U", "--", "-b", "-p", "-P", "-a", "-w", "pass:")  # a command has one of them on its line
 _SHORT_TOOLS = (
     "mosquitto",
     "mysql",
@@ -170,12 +249,18 @@ def mask_command_lines(text: str, mark: Mark) -> str:
         text = replaced(fed, text, _FED_TO, lambda match: _masked(match, mark), _BEHIND)
     users = places(text, *_USERS)
     text = replaced(users, text, _AFTER_USER, lambda match: _random(match, mark))
+    users = places(text, *_USERS_OF_HOSTS)
+    text = replaced(users, text, _AFTER_USER_OF_HOST, lambda match: _random(match, mark))
     if "|" in text:
-        piped = places(text, "echo ", "printf ")
+        piped = places(text, "echo ", "printf ", "print ")
         text = replaced(piped, text, _PIPED, lambda match: _piped(match, mark), _BEHIND)
-    written = places(text, "echo ", "printf ") if ">" in text or "tee " in text else ()
+    written = places(text, "echo ", "printf ", "print ") if ">" in text or "tee " in text else ()
     text = replaced(written, text, _INTO_FILE, lambda match: _random(match, mark))
-    if "expect" in text:
+    documents = places(text, "<<") if "cat " in text or "tee " in text else ()
+    text = replaced(documents, text, _DOCUMENT, lambda match: _scrambled(match, mark), 2)
+    secured = places(text, "ConvertTo-SecureString")
+    text = replaced(secured, text, _SECURED, lambda match: _random(match, mark))
+    if "expect" in text or "spawn " in text:
         text = replaced(places(text, "send "), text, _TYPED, lambda match: _random(match, mark))
     lower = lowered(text)
     if any(word in lower for word in _SECRET_WORDS):
@@ -222,14 +307,15 @@ def _mask_said(text: str, mark: Mark) -> str:
     parts, position = [], 0
     for said in _sayings(text):
         stop = said.start()
-        while stop > position and text[stop - 1] in "\"'`)»“”」 ":
+        # In `…, that's the password` it is the word before the sentence.
+        while stop > position and text[stop - 1] in ("\"'`)»“”」 ,;.:–—" if said["that"] else "\"'`)»“”」 "):
             stop -= 1
         least = max(position, stop - _LONGEST_SAID)
         start = max(least, *(text.rfind(sign, least, stop) + 1 for sign in " \n"))
         if said["unspaced"]:  # a script without blanks has no word's beginning: what is not of it is the value
             start += len(text[start:stop].rstrip(_WORD_SIGNS))
         word = _LAST_WORD.search(text, start, stop)
-        password = said["password"] or said["unspaced"]
+        password = said["password"] or said["bracketed"] or said["unspaced"]
         if word and (looks_scrambled(word[0]) or (password and looks_spoken(word[0]))):
             parts += [text[position : word.start()], mark(word[0])]
             position = word.end()
@@ -239,9 +325,9 @@ def _mask_said(text: str, mark: Mark) -> str:
 def _sayings(text: str) -> list[re.Match[str]]:
     """Return the places that say what a word is, in order."""
     found = []
-    for word in _SAYING if text.isascii() else (*_SAYING, *_SAYING_UNSPACED):
+    for word in _SAYING if text.isascii() else (*_SAYING, *_SAYING_FOREIGN, *_SAYING_UNSPACED):
         found += [said for at in places(text, word) if (said := _SAID.match(text, at))]
-    return sorted(found, key=lambda said: said.start())
+    return sorted(found, key=lambda said: (said.start(), said.end()))
 
 
 def _scrambled(match: re.Match[str], mark: Mark) -> str:
@@ -249,7 +335,8 @@ def _scrambled(match: re.Match[str], mark: Mark) -> str:
 
 
 def _random(match: re.Match[str], mark: Mark) -> str:
-    return match["head"] + mark(match["value"]) if looks_random(match["value"], least=6) else match[0]
+    secret = looks_random(match["value"], least=6) and "://" not in match["value"]
+    return match["head"] + mark(match["value"]) if secret else match[0]
 
 
 def _mixed(match: re.Match[str], mark: Mark) -> str:
@@ -264,6 +351,8 @@ def _command(command: str, mark: Mark) -> str:
     command = _USER.sub(lambda match: _masked(match, mark), command)
     if command.startswith(_SHORT_TOOLS) and " -" in command:
         command = _SHORT.sub(lambda match: _short(match, mark, command), command)
+    if command.startswith("curl"):
+        command = _COOKIES.sub(lambda match: _random(match, mark), command)
     return _OPENSSL.sub(lambda match: _masked(match, mark), command) if command.startswith("openssl") else command
 
 
@@ -281,7 +370,8 @@ def _short(match: re.Match[str], mark: Mark, command: str) -> str:
         return match[0]
     if flag in ("-a", "-P") and not command.startswith(("az", "sqlcmd", "zip", "unzip", "mosquitto")):
         return match[0]
-    return match[0] if value.replace(":", "").replace(".", "").isdigit() or "/" in value else _masked(match, mark)
+    path = "/" in value and not looks_scrambled(value)
+    return match[0] if value.replace(":", "").replace(".", "").isdigit() or path else _masked(match, mark)
 
 
 def _masked(match: re.Match[str], mark: Mark) -> str:

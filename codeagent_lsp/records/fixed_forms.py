@@ -38,10 +38,12 @@ _PUTTY = re.compile(  # a private key as PuTTY keeps it
     re.MULTILINE,
 )
 _TAIL = 4096
-_KUBERNETES = re.compile(r"^kind:[ \t]*[\"']?Secret[\"']?[ \t]*\r?$", re.MULTILINE)
+_KUBERNETES = re.compile(r"(?:^|[{,][ \t]*)[\"']?kind[\"']?:[ \t]*[\"']?Secret[\"']?[ \t]*(?:[,}]|\r?$)", re.MULTILINE)
 _DATA = re.compile(
     r"^([ \t]{0,8})(?:data|stringData):[ \t]*\r?\n(?P<body>(?:\1[ \t]+\S[^\r\n]*(?:\r?\n|\Z)){1,200})", re.MULTILINE
 )
+_FLOW = re.compile(r"[\"']?(?:data|stringData)[\"']?:[ \t]*\{(?P<body>[^{}]{1,65536})\}")
+_ENTRY_OF_FLOW = re.compile(r"(?P<head>[\w.-]{1,80}[\"']?:[ \t]*[\"']?)(?P<value>[^\s\"',{}]+)")
 _ENTRY = re.compile(r"^(?P<head>[ \t]+[\w.-]{1,80}:[ \t]+[\"']?)(?P<value>[^\s\"'|>&][^\s\"']*)", re.MULTILINE)
 
 
@@ -130,9 +132,11 @@ def _mask_kubernetes(text: str, mark: Mark) -> str:
         return match[0] if MARK.fullmatch(value) else match["head"] + mark(value)
 
     def data(match: re.Match[str]) -> str:
-        return text[match.start() : match.start("body")] + _ENTRY.sub(entry, match["body"])
+        entries = _ENTRY if match.re is _DATA else _ENTRY_OF_FLOW
+        before, behind = match.start("body") - match.start(), match.end("body") - match.start()
+        return match[0][:before] + entries.sub(entry, match["body"]) + match[0][behind:]
 
-    return _DATA.sub(data, text)
+    return _FLOW.sub(data, _DATA.sub(data, text))
 
 
 _W = r"[A-Za-z0-9_-]"  # the most common alphabet

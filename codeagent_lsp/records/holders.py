@@ -21,7 +21,10 @@ from codeagent_lsp.records.values import (
 
 MOST_ENTRIES = 200
 _Span = tuple[int, int]
-_HOLDS = r"(?P<holds>stringData|secrets|passwords|passwd|credentials|creds|tokens|api[_-]?[kK]eys|auth[_-]?tokens)"
+_HOLDS = (
+    "(?P<holds>stringData|secrets|github-oauth|passwords|passwd|credentials|creds|tokens"
+    "|api[_-]?[kK]eys|auth[_-]?tokens)"
+)
 _TABLE = re.compile(
     rf"^[ \t]*\[{{1,2}}(?:[\w.-]{{1,60}}\.)?[\"']?{_HOLDS}[\"']?\]{{1,2}}[ \t]*(?:#[^\n]*)?\r?\n", re.MULTILINE
 )
@@ -51,14 +54,14 @@ _USER_AND = re.compile(
     re.IGNORECASE,
 )
 _PRINTED = re.compile(
-    r"(?:\$\(|`)[ \t]*(?:printf|echo)[ \t]+(?:-\w+[ \t]+)?"
+    r"(?:[$<]\(|`)[ \t]*(?:printf|echo)[ \t]+(?:-\w+[ \t]+)?"
     r"(?:[\"']?%s(?:\\n)?[\"']?[ \t]+)?(?:(?P<q>[\"'])(?P<value>[^\"'\n$`\\]{4,4096})(?P=q)"
     r"|(?P<bare>[^\s\"'`$|;&<>()\\]{4,4096}))(?=[ \t]*[)`])"
 )
 _OF_SECRET = re.compile(r"(?i:pass(?:word|wd|phrase)?|pwd|secret|token|key|auth|cred\w*)\w{0,12}\W{1,5}\Z")
 _OPTION = re.compile(
-    r"[ \t]-p(?:(?P<q>[\"'])(?P<value>[^\"'\n]{8,4096})(?P=q)|(?P<bare>[^\s\"'`;|&<>=]{8,4096}))"
-    r"|[ \t]-p[ \t](?P<apart>[^\s\"'`;|&<>=/]{12,4096})(?=\s|\Z)"
+    r"[ \t]-p=?(?:(?P<q>[\"'])(?P<value>[^\"'\n]{8,4096})(?P=q)|(?P<bare>[^\s\"'`;|&<>=]{8,4096}))"
+    r"|[ \t]-(?:p|-key)[ \t](?P<apart>[^\s\"'`;|&<>=/]{12,4096})(?=\s|\Z)"
     r"|(?<![\w-])(?:pw|pwd|passwd)[ \t](?P<told>[^\s\"'`;|<>()=]{8,4096})"
 )
 _LOGINS = (
@@ -66,7 +69,10 @@ _LOGINS = (
     *("identifiant", "acceso", "inloggeg"),
 )
 _FOREIGN_LOGINS = ("账号", "帳號", "帐号", "アカウント", "ログイン")
-_HOLDERS = ("stringData", "secrets", "passw", "cred", "tokens", "api_k", "api-k", "apik", "apiK", "auth_t", "auth-t")
+_HOLDERS = (
+    *("stringData", "github-oauth", "secrets", "passw", "cred", "tokens"),
+    *("api_k", "api-k", "apik", "apiK", "auth_t", "auth-t"),
+)
 # Elsewhere the hash of a file or a commit.
 _HEXADECIMAL = re.compile(r"(?=[0-9]*[A-Fa-f])(?=[A-Fa-f]*[0-9])[0-9A-Fa-f]{16,4096}")
 _LONGEST_LEAD = 100  # characters before such a word on its line
@@ -94,13 +100,13 @@ def _spans(text: str) -> Iterator[_Span]:
             value = found["value"].rstrip(_PUNCTUATION)
             if looks_chosen(value) or looks_random(value, least=12) or _HEXADECIMAL.fullmatch(value):
                 yield found.start("value"), found.start("value") + len(value)
-    for at in places(text, "$(printf", "$(echo", "`printf", "`echo", "$( printf", "$( echo"):
+    for at in places(text, "$(printf", "$(echo", "`printf", "`echo", "$( printf", "$( echo", "<(printf", "<(echo"):
         if found := _PRINTED.match(text, at):
             part, before = "value" if found["value"] is not None else "bare", text[max(0, at - 60) : at]
             told = _OF_SECRET.search(before) or (before.endswith(":") and looks_random(found[part]))
             if looks_scrambled(found[part]) or (told and quoted_reveals(found[part], sure=True)):
                 yield found.span(part)
-    for at in places(text, " -p", "\t-p", "pw ", "pwd ", "passwd "):
+    for at in places(text, " -p", "\t-p", " --key ", "pw ", "pwd ", "passwd "):
         if found := _OPTION.match(text, at):
             part = next(name for name in ("value", "bare", "apart", "told") if found[name] is not None)
             if looks_scrambled(found[part]) if part == "apart" else looks_chosen(found[part].rstrip(_PUNCTUATION)):

@@ -12,14 +12,14 @@ from urllib.parse import unquote
 
 from codeagent_lsp.records.mark import MARK, Mark, places, replaced
 from codeagent_lsp.records.names import NameKind, kind_of
-from codeagent_lsp.records.values import is_placeholder, looks_random
+from codeagent_lsp.records.values import is_placeholder, looks_random, looks_scrambled
 
 _M = MARK.pattern
 _AUTHORIZATION = re.compile(
     r"(?P<head>[Aa](?:uthorization|UTHORIZATION)(?:\\{0,7}[\"'`])?\]?[ \t]{0,4}(?:=>|[:=,])[ \t]{0,4}(?:\\{0,7}[\"'`])?"
     r"(?P<scheme>(?:[Bb]asic|[Bb]earer|BASIC|BEARER|[Tt]oken|[Dd]igest|[Nn]egotiate|NTLM|[Aa]pi-?[Kk]ey|AWS4-HMAC-SHA256"
     r"|OAuth|Bot|Splunk|SharedKey|GoogleLogin|DPoP|Hawk|Key)(?:[ \t]{1,4}|%20|\+))?)"
-    rf"(?P<value>(?:{_M}|[^\s\"'`<>\\]|(?<=[,;])[ \t](?=[\w-]{{1,40}}=)|\"(?=[^\s\"]{{0,300}}\"(?:,|\s|$)))++)"
+    rf"(?P<value>(?:{_M}|[^\s\"'`<>\\]|(?<=[,;])[ \t](?=[\w-]{{1,40}}=)|\"(?=[^\s\"]{{0,65536}}\"(?:,|\s|$)))++)"
 )
 _COOKIE = re.compile(
     r"(?P<head>[Cc][Oo][Oo][Kk][Ii][Ee]2?\\{0,7}[\"']?[ \t]{0,4}:[ \t]{0,4}(?:\\{0,7}[\"'])?)"
@@ -48,7 +48,17 @@ def mask_headers(text: str, mark: Mark) -> str:
 
 # A password may have an `@` of its own: the last one before the host ends it.
 _USERINFO = re.compile(
-    rf"(?P<head>:(?:\\?/){{2}})(?P<user>[^\s/@:\"'<>\\`?#]{{0,4096}}+)(?P<password>:(?:{_M}|[^\s/\"'`<>\\@]|@(?=[^\s/\"'`<>\\@]{{0,200}}@)){{1,65536}}+)?@"
+    r"(?P<head>:(?:\\?/){2})(?P<user>[^\s/@:\"'<>\\`?#]{0,4096}+)"
+    rf"(?P<password>:(?:{_M}|[^\s/\"'`<>\\@]|@(?=[^\s/\"'`<>\\@]{{0,200}}@)){{1,65536}}+"
+    # Base64 has slashes; what has digits alone before the first of them is a port.
+    r"|:(?![0-9]{0,5}/)[A-Za-z0-9+/_-]{8,65536}+={0,2})?@"
+)
+# The source of Go's driver for MySQL, and what a code for a wireless network holds.
+_SOURCE = re.compile(
+    rf"(?P<head>[\w.%-]{{1,64}}:)(?P<value>(?:{_M}|[^\s\"'`(]){{1,4096}})(?P<tail>@(?:tcp6?|udp|unix|cloudsql-\w{{1,20}})?\()"
+)
+_WIRELESS = re.compile(
+    r"(?P<head>WIFI:(?:[A-OQ-Z]:[^;\n]{0,64};){0,4}P:)(?P<value>(?:\\.|[^;\\\n]){4,4096})(?P<tail>;)"
 )
 _QUERY = re.compile(
     r"(?P<head>(?:[?&;]|\\u0026|%26|%3F)(?:sig|signature|key|auth|code|hash|hmac|st|pass|pw|x-(?:amz|goog)-"
@@ -68,7 +78,7 @@ _HOOKS = re.compile(
     r"|hook\.(?:[a-z0-9]{2,4}\.)?(?:make|integromat)\.com/|chat\.googleapis\.com/v1/spaces/[^/\s]{1,60}/messages\?"
     r"|events\.pagerduty\.com/integration/"
     r"|hooks\.[a-z0-9-]{1,60}\.chat/hooks/|mattermost\.[a-z0-9.-]{1,60}/hooks/"
-    rf")(?P<value>(?:{_M}|[A-Za-z0-9_.~%=&@/-]){{8,65536}}+)"
+    rf")(?P<value>(?:{_M}|[A-Za-z0-9_.~%=&@/+-]){{8,65536}}+)"
 )
 _STARTS = (
     ".slack.",
@@ -90,6 +100,8 @@ def mask_urls(text: str, mark: Mark) -> str:
         text = _USERINFO.sub(lambda match: _userinfo(match, mark), text)
         hooks = places(text, *_STARTS)
         text = replaced(hooks, text, _HOOKS, lambda match: match["head"] + mark(match["value"]))
+    for pattern, words in ((_SOURCE, ("@tcp", "@udp", "@unix", "@cloudsql", "@(")), (_WIRELESS, ("WIFI:",))):
+        text = replaced(places(text, *words), text, pattern, lambda match: _between(match, mark))
     if "=" in text and ("?" in text or "&" in text or "%" in text):
         text = _QUERY.sub(lambda match: _query(match, mark), text)
     return text
@@ -135,10 +147,15 @@ def _crumb(crumb: re.Match[str], mark: Mark) -> str:
     return f"{crumb['name']}={mark(value)}"
 
 
+def _between(match: re.Match[str], mark: Mark) -> str:
+    value = match["value"]
+    return match[0] if is_placeholder(value) else f"{match['head']}{mark(value)}{match['tail']}"
+
+
 def _userinfo(match: re.Match[str], mark: Mark) -> str:
     user, password = match["user"], (match["password"] or "")[1:]
     if password:
-        if is_placeholder(password):
+        if is_placeholder(password) or ("/" in password and not looks_scrambled(password)):
             return match[0]
         # A token may also stand for the user, as in `https://TOKEN:x-oauth-basic@`.
         user = mark(user) if looks_random(user, least=20) else user

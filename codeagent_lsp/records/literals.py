@@ -19,7 +19,7 @@ _OPENING = re.compile(rf"(?:[A-Za-z@$]{{0,3}}|R)#{{0,3}}(?P<quote>\"\"\"|'''|{_Q
 # `[[` of Lua, CDATA, `$$` of PostgreSQL, `%q(` of Perl and Ruby.
 _LONG = re.compile(r"\[(=*)\[|<!\[CDATA\[|\$\$|%[qQwW]?([({<\[|!])")
 _LONG_ENDS = {"(": ")", "{": "}", "<": ">", "[": "]"}
-_HEREDOC = re.compile(r"[^\n]{0,60}?<<[-~<]?[ \t]?\\?[\"']?(?P<word>[A-Za-z_]\w{1,40})[\"']?[^\n]{0,40}\r?\n")
+_HEREDOC = re.compile(r"[^\n]{0,60}?<<[-~<]?[ \t]?\\?[\"']?(?P<word>[A-Za-z_]\w{0,40})[\"']?[^\n]{0,40}\r?\n")
 # Pieces stand side by side, or are joined by `+`, `.` (PHP), `..` (Lua), `&` (Basic), `<>` (Elixir), `~`; single
 # characters also by commas.
 _JOINED = re.compile(

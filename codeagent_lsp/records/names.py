@@ -106,7 +106,8 @@ _PASS_OF = frozenset((
 _PW = frozenset(("dbpw", "rootpw", "userpw", "adminpw", "mypw", "smtppw", "ftppw", "ldappw", "bindpw", "sshpw"))
 _LOOKING = frozenset((
     "session", "call_id", "callid", "pass", "tokens", "auth_tokens", "access_tokens", "pepper", "client_assertion",
-    "code_verifier", "recovery_code", "backup_code", "authorization_code", "activation_code",
+    "code_verifier", "community", "recovery_code", "backup_code", "authorization_code",
+    "activation_code",
 ))  # fmt: skip
 _PAT_OF = frozenset(("github", "gitlab", "azure", "devops", "ado", "gh", "gl", "bitbucket", "my", "user"))
 _SESSIONS = frozenset(("session_id", "sessionid", "tool_call_id", "sid", "phpsessid", "jsessionid", "session_cookie"))
@@ -152,7 +153,9 @@ def kind_of(name: str) -> NameKind:
     if "or" in words[1:-1]:
         at = words.index("or", 1)
         return max((kind_of("_".join(part)) for part in (words[:at], words[at + 1 :])), key=_BY_WEIGHT.index)
-    return _by_words(_without_suffixes(words))
+    kind = _by_words(_without_suffixes(words))
+    # A variable of the environment.
+    return NameKind.LOOKS if kind is NameKind.PLAIN and name.isupper() and words[-1] == "key" else kind
 
 
 LONGEST_NAME = 80
@@ -163,7 +166,7 @@ _STEMS = (
     "şifre", "sifre", "khẩu", "sandi", "geheimnis",
     "schlüssel", "clé", "masterauth", "mdp", "_pat", "_sk",
     "secret", "token", "jeton", "jwt", "psk", "fernet", "key", "auth", "cred", "cookie", "bearer", "session", "call_id",
-    "callid", "mnemonic", "seed", "dockerconfig", "pepper", "assertion", "verifier", "_code",
+    "callid", "mnemonic", "seed", "dockerconfig", "pepper", "assertion", "verifier", "_code", "community",
     "clave", "chave", "chiave", "ключ", "токен", "キー", "키",
     "парол", "пасворд", "секрет", "κωδικ", "סיסמ", "كلمة المرور", "كلمة السر", "पासवर्ड", "รหัสผ่าน",
     "密码", "密碼", "口令", "密钥", "密鑰", "秘钥", "金鑰", "令牌", "暗号", "パスワード", "合言葉",
@@ -176,7 +179,7 @@ _BEFORE = string.ascii_letters + string.digits + "_.$-"
 _BEFORE_SET = frozenset(_BEFORE)
 _UNSPACED = "\u0e00"  # from here on are the scripts that write words without spaces between them
 _TAIL = re.compile(rf"(?:[^\W{_UNSPACED}-\uffff]|-)*+")
-_DEFINED = re.compile(r"-D(?=[A-Z_]{2})")
+_DEFINED = re.compile(r"-[DP](?=[A-Z_]{2}|[a-z]+[A-Z])")
 _ALONE = re.compile(r"(?<![A-Za-z0-9_.-])PAT(?=[\"']?[ \t]?[=:])")  # a personal access token
 _FIRST = frozenset((
     "api", "access", "secret", "private", "auth", "encryption", "signing", "master", "license", "security", "service",
@@ -239,6 +242,8 @@ def _by_words(words: list[str]) -> NameKind:
         return NameKind.LOOKS if before[-1] in ("api", "secret", "access", "private", "auth") else NameKind.PLAIN
     if last == "phrase" and before:
         return NameKind.SECRET if before[-1] in ("pass", "seed", "recovery") else NameKind.PLAIN
+    if last == "token" and before[-1:] in (["csrf"], ["xsrf"]):
+        return NameKind.LOOKS
     if before and _QUESTIONS.intersection(before) and last not in ("secret", "apikey"):
         return (
             NameKind.PERHAPS
@@ -251,7 +256,7 @@ def _by_words(words: list[str]) -> NameKind:
     if last in _PW or (last == "pw" and before and before[-1] in _PASS_OF):
         return NameKind.SECRET
     if last == "pass":
-        return NameKind.SECRET if before and before[-1] in _PASS_OF else NameKind.PLAIN
+        return NameKind.SECRET if before and before[-1] in _PASS_OF else NameKind.LOOKS
     # A personal access token by its maker's name; alone it is a name or a pattern.
     if last == "pat":
         return NameKind.SECRET if before and before[-1] in _PAT_OF else NameKind.PLAIN

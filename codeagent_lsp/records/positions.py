@@ -51,7 +51,7 @@ _WORD = re.compile(r"[^\s\"'`,;&<>(){}\[\]|\\$]{1,4096}")
 _VALUE_BEFORE = re.compile(
     rf"{_Q}?[Vv]alue{_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
     rf"(?:(?P<q>[\"'`])(?P<quoted>(?:\\.|(?!(?P=q))[^\\\n]){{1,4096}})(?P=q)|(?P<bare>[^\s\"'`,;{{}}<>\[\]]{{1,4096}}))"
-    rf"[ \t]{{0,4}},?(?:\r?\n(?:{MARGIN})?)?[ \t]{{0,80}}"
+    rf"[ \t]{{0,4}}(?:,|(?:WHERE|where)\b)?(?:\r?\n(?:{MARGIN})?)?[ \t]{{0,80}}"
     rf"(?:{_Q}?\w{{1,30}}{_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}{_Q}?[^\s\"'`,;{{}}<>\[\]]{{0,80}}{_Q}?"
     rf",?(?:\r?\n(?:{MARGIN})?)?[ \t]{{0,80}}){{0,2}}"
     rf"{_Q}?(?:[Nn]ame|[Kk]ey){_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}{_Q}?"
@@ -86,6 +86,11 @@ _CALLED: Mapping[str, tuple[tuple[str, int], ...]] = {
     "AES": (("AES_ENCRYPT", 1), ("AES.new", 0)),
     "mac": (("hmac.new", 0), ("hmac.New", 1), ("CryptoJS.HmacSHA256", 0)),
     "_pw_set": (("username_pw_set", 1),),
+    "ookieParser": (("cookieParser", 0),),
+    "tripe(": (("Stripe", 0),),
+    "wilio(": (("twilio", 1), ("Twilio", 1)),
+    "HMAC": tuple((f"HMAC{bits}", 0) for bits in (256, 384, 512)),
+    "hmacSha": (("hmacShaKeyFor", 0),),
     "signWith": (("signWith", 0), ("signWith", 1)),
     "KeySpec": (("PBEKeySpec", 0), ("SecretKeySpec", 0)),
 }
@@ -93,7 +98,9 @@ _CALLED: Mapping[str, tuple[tuple[str, int], ...]] = {
 so that most of them are not looked for in most texts.
 """
 _SETTERS = tuple(f"{word}(" for word in "assword asswd assphrase pwd Pwd ecret api_key ApiKey APIKey oken".split())  # noqa: SIM905
-_SETS = re.compile(r"(?<![^\W_])(?:set|change|update|reset|store|save|with|add|use)(?:_|(?=[A-Z]))\w{0,30}\Z")
+_SETS = re.compile(
+    r"(?<![^\W_])(?:set|change|update|reset|store|save|with|add|use|check|verify|validate|compare)(?:_|(?=[A-Z]))\w{0,30}\Z"
+)
 _CREDENTIALS = re.compile(r"\bauth[ \t]*=[ \t]*\((?=[^()\n]{1,200}\))")
 _WRAPPED = re.compile(r"(?:b|rb|u)?(?=[\"'`])|(?:Some|\[\]byte)\((?=[\"'`])|&?(?=[\"'`])")
 _BEFORE_ITEMS = frozenset("= :[\"'\t")
@@ -294,6 +301,7 @@ _HASH = re.compile(r"[0-9a-f]{7,128}")
 # `#[arg(default_value = "…")]`, `@Value(defaultValue = "…")` above a field.
 _ANNOTATION = re.compile(r"[ \t]*(?:(?:#\[|@|\[)[^\n]*\bdefault|@Value\()", re.IGNORECASE)
 _DEFAULT = re.compile("default|DEFAULT|@Value")
+_ATTRIBUTE = re.compile(r"[ \t]*#\[[^\n\"]{0,80}\bdefault[^\n\"]{0,20}\"")  # of Rust, before a field on its line
 _OWNED = re.compile(r"\)[ \t]+(?:[A-Za-z_][\w<>?.]*[ \t]+){1,4}\Z")
 _ANNOTATED = re.compile(r"[ \t]*@Value\(")
 _OWN_LINE = re.compile(r"[ \t]*(?:[A-Za-z_][\w<>?.]*[ \t]+){0,4}\Z")
@@ -341,6 +349,8 @@ def before(text: str, name: Name) -> Iterator[_Span]:
             yield given.span("value")
     elif comment := _COMMENT.search(line):
         yield from _values(text, _line_start(text, name), name.start - len(line) + comment.start(), looks_scrambled)
+    elif _ATTRIBUTE.match(text, start := _line_start(text, name), name.start):
+        yield from _values(text, start, name.start, looks_scrambled)
     elif _OWNED.search(line[-_NEAR // 2 :]) and _ANNOTATED.match(text, start := _line_start(text, name), name.start):
         yield from _values(text, start, name.start, _is_token)
     elif len(line) < _NEAR and _OWN_LINE.match(line):

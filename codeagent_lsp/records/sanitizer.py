@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import string
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import date, time
@@ -24,14 +25,17 @@ from codeagent_lsp.records.command_lines import mask_command_lines
 from codeagent_lsp.records.fixed_forms import mask_blocks, mask_vendor_tokens
 from codeagent_lsp.records.holders import mask_held
 from codeagent_lsp.records.http_secrets import mask_headers, mask_urls
-from codeagent_lsp.records.mark import MARK, Mark, Marker, mask_id
+from codeagent_lsp.records.mark import MARK, Mark, Marker, marked, mask_id
 from codeagent_lsp.records.names import NameKind, kind_of
 from codeagent_lsp.records.own import OwnSecrets
 from codeagent_lsp.records.positions import mask_calls
-from codeagent_lsp.records.values import is_no_secret, looks_generated
+from codeagent_lsp.records.values import is_no_secret, looks_generated, looks_scrambled
 
 SHORTEST = 6  # no secret is shorter than this, with its name
 CACHED_TEXT = 65_536
+LONGEST_WORD = 65_536
+_SIGNS_OF_WORDS = string.ascii_letters + string.digits + "_+-"
+_WORD = re.compile(r"[A-Za-z0-9_+-]{0,65536}+")
 _CALL_ID = re.compile(r"call_(?<![\w-]call_)(?=[0-9]*[A-Za-z])(?=(?:[A-Za-z]*[0-9]){3})[A-Za-z0-9]{10,64}(?![\w-])")
 _UNSEEN = re.compile("(?<=[\\w-])[\u200b-\u200d\u2060\ufeff\u00ad](?=[\\w-])")
 _WIDE = re.compile("[Ａ-Ｚａ-ｚ]")
@@ -162,7 +166,8 @@ class Sanitizer:
         text = mask_command_lines(text, mark)
         text = mask_calls(text, mark)
         text = mask_held(text, mark)
-        return mask_assignments(text, mark, sessions=self._identities)
+        text = mask_assignments(text, mark, sessions=self._identities)
+        return _widened(text, mark) if "<secret:" in text else text
 
     def _shortened(self, text: str) -> str:
         if not self._identities:
@@ -170,6 +175,22 @@ class Sanitizer:
         if "call_" in text:
             text = _CALL_ID.sub(lambda match: self._mark(match[0]), text)
         return self._paths.shorten(text)
+
+
+def _widened(text: str, mark: Mark) -> str:
+    """Return a masked text with the rest of a long secret masked, of which only a part has the form of another one."""
+    spans, before = list[tuple[int, int]](), 0
+    for each in MARK.finditer(text):
+        start, end = each.span()
+        left = text[max(before, start - LONGEST_WORD) : start]
+        left = left[len(left.rstrip(_SIGNS_OF_WORDS)) :]
+        right = _WORD.match(text, end)
+        before = end
+        start -= len(left) if looks_scrambled(left) else 0
+        end += len(right[0]) if right and looks_scrambled(right[0]) else 0
+        if (start, end) != each.span():
+            spans.append((start, end))
+    return marked(text, spans, mark)
 
 
 # Shortening of paths in records: the home folder becomes `~`, a deep path keeps its ends. URLs are kept.

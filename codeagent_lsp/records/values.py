@@ -32,7 +32,7 @@ _PLACEHOLDER = re.compile(
     r"""(?ix:
       <[^<>]*>                                   # <your key>
     | \$\{.*\}? | \$\(.* | \$[a-z_]\w* | \$env:\w+ | %[a-z_]\w*% | %\(?\w*\)?[sdr]? | @[a-z_]\w*@
-    | (?:%\(?\w*\)?[sdr][:/\ -]?)+ | \{\{.*\}\} | f?\{[^{}]*\} | \#\{.*\} | .*\{[a-z_][\w.!:\[\]'"()]*\}.*
+    | (?:%\(?\w*\)?[sdr](?:\\[nrt]|[:/\ -])?)+ | \{\{.*\}\} | f?\{[^{}]*\} | \#\{.*\} | .*\{[a-z_][\w.!:\[\]'"()]*\}.*
     | [.…*x•\-_?:]+ | 0+ | (?:1234567890|123456789|12345678)0*
     | \[(?:redacted|filtered|hidden|masked|secret)[^\]]*\]
     | (?:your|my|the|some|insert|enter|add|put|replace|set)[-_ ].* | .*[-_ ]here | .*(?:placeholder|redacted).*
@@ -177,10 +177,11 @@ def _looks_random(value: str) -> bool:
 
 def looks_generated(value: str) -> bool:
     """Return whether `value` is surely generated, and so a secret even under a name that does not say so: long, random,
-    with three digits or more, and not an id of a call or message by its prefix.
+    with three digits or more or scrambled, and not an id of a call or message by its prefix.
     """
-    digits = len(_DIGIT.findall(value[:200]))
-    return len(value) >= LONG and digits >= 3 and looks_random(value) and not _ID.match(value)
+    if len(value) < LONG or _ID.match(value) or not looks_random(value):
+        return False
+    return len(_DIGIT.findall(value[:200])) >= 3 or looks_scrambled(value)
 
 
 def looks_spoken(value: str) -> bool:
@@ -218,11 +219,11 @@ def looks_scrambled(value: str) -> bool:
         return False
     # The longest part, as prefixes and ids around a token are words.
     head = max(_PARTS.split(value[:400]), key=len)[:SCRAMBLED_HEAD]
-    if len(head) < SHORTEST_PART:
-        return False
-    if len(set(head)) < 6 or _NO_SECRET.match(value) or is_placeholder(value) or _is_path_or_version(value):
-        return False
-    return _irregular(head)
+    if len(head) < SHORTEST_PART or not _irregular(head):
+        head = value[:SCRAMBLED_HEAD]
+        if not _irregular_throughout(head):
+            return False
+    return not (len(set(head)) < 6 or _NO_SECRET.match(value) or is_placeholder(value) or _is_path_or_version(value))
 
 
 @lru_cache(maxsize=16_384)  # the words of a text come again and again
@@ -233,7 +234,12 @@ def may_hold_scrambled(word: str) -> bool:
     if not _may_be_irregular(word) or not looks_random(word):
         return False
     parts = [part[:SCRAMBLED_HEAD] for part in _PARTS.split(word) if len(part) >= SHORTEST_PART]
-    return any(len(part) <= _LONGEST_RUNS * len(_RUNS.findall(part)) for part in parts)
+    return any(_may_be_runs(part) for part in parts) or _irregular_throughout(word[:SCRAMBLED_HEAD])
+
+
+def _may_be_runs(part: str) -> bool:
+    runs = len(_RUNS.findall(part))
+    return len(part) <= _LONGEST_RUNS * runs or (runs >= 5 and _irregular(part))
 
 
 def _may_be_irregular(text: str) -> bool:
@@ -251,8 +257,18 @@ def _irregular(text: str) -> bool:
     if _UPPER.search(text) and _LOWER.search(text):
         return characters <= (2.6 if len(text) < LONG else 3.2) * len(runs)
     if len(text) >= LONG:
-        return digits >= 2 and len(runs) >= 4
+        return digits >= 2 and len(runs) >= (4 if digits < len(text) / 2 else 3)
     return digits >= 3 and characters <= 2.6 * len(runs)
+
+
+def _irregular_throughout(text: str) -> bool:
+    """Return whether a text is irregular as a whole, with separators in it: `a1B-c2D_…`."""
+    if len(text) < LONG or not (_UPPER.search(text) and _LOWER.search(text)) or len(_DIGIT.findall(text)) < 2:
+        return False
+    runs, longest = _RUNS.findall(text), max(_PARTS.split(text), key=len)
+    # Names of several words have more separators and longer runs, or a word among them.
+    few_separators = 0.8 * len(text) <= sum(map(len, runs)) <= 2.2 * len(runs)
+    return few_separators and len(longest) <= 2.6 * len(_RUNS.findall(longest))
 
 
 @lru_cache(maxsize=_CACHED)

@@ -39,9 +39,8 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.front import Client
 
 APPLY_SECONDS = 30.0
-SETTLE_SECONDS = 0.8  # Eglot tells what has become of a text after half a second
+SETTLE_SECONDS = 0.8  # Eglot tells what has become of a text after half a second, also of one that it refuses
 BUSY_SECONDS = 2.2  # so much later a busy editor may tell that it has done what it has said yes to
-REFUSED_SECONDS = 0.2  # a client that refuses may have applied a part, and sends it up to 150 ms later
 STALE_SECONDS = 0.7  # so much later some tell what was typed, for which they have refused; Eglot after half a second
 TYPING_SECONDS = 20.0  # as long changes are sent again while the user types
 PAUSE_SECONDS = 0.3  # without a key, afterwards: on a slow machine only a pause is longer than the editor's answer
@@ -70,6 +69,7 @@ class LspEditor:
         self._client = client
         self._is_certain = is_certain
         self._texts = CurrentTexts(client.server.documents, read_disk)
+        self._turn = asyncio.Lock()
 
     async def apply(self, changeset: Changeset, label: str, may_lose: frozenset[str] = frozenset()) -> Applied:
         """Apply the changes; see `workspace.changes.changeset.Editor`. A cancellation is put off to the caller's next
@@ -77,7 +77,7 @@ class LspEditor:
         """
         modes = Modes(changeset)
         texts = Changeset(tuple(change for change in changeset if not change.only_mode))
-        applied = await _Applying(self._client, self._texts, texts, label, may_lose, self._opened).run()
+        applied = await _Applying(self._client, self._texts, texts, label, may_lose, self._opened, self._turn).run()
         return modes.carried_out(applied, lambda path: self._texts.document(path) is not None)
 
     async def open_unclear(self, paths: Iterable[str]) -> None:
@@ -127,6 +127,7 @@ class _Applying:
         label: str,
         may_lose: frozenset[str],
         opened: Callable[[Iterable[str]], Awaitable[frozenset[str]]],
+        turn: asyncio.Lock,
     ) -> None:
         self._client = client
         self._policy = client.policy
@@ -135,6 +136,7 @@ class _Applying:
         self._wanted = changeset
         self._may_lose = may_lose
         self._opened = opened
+        self._turn = turn
         self._unclear = frozenset[str]()
         self._waiting = deque(self._groups())  # groups of changes that are sent together
         self._tries: dict[str, Try] = {}  # the last attempt at each path, by which it is reported
@@ -149,7 +151,9 @@ class _Applying:
         try:
             self._unclear = await self._opened(read)
             while self._waiting:
-                await self._apply(self._waiting.popleft())
+                # Two runs may change one file: what one has sent is there, or known not to be, before the other reads.
+                async with self._turn:
+                    await self._apply(self._waiting.popleft())
         # Nothing that was sent can be called back, so the account has to be given: it is what the user is told.
         except asyncio.CancelledError as error:
             _cancel_later(error)
@@ -212,6 +216,14 @@ class _Applying:
         # The text as well: a file that is opened anew begins with the version that it began with before.
         now = self._texts.current(change.path)
         return now.version != change.version or now.text not in (change.base, change.text)
+
+    def _is_opened_anew(self, change: FileChange) -> bool:
+        """Return whether a file has another text under a version that the editor takes for the one that was sent, so
+        that it may have made the change in it.
+        """
+        now = self._texts.current(change.path)
+        known = None in (now.version, change.version) or (now.version or 0) > (change.version or 0)
+        return change.kind == "edit" and not known and self._is_other(change)
 
     def _give_up(self, group: Sequence[FileChange]) -> None:
         names = ", ".join(PurePath(change.path).name for change in group)
@@ -316,8 +328,7 @@ class _Applying:
                 await self._settle(group, arrivals, answer)
             for change in group:
                 await self._correct(change)
-                if answer[0] != "no":
-                    await self._take_back(change, arrivals.heard(change.path))
+                await self._take_back(change, arrivals.heard(change.path))
             said, reason = answer
             if lost := self._lost(group):
                 reason = str(EditorError("editor.out_of_step", file=lost[0]))
@@ -343,11 +354,12 @@ class _Applying:
     async def _settle(self, group: Sequence[FileChange], arrivals: Arrivals, answer: tuple[Said, str]) -> None:
         """Wait for the texts after the client's answer, or until it is known that they were others before it."""
         said, reason = answer
-        of_open = self._policy.versioned_edits and any(change.version is not None for change in group)
+        is_open = any(change.version is not None for change in group)
+        of_open = self._policy.versioned_edits and is_open
         # Where a yes can mean *skipped*, only a newer version or the change itself in the text ends the waiting.
         if said == "yes" and not (of_open and self._policy.drops_stale):
             await arrivals.until(lambda: False, SETTLE_SECONDS)
-            if of_open and not self._has_moved(group):  # nothing is told yet: it is busy, or has done nothing
+            if is_open and not self._has_moved(group):  # nothing is told yet: it is busy, or has done nothing
                 await arrivals.until(lambda: self._has_moved(group), BUSY_SECONDS)
         elif said == "yes":
             await arrivals.until(lambda: self._has_moved(group), TYPING_SECONDS)  # one of the two it tells, in a pause
@@ -357,7 +369,9 @@ class _Applying:
             patience = TYPING_SECONDS if _SAYS_STALE.search(reason) else STALE_SECONDS
             await arrivals.until(lambda: self._has_moved(group), patience)
         else:
-            await arrivals.until(lambda: False, REFUSED_SECONDS if said == "no" else SETTLE_SECONDS)
+            await arrivals.until(lambda: False, SETTLE_SECONDS)
+        if of_open and any(map(self._is_opened_anew, group)):
+            await arrivals.until(lambda: False, BUSY_SECONDS)
 
     async def _correct(self, change: FileChange) -> None:
         """Take the CRs out again that an editor has inserted into lines whose ends it shows without them."""
@@ -515,9 +529,10 @@ def misplaced(
         return None
     # Quick tests first: while this works, the user may type, and the next attempt comes too late.
     added, last = sum(map(_added_lines, edits)), edits[-1].range.end.line
-    later = {each for each in heard[1:] if all(edit.new_text in each for edit in edits)}
-    for before in heard if later else ():
-        later.discard(before)
+    later = {
+        each: number for number, each in enumerate(heard) if number and all(edit.new_text in each for edit in edits)
+    }
+    for number, before in enumerate(heard) if later else ():
         ends = _ends(before)
         # Of lines that a shorter text has not, none can be removed.
         if not any(_ends(each) - ends == added or (ends < last and _ends(each) - ends > added) for each in later):
@@ -525,7 +540,7 @@ def misplaced(
         if same_text(before, change.base):
             continue
         after = laid(before, edits, encoding)
-        if after not in later:
+        if later.get(after, 0) <= number:
             continue
         right = Changeset((change,)).rebase({change.path: Current(before)})
         meant = right.changeset.get(change.path)

@@ -5,6 +5,7 @@ A pure function: text in, text out. Not here: staging it (`editing_tools.py`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -18,6 +19,9 @@ from codeagent_lsp.tools.code.source import Definition, SourceFile, ambiguous, f
 from codeagent_lsp.tools.code.splices import Splice, applied, has_body, problem, replace_body
 from codeagent_lsp.tools.code.uses import of_one_kind
 
+_TEMPLATE = re.compile(r"\btemplate\s*<.*", re.DOTALL)
+_PARAMETER = re.compile(r"(\w+)\s*(?:=[^,>]*)?[,>]")
+_WORD = re.compile(r"\w+")
 _TYPES = frozenset(("class", "struct"))
 _SINGLE = frozenset(("variable", "constant"))
 _LISTS = frozenset(("variable_declaration", "var_spec_list"))
@@ -36,6 +40,9 @@ def replaced(source: SourceFile, definition: Definition, code: str) -> Splice:
     new = shift.with_line_ends(source, shift.shifted(source, code, indent, own), extent.core).removeprefix(indent)
     if source.data[: extent.top].endswith(b"\f"):
         new = new.removeprefix("\f")
+    # The `;` of a type is inside of its template, and behind the type where that is given alone.
+    if definition.outer.type == "template_declaration" and own.endswith("};") and new.rstrip().endswith("}"):
+        new = f"{new.rstrip()};"
     tail = source.slice(extent.end, extent.tail).strip()
     # The comma behind an entry stays, unless the code brings one.
     end = extent.tail if tail and new.rstrip().endswith(tail) else extent.end
@@ -55,7 +62,10 @@ def replaced(source: SourceFile, definition: Definition, code: str) -> Splice:
         name = f"{definition.qualified}.{definition.symbol.name}"
         message = f"The code is a constructor, and {definition.qualified} is the whole type. Name {name} as the target."
         raise EditRefused("ambiguous", message)
-    return Splice(extent.top, end, _kept(source, extent, new_extent) + new)
+    kept = _kept(source, extent, new_extent)
+    if given.kind in CALLABLE and (head := _TEMPLATE.search(kept)) and not _names_one_of(new, head[0]):
+        kept = kept[: head.start()]
+    return Splice(extent.top, end, kept + new)
 
 
 def insert_before(source: SourceFile, definition: Definition, code: str) -> Splice:
@@ -148,6 +158,11 @@ def _kept(source: SourceFile, extent: Extent, brought: Extent) -> str:
         for part, end in zip(extent.parts, ends, strict=True)
         if not brought.has(part.kind)
     )
+
+
+def _names_one_of(code: str, head: str) -> bool:
+    """Return whether code uses a parameter of the head of a template: else it is a function without one now."""
+    return not set(_PARAMETER.findall(head)).isdisjoint(_WORD.findall(code))
 
 
 def _gap(source: SourceFile, definition: Definition, extent: Extent, code: str) -> int:

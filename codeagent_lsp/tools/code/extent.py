@@ -1,4 +1,5 @@
-"""The extent of a definition beyond its core: doc comments, decorators, attributes, `export`, the comma after it.
+"""The extent of a definition beyond its core: doc comments, decorators, attributes, `export`, the head of a template,
+the comma after it.
 
 Not here: changing any of it (`ast_edit.py`).
 """
@@ -21,8 +22,8 @@ _ATTRIBUTES = frozenset(
     ("decorator", "attribute_item", "attribute_list", "annotation", "marker_annotation", "attribute_declaration")
 )
 _COMMENTS = frozenset(("comment", "line_comment", "block_comment"))
-_WORDS = frozenset(("export", "default", "declare"))
-_WRAPPERS = frozenset(("decorated_definition", "export_statement", "ambient_declaration"))
+_WORDS = frozenset(("export", "default", "declare", "template", "template_parameter_list", "requires_clause"))
+_WRAPPERS = frozenset(("decorated_definition", "export_statement", "ambient_declaration", "template_declaration"))
 _SINGLE = {"const_element": "const_declaration", "variable_assignment": "declaration_command"}
 _OF_THE_FILE = re.compile(
     r"#!|//!|/\*!|//go:build|// \+build"

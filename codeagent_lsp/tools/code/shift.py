@@ -46,6 +46,9 @@ def shifted(source: SourceFile, code: str, indent: str, before: str = "") -> str
         lines[0] = indent + lines[0]
         loose[0] = lines[0]
     common = _common([_blanks(line) for line in loose])
+    # It stands where it belongs, with tabs in some lines and blanks in others.
+    if common < len(indent) and _blanks(loose[0]) == indent:
+        return "\n".join(lines)
     had = loose[0][:common]
 
     def move(line: str) -> str:

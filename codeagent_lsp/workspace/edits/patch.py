@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import deque
 from collections.abc import Callable, Mapping
 from itertools import pairwise, takewhile
 
@@ -359,14 +360,19 @@ class _Placing:
         """Return the edit at line `at`: kept rows as the file has them, added rows with the line ending used there."""
         stop = at + len(self.old)
         out: list[str] = []
-        here = at
+        here, gone = at, deque[str]()
         for tag, row in self.hunk.rows:
             if tag == "+":
-                near = ending_of(self.lines[min(here, stop - 1)]) or dominant_newline(self.text)
-                out.append(content_of(row) + near)
+                # The end of the line in whose place it comes.
+                near = ending_of(gone.popleft() if gone else self.lines[min(here, stop - 1)])
+                out.append(content_of(row) + (near or dominant_newline(self.text)))
+                continue
+            if tag == " ":
+                gone.clear()
+                out.append(self.lines[here])
             else:
-                out += self.lines[here : here + 1] if tag == " " else []
-                here += 1
+                gone.append(self.lines[here])
+            here += 1
         if runs_together([*self.lines[max(at - 1, 0) : at], *out, *self.lines[stop : stop + 1]]):
             raise EditRefused("not_found", "the mixed line ends of the file would run together.")
         start = sum(map(len, self.lines[:at]))

@@ -124,10 +124,11 @@ def _continues(whole: str, line: str) -> bool:
 
 
 def _stand_in(lines: Sequence[str], gap: Sequence[str]) -> bool:
-    """Return whether lines are somewhere in a gap, however they are written there."""
+    """Return whether lines, or one of them, are somewhere in a gap, however they are written there."""
     wanted = bare("".join(lines))
     if len(wanted) > SHORT:
-        return wanted in bare("".join(gap))
+        there = {*map(bare, gap)}
+        return wanted in bare("".join(gap)) or any(len(line) > SHORT and line in there for line in map(bare, lines))
     spelled = [*map(bare, gap)]
     return any(spelled[at : at + len(lines)] == [*map(bare, lines)] for at in range(len(gap) - len(lines) + 1))
 
