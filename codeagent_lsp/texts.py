@@ -357,6 +357,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "MCP 服务器 {server} 请求机密信息，已拒绝。请把它放入该服务器的 env 或 headers。",
     ),
     # --- runs, sessions, changes
+    "run.takes_over": (
+        "Goes on from what the cancelled task has changed: {names}.",
+        "在已取消任务的更改基础上继续：{names}。",
+    ),
     "run.cancelled": ("Cancelled. What was staged waits for your decision.", "已取消。暂存的更改等待您的决定。"),
     "run.internal": (
         "Something went wrong inside the agent. The log has the details; your files are unchanged.",

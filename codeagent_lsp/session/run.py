@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -38,6 +38,7 @@ from codeagent_lsp.session.solving.direct_path import DirectPath
 from codeagent_lsp.session.solving.task_work import TaskWork, task_work
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.toolbox import Toolbox
+from codeagent_lsp.session.unfinished import take_over
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.plan.plan import StepDraft
 from codeagent_lsp.tools.plan.written_steps import drafted_steps
@@ -55,6 +56,7 @@ PLAN_FIRST = "Plan first: call create_plan with the steps this takes. They are g
 UNPLANNED = ("CAPABILITY_QUERY", "GENERAL_CHAT")
 ASKED_FOR = {"edit": "ask.instruction", "ask": "ask.question", "skills.install": "ask.skill"}
 CALLING: tuple[RunKind, ...] = ("run", "ask")
+MOST_NAMED = 5
 
 
 class Run:
@@ -84,9 +86,13 @@ class Run:
         self._plan_run = PlanRun(self._parts, state, self._planner)
         self.problem: CodeAgentError | None = None
         self.steering = Steering(self._parts, state, self._plan_start, self._plan_run)
+        self._earlier: tuple[Proposal, ...] = ()
 
-    def begin(self, request: RunRequest) -> None:
-        """Store the request, before the client learns that it was accepted."""
+    def begin(self, request: RunRequest, earlier: Sequence[Proposal] = ()) -> None:
+        """Store the request, before the client learns that it was accepted. `earlier` are the proposals of the runs of
+        the same session before it, the oldest first.
+        """
+        self._earlier = tuple(earlier)
         self._output.emit(events.RunStarted(task=request.task, title=request.title, kind=request.kind))
 
     def reconsider(self) -> None:
@@ -199,6 +205,8 @@ class Run:
     async def _talk(self, model: Model, request: RunRequest, planning: Planning) -> tuple[events.RunStatus, str]:
         """Let the model work on the task: on the direct path, with tools, or by a plan if it makes one or has to."""
         work = await task_work(self._parts, model, request)
+        if work.is_capable and request.kind in PLANNED:
+            self._take_over()
         conversation = Conversation(self._parts, model, planning, self._planner)
         try:
             if work.is_direct and planning != "always":
@@ -223,6 +231,13 @@ class Run:
             return await work.judged(conversation, await work.settled(conversation, result))
         finally:
             self._toolbox.close()
+
+    def _take_over(self) -> None:
+        """Go on from what cancelled runs of the session have staged."""
+        if taken := take_over(self.proposal, self._earlier):
+            name, more = self.proposal.view.roots.relative, ", …" * (len(taken) > MOST_NAMED)
+            names = ", ".join(map(name, taken[:MOST_NAMED])) + more
+            self._output.emit(events.StatusChanged(message=self._output.text("run.takes_over", names=names)))
 
     async def _go_on(self) -> tuple[events.RunStatus, str]:
         """Go on with a plan that was left."""
