@@ -179,6 +179,10 @@ class Finish:
             "UNCERTAIN",
         )
 
+    async def asked_back(self, words: str) -> str:
+        """Put the question with which the model ends in place of a plan to the user; return the answer, '' for none."""
+        return await self._ask(words) if asks_back(words) and self._may_ask() else ""
+
     async def _ask(self, words: str) -> str:
         """Put the question at the end of a text to the user; return the answer, '' for none."""
         output = self._parts.output

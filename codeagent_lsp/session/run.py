@@ -53,6 +53,11 @@ PLANNING_CALLS = 2
 
 _Ended = tuple[events.RunStatus, str]
 PLAN_FIRST = "Plan first: call create_plan with the steps this takes. They are given to you one after the other."
+LOOK_FIRST = (
+    "Plan first: read what you need to know, change and run nothing, then call create_plan with the steps this takes. "
+    "They are given to you one after the other."
+)
+PLAN_NOW = "There is no plan yet. Call create_plan now, with the steps this takes."
 UNPLANNED = ("CAPABILITY_QUERY", "GENERAL_CHAT")
 ASKED_FOR = {"edit": "ask.instruction", "ask": "ask.question", "skills.install": "ask.skill"}
 CALLING: tuple[RunKind, ...] = ("run", "ask")
@@ -212,15 +217,12 @@ class Run:
             if work.is_direct and planning != "always":
                 self._output.begin("direct")  # the first answer may take a minute: what is being done is told meanwhile
                 return await work.judged(None, await work.solve())
-            await conversation.open(request, PLAN_FIRST if planning == "always" else "")
+            first = LOOK_FIRST if work.is_capable else PLAN_FIRST
+            await conversation.open(request, first if planning == "always" else "")
             if work.is_capable:
                 await work.finish.begin()
             if planning == "always":
-                said = await conversation.loop(iterations=PLANNING_CALLS, only=(PLANNING_CALL,))
-                # Small models answer in prose even when only one tool may be called: a list in it is the plan.
-                if not self._planner.made:
-                    steps = drafted_steps(said.text) or (StepDraft(request.title),)
-                    self._planner.create(request.instruction, steps, "")
+                await self._plan(conversation, request, work)
             else:
                 result = await conversation.loop()
             # Also where nobody asked for a plan: a model may make one in the middle of its work.
@@ -231,6 +233,21 @@ class Run:
             return await work.judged(conversation, await work.settled(conversation, result))
         finally:
             self._toolbox.close()
+
+    async def _plan(self, conversation: Conversation, request: RunRequest, work: TaskWork) -> None:
+        """Have the model make the plan. A list in its words is one as well; without any the task is the only step."""
+        said = await conversation.plan(PLANNING_CALLS)
+        # Models answer in prose even when only one tool may be called, and show a plan before they are asked to.
+        while not (self._planner.made or (steps := drafted_steps(said.text))) and work.is_capable:
+            if answer := await work.finish.asked_back(said.text):
+                conversation.answer(answer)
+                said = await conversation.plan(PLANNING_CALLS)
+                continue
+            conversation.tell(PLAN_NOW)
+            steps = drafted_steps((await conversation.loop(iterations=PLANNING_CALLS, only=(PLANNING_CALL,))).text)
+            break
+        if not self._planner.made:
+            self._planner.create(request.instruction, steps or (StepDraft(request.title),), "")
 
     def _take_over(self) -> None:
         """Go on from what cancelled runs of the session have staged."""

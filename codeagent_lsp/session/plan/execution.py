@@ -20,7 +20,6 @@ from codeagent_lsp.session.conversation.conversation import Conversation
 from codeagent_lsp.session.plan.run_planner import PlanState, RunPlanner
 from codeagent_lsp.session.proposal import REFUSED
 from codeagent_lsp.session.request import Planning, short_title
-from codeagent_lsp.session.run_output import PLANNING_CALL
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.plan.plan import PlanStep
@@ -344,7 +343,7 @@ class PlanStart:
             return False
         self._planner.enter_phase("open")
         conversation.tell(CHANGE.format(words=words, plan=self._state.plan.text()))
-        await conversation.loop(iterations=CHANGE_CALLS, only=(PLANNING_CALL,))
+        await conversation.plan(CHANGE_CALLS)
         if not self._planner.made:
             output = self._parts.output
             output.emit(events.StatusChanged(message=output.text("plan.unchanged")))
