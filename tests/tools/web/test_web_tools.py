@@ -372,7 +372,7 @@ def test_the_key_comes_from_the_settings(key: str) -> None:
         {},
         {"query": ""},
         {"query": "x" * 401},
-        {"query": "x", "max_results": 0},
+        {"query": "x", "max_results": -5},
         {"query": "x", "max_results": 51},
         {"query": "x", "search_depth": "deep"},
     ],
