@@ -21,6 +21,8 @@ from codeagent_lsp.texts import text
 SUBJECT_WIDTH = 100
 ERROR_WIDTH = 500
 REPORT_LINES = 15
+MESSAGE_LINES = 6
+_GAP = "    [...]"
 TOLD_BY_RESULT = ("run_tests",)
 """Tools whose result tells the user more, and shorter, than what their commands print."""
 ASKING = ("approval_requested", "question_asked")
@@ -196,11 +198,14 @@ class Story:
         self._stage.output(event.get("content", ""), lambda count: self._left_out(event, count))
 
     def _print_report(self, event: Event) -> None:
-        """Print what a result says below its first line; what it says first matters most."""
+        """Print what a result says below its first line; the first failures matter most, and of each its end."""
         lines = event.get("output", "").splitlines()[1:]
-        fits = len(lines) <= REPORT_LINES + FEW_LINES
-        more = [] if fits else [self._left_out(event, len(lines) - REPORT_LINES)]
-        self._stage.print_output(lines if fits else [*lines[:REPORT_LINES], *more])
+        if len(lines) <= REPORT_LINES + FEW_LINES:
+            self._stage.print_output(lines)
+            return
+        shown = _without_middles(lines)[:REPORT_LINES]
+        left_out = len(lines) - sum(line != _GAP for line in shown)
+        self._stage.print_output([*shown, self._left_out(event, left_out)])
 
     def _left_out(self, event: Event, count: int) -> str:
         command = f"codeagent-lsp trace show --full --run {event.get('run_id', '')}{self._place}"
@@ -224,6 +229,22 @@ class Story:
 
 def _key(event: Event, call_id: Any) -> _CallKey:
     return str(event.get("run_id", "")), str(call_id)
+
+
+def _without_middles(lines: list[str]) -> list[str]:
+    """Return the lines of failed tests, each a line and its indented message; of a long message the end, which says
+    what was wrong.
+    """
+    failures: list[list[str]] = []
+    for line in lines:
+        if failures and line[:1].isspace():
+            failures[-1].append(line)
+        else:
+            failures.append([line])
+    shown: list[str] = []
+    for head, *message in failures:
+        shown += [head, *(message if len(message) <= MESSAGE_LINES + 1 else (_GAP, *message[-MESSAGE_LINES:]))]
+    return shown
 
 
 def _step_title(step: Event) -> str:

@@ -158,6 +158,24 @@ def test_of_red_tests_what_failed_is_told() -> None:
     ]
 
 
+def test_of_long_messages_of_red_tests_the_ends_are_told() -> None:
+    message = [f"    frame {number}" for number in range(30)]
+    output = "\n".join(("tests: 2 failed", "FAILED test_a", *message, "    E   no", "FAILED test_b", "    E   yes"))
+    ended = events.ToolFinished(
+        run_id="r", tool="run_tests", call_id="t1", success=False, error="2 failed", summary="2 failed", output=output
+    )
+    lines = Theatre().tell(events.ToolCalls(run_id="r", calls=(running("tests"),)), ended)
+    assert lines[1:-1] == [
+        "    FAILED test_a",
+        "        [...]",
+        *(f"        frame {number}" for number in range(25, 30)),
+        "        E   no",
+        "    FAILED test_b",
+        "        E   yes",
+    ]
+    assert lines[-1] == "    ⋯ 25 more lines: codeagent-lsp trace show --full --run r"
+
+
 def test_tests_that_could_not_be_asked_for_are_a_failed_call() -> None:
     ended = events.ToolFinished(tool="run_tests", call_id="t1", success=False, error="No tests were found.")
     lines = Theatre().tell(events.ToolCalls(calls=(running("x"),)), ended)
