@@ -228,6 +228,18 @@ async def test_work_that_is_green_at_the_limit_is_done(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+async def test_tests_that_the_model_ran_on_this_text_are_not_run_again(tmp_path: Path) -> None:
+    tests = TESTS.replace("self.fail('colours are not there yet')", "pass")
+    replies = [write("shapes.py", RIGHT), calls(call("run_tests")), say("area multiplies now; the tests pass.")]
+    made = shapes(tmp_path, *replies)
+    made.open("test_shapes.py", tests)
+    done = await made.run("Let area in shapes.py multiply its sides, and see that all tests pass")
+    assert done.status == "completed" and "3 passed" in titles(made)[-1]
+    ran = [event for event in made.events if isinstance(event, events.ToolFinished) and event.tool == "run_tests"]
+    assert len(ran) == 1
+
+
+@pytest.mark.slow
 async def test_work_that_is_red_at_the_limit_is_not(tmp_path: Path) -> None:
     made = limited(tmp_path, 2, write("shapes.py", BROKEN), calls(call("list_dir", path=".")))
     done = await made.run("Let area in shapes.py multiply its sides")

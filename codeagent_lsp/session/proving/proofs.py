@@ -103,7 +103,7 @@ class Proofs:
         return self._of(now).words(now, text)
 
     def green(self, changeset: Changeset) -> frozenset[str]:
-        """Return the files, relative to the workspace, whose tests have all passed in the state of these changes."""
+        """Return what is green in the state of these changes, as `Tally` names it."""
         return self._green.get(self.state(changeset), frozenset())
 
     def look_at(self, view: FileView) -> None:
