@@ -50,6 +50,12 @@ async def test_a_command_that_is_not_confined_says_so(tmp_path: Path) -> None:
     assert "not isolated" in title and "with network" in title
 
 
+async def test_arguments_that_are_empty_are_not_shown(tmp_path: Path) -> None:
+    detail = (await asked(make(tmp_path), command="make", allow_network=True)).detail
+    assert '"command": "make"' in detail and '"allow_network": true' in detail
+    assert not [name for name in ("timeout", "working_dir", "env_vars", "ready") if name in detail]
+
+
 async def test_what_is_shown_below_says_it_too_and_why_it_is_asked(tmp_path: Path) -> None:
     detail = (await asked(make(tmp_path, confined=False), command="make 中文", background=True)).detail
     call, how, why = detail.split("\n\n")
