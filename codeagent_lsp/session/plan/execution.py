@@ -35,6 +35,7 @@ STEP = (
     "Step {number} of {count}: {title}\n{description}Do only this step. When it is done, say in a sentence or two what "
     "you did."
 )
+ARRANGED = "\nThe user has changed the plan. It is now:\n{plan}"
 AGAIN = "It was tried before and failed: {error} What you changed then is still there."
 REPLAN = (
     "Step {number} of {count} failed: {error}\nIf another way leads to the goal, call create_plan with all the steps "
@@ -161,7 +162,10 @@ class PlanRun:
         tools = f"Expected tools: {', '.join(step.expected_tools)}" if step.expected_tools else ""
         described = "".join(f"{line}\n" for line in (step.description, tools, _again(step)) if line)
         number, count = plan.steps.number(step.step_id), len(plan.steps)
-        return STEP.format(number=number, count=count, title=step.title, description=described)
+        words = STEP.format(number=number, count=count, title=step.title, description=described)
+        if not self._planner.arranged():
+            return words
+        return words + ARRANGED.format(plan="\n".join(f"{at}. {each.title}" for at, each in enumerate(plan.steps, 1)))
 
     def _drop(self, step: PlanStep) -> None:
         """Skip a step whose changes the user has discarded."""
