@@ -13,9 +13,9 @@ from typing import Any
 
 from rich.text import Text
 
+from codeagent_lsp.events.call_words import call_words
 from codeagent_lsp.terminal.display import in_terminal, one_line, visible
 from codeagent_lsp.terminal.stage import FEW_LINES, Stage
-from codeagent_lsp.terminal.summary import tool_line
 from codeagent_lsp.texts import text
 
 SUBJECT_WIDTH = 100
@@ -122,7 +122,9 @@ class Story:
         key = _key(event, event.get("call_id"))
         call = self._calls.pop(key, None) or _Call(self._reply, {"name": event["tool"]})
         failed, summary = not event["success"], one_line(event.get("summary") or "")
-        problem = one_line(event.get("error") or event.get("output") or "") or "–" if failed else ""
+        # Of an error the first line: the others tell the model what to do.
+        said = str(event.get("error") or event.get("output") or "").strip()
+        problem = (one_line(said.partition("\n")[0]) or "–") if failed else ""
         if failed and summary:
             self._print(self._line(key, call, "✗", "red", summary))
             self._print_report(event)
@@ -130,7 +132,7 @@ class Story:
             self._print(self._line(key, call, "✗", "red"))
             self._print(Text(f"    {problem}", style="red"))
         elif failed:
-            whose = "" if self._above == key else f"{one_line(tool_line(call.asked), SUBJECT_WIDTH)}: "
+            whose = "" if self._above == key else f"{one_line(call_words(call.asked), SUBJECT_WIDTH)}: "
             self._print(Text(f"    ✗ {whose}{problem}", style="red"))
         elif summary:
             self._print(self._line(key, call, "✓", "green", summary))
@@ -149,12 +151,12 @@ class Story:
 
     def _tell_activity(self) -> None:
         """Name the calls that have no result yet; the first of them is at work."""
-        lines = dict.fromkeys(tool_line(call.asked) for call in self._calls.values())
+        lines = dict.fromkeys(call_words(call.asked) for call in self._calls.values())
         self._stage.activity = " · ".join(lines) or text("progress.thinking", self._language)
 
     def _line(self, key: _CallKey, call: _Call, mark: str, colour: str, summary: str = "") -> Text:
         """Return the line of a call; on a terminal its subject is cut so that it is one line."""
-        name, _, subject = tool_line(call.asked).partition(" ")
+        name, _, subject = call_words(call.asked).partition(" ")
         attempt = f"{self._attempts[key[0]]}: " if key[0] in self._attempts else ""
         line = Text.assemble((f"  {mark} ", colour), (attempt, "dim"), visible(name))
         end = Text(f": {summary}" if summary else "", style="red" if mark == "✗" else "")

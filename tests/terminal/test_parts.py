@@ -20,12 +20,13 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from codeagent_lsp.errors import UserError
+from codeagent_lsp.events.call_words import call_words
 from codeagent_lsp.terminal.display import in_terminal, one_line, visible
 from codeagent_lsp.terminal.options import from_namespace
 from codeagent_lsp.terminal.questions import Keyboard, accepted, picked, without_review
 from codeagent_lsp.terminal.screen import MAX_LINES, diff_lines, is_diff
 from codeagent_lsp.terminal.stage import Blocks, PlainMarkdown
-from codeagent_lsp.terminal.summary import Summary, ending, tool_line
+from codeagent_lsp.terminal.summary import Summary, ending
 from codeagent_lsp.texts import keys, text
 
 DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,3 +1,3 @@ x.py#1\n one\n-two\n+TWO\n three\n@@ -9 +9 @@\n-nine\n+NINE\n"
@@ -290,8 +291,8 @@ def test_the_summary_adds_up_tokens() -> None:
 
 
 def test_a_tool_call_names_what_it_is_about() -> None:
-    assert tool_line({"name": "read_file", "arguments": {"path": "a.py", "limit": 3}}) == "read_file a.py"
-    assert tool_line({"name": "todo"}) == "todo"
+    assert call_words({"name": "read_file", "arguments": {"path": "a.py", "limit": 3}}) == "read_file a.py"
+    assert call_words({"name": "todo"}) == "todo"
 
 
 @pytest.fixture

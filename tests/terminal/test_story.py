@@ -88,7 +88,7 @@ def test_tool_calls_are_short_lines() -> None:
     lines = Theatre().tell(
         events.ToolCalls(calls=(call,)),
         events.ToolFinished(tool="grep", call_id="c1", output="many\nlines"),
-        events.ToolFinished(tool="run", success=False, error="It\nfailed."),
+        events.ToolFinished(tool="run", success=False, error="It failed.\nDo it again."),
     )
     assert lines == ["  ● grep a b", "  ✗ run", "    It failed."]
 
