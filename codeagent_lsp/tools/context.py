@@ -42,6 +42,7 @@ class Tally:
     as_before: frozenset[str] = frozenset()
     mended: frozenset[str] = frozenset()
     green: frozenset[str] = frozenset()
+    skipped: int = 0
 
     @property
     def passes(self) -> bool:

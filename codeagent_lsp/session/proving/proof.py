@@ -35,6 +35,7 @@ class TestsProof:
     now_passing: tuple[str, ...] = ()
     before: int = 0
     as_before: tuple[str, ...] = ()
+    skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ class ProposalProof:
                 "now_passing": list(tests.now_passing),
                 "before": tests.before,
                 "as_before": list(tests.as_before),
+                "skipped": tests.skipped,
                 **_state(tests.digest, now),
             }
         if (seen := self.diagnostics) is not None:
@@ -114,6 +116,8 @@ class ProposalProof:
             line = text(f"tests.{key}", passed=tests.passed, failed=new)
             if tests.before:
                 line = f"{line} {text('tests.as_before', count=tests.before)}"
+            if tests.skipped:
+                line = f"{line} {text('tests.skipped', count=tests.skipped)}"
             if tests.now_passing:
                 line = f"{line} {text('proof.now_passing', count=len(tests.now_passing))}"
             said.append((tests.digest, line))
@@ -130,7 +134,7 @@ def proof_from(data: Mapping[str, Any]) -> ProposalProof:
     proof = ProposalProof()
     if tests := data.get("tests"):
         names = tuple(tests["failing"]), tuple(tests["now_passing"])
-        before = tests.get("before", 0), tuple(tests.get("as_before", ()))
+        before = tests.get("before", 0), tuple(tests.get("as_before", ())), tests.get("skipped", 0)
         made = TestsProof(tests["digest"], tests["passed"], tests["failed"], tests["whole"], *names, *before)
         proof = replace(proof, tests=made)
     if seen := data.get("diagnostics"):

@@ -55,6 +55,7 @@ class Proofs:
             tuple(now_passing[:MAX_NAMES]),
             len(tally.as_before),
             tuple(sorted(tally.as_before)[:MAX_NAMES]),
+            tally.skipped,
         )
         # Added up: the tests of one state run file by file.
         self._green[digest] = self._green.get(digest, frozenset()) | tally.green

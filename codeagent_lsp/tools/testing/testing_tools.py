@@ -145,13 +145,19 @@ def tally(
         as_before=failing.intersection(case.id for case in differs.as_before) if differs else frozenset(),
         mended=frozenset(differs.mended) if differs else frozenset(),
         green=_green(reports) | covered if whole else frozenset(),
+        skipped=sum(report.skipped for report in reports),
     )
 
 
 def told_short(counts: Tally, seconds: float, words: Callable[..., str], why: str = "") -> str:
     """Return the counts of a test run in a few words for the user; `why` says what kept it from any result."""
     before = len(counts.as_before)
-    parts = {"failed": counts.failed - before, "before": before, "passed": counts.passed}
+    parts = {
+        "failed": counts.failed - before,
+        "before": before,
+        "passed": counts.passed,
+        "skipped": counts.skipped,
+    }
     told = [words(f"ran.{key}", count=count) for key, count in parts.items() if count]
     unclear = words("ran.unclear" if told else "ran.none") if not counts.whole or not told else ""
     ran = words("ran.all", counts=words("ran.and").join(filter(None, (*told, unclear))), seconds=f"{seconds:.1f}")

@@ -80,7 +80,7 @@ async def test_every_outcome_of_unittest(bench: TestBench) -> None:
         "test_broken": "error",
     }
     assert output.text.startswith("tests: 1 passed, 3 failed, 3 could not run, 2 skipped in ")
-    assert re.fullmatch(r"6 failed, 1 passed in \d+\.\d s", output.summary) and output.failed == output.summary
+    assert re.fullmatch(r"6 failed, 1 passed, 2 skipped in \d+\.\d s", output.summary) and output.failed == output.summary
     assert "FAILED test_a.A.test_bad (tests/test_a.py:7)" in output.text
     assert "AssertionError: {'a': 1} != {'a': 2}" in output.text
     assert "No module named 'nowhere'" in output.text
@@ -110,6 +110,7 @@ async def test_a_module_whose_import_fails_is_a_failed_test_whatever_it_raises(b
 def test_a_run_in_a_few_words() -> None:
     as_before = frozenset({"test_x"})
     assert told_short(Tally(7, 0), 1.24, text) == "7 passed in 1.2 s"
+    assert told_short(Tally(7, 0, skipped=2), 1.24, text) == "7 passed, 2 skipped in 1.2 s"
     none = "no result of any test in 1.0 s"
     assert told_short(Tally(0, 0), 1, text, "pytest is not here.\nMore.") == f"{none}: pytest is not here."
     assert told_short(Tally(0, 0), 1, text, "The end of its output:\nx") == none
