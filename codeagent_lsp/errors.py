@@ -290,6 +290,14 @@ class PatchRefused(AgentError):
     code = ErrorCode.EDIT_REFUSED
 
 
+class NoSuchFile(PatchRefused):
+    """A patch changes or deletes a file, with this `path` in the patch, that does not exist."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path}: there is no such file. To create it, use '--- /dev/null' or '*** Add File:'.")
+        self.path = path
+
+
 class ToolFailed(AgentError):
     """A tool could not do its work; the error is reported to the model, which goes on."""
 

@@ -80,7 +80,9 @@ async def test_every_outcome_of_unittest(bench: TestBench) -> None:
         "test_broken": "error",
     }
     assert output.text.startswith("tests: 1 passed, 3 failed, 3 could not run, 2 skipped in ")
-    assert re.fullmatch(r"6 failed, 1 passed, 2 skipped in \d+\.\d s", output.summary) and output.failed == output.summary
+    assert (
+        re.fullmatch(r"6 failed, 1 passed, 2 skipped in \d+\.\d s", output.summary) and output.failed == output.summary
+    )
     assert "FAILED test_a.A.test_bad (tests/test_a.py:7)" in output.text
     assert "AssertionError: {'a': 1} != {'a': 2}" in output.text
     assert "No module named 'nowhere'" in output.text

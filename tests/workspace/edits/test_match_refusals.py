@@ -285,7 +285,7 @@ def test_the_closest_place_is_where_the_longest_part_is_the_same(far: str, near:
 
 
 def test_the_closest_place_has_all_lines_that_stand_in_both() -> None:
-    text = "def f():\n    go()\n\n\ndef g():\n    \"\"\"\n    Do it.\n    \"\"\"\n    return 1\n"
+    text = 'def f():\n    go()\n\n\ndef g():\n    """\n    Do it.\n    """\n    return 1\n'
     told = str(refusal(text, 'def f():\n    go()\n\n\ndef g():\n    """Do it.\n    """\n    return 1\n', "new"))
     assert "Closest: lines 1-9 " in told
     assert [line for line in told.splitlines() if line[:2] in ("- ", "+ ")] == [
