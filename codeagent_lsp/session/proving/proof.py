@@ -134,8 +134,9 @@ def proof_from(data: Mapping[str, Any]) -> ProposalProof:
     proof = ProposalProof()
     if tests := data.get("tests"):
         names = tuple(tests["failing"]), tuple(tests["now_passing"])
-        before = tests.get("before", 0), tuple(tests.get("as_before", ())), tests.get("skipped", 0)
+        before = tests.get("before", 0), tuple(tests.get("as_before", ()))
         made = TestsProof(tests["digest"], tests["passed"], tests["failed"], tests["whole"], *names, *before)
+        made = replace(made, skipped=tests.get("skipped", 0))
         proof = replace(proof, tests=made)
     if seen := data.get("diagnostics"):
         counts, texts = (seen["new"], seen["fixed"], seen["unknown"]), (tuple(seen["lines"]), tuple(seen["sources"]))
