@@ -30,7 +30,7 @@ from codeagent_lsp.session.plan.steering import Steering
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.request import REWRITES, WITH_WORDS, Planning, RunKind, RunRequest, Target
 from codeagent_lsp.session.run_models import RunModels
-from codeagent_lsp.session.run_output import PLANNING_CALL, RunOutput
+from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
@@ -57,7 +57,10 @@ LOOK_FIRST = (
     "Plan first: read what you need to know, change and run nothing, then call create_plan with the steps this takes. "
     "They are given to you one after the other."
 )
-PLAN_NOW = "There is no plan yet. Call create_plan now, with the steps this takes."
+PLAN_NOW = (
+    "There is no plan yet. Call create_plan now, with the steps this takes. If you must know something from the user "
+    "before, call AskUser."
+)
 UNPLANNED = ("CAPABILITY_QUERY", "GENERAL_CHAT")
 ASKED_FOR = {"edit": "ask.instruction", "ask": "ask.question", "skills.install": "ask.skill"}
 CALLING: tuple[RunKind, ...] = ("run", "ask")
@@ -236,16 +239,16 @@ class Run:
 
     async def _plan(self, conversation: Conversation, request: RunRequest, work: TaskWork) -> None:
         """Have the model make the plan. A list in its words is one as well; without any the task is the only step."""
-        said = await conversation.plan(PLANNING_CALLS)
+        said, told = await conversation.plan(PLANNING_CALLS), False
         # Models answer in prose even when only one tool may be called, and show a plan before they are asked to.
         while not (self._planner.made or (steps := drafted_steps(said.text))) and work.is_capable:
-            if answer := await work.finish.asked_back(said.text):
+            if not told:
+                conversation.tell(PLAN_NOW)
+            elif answer := await work.finish.asked_back(said.text):
                 conversation.answer(answer)
-                said = await conversation.plan(PLANNING_CALLS)
-                continue
-            conversation.tell(PLAN_NOW)
-            steps = drafted_steps((await conversation.loop(iterations=PLANNING_CALLS, only=(PLANNING_CALL,))).text)
-            break
+            else:
+                break
+            said, told = await conversation.plan(PLANNING_CALLS), True
         if not self._planner.made:
             self._planner.create(request.instruction, steps or (StepDraft(request.title),), "")
 

@@ -271,7 +271,8 @@ async def test_a_capable_model_reads_before_it_plans_and_changes_nothing(tmp_pat
 
 
 async def test_a_question_in_place_of_a_plan_is_put_to_the_user(tmp_path: Path) -> None:
-    replies = [say("Shall it be red or blue?"), create("a"), *step(1)]
+    asks = say("Shall it be red or blue?")
+    replies = [asks, asks, create("a"), *step(1)]
     made = world(tmp_path / "w", *replies, says=["red"], apply="auto", settings=planned("always"))
     assert (await run(made)).status == "completed"
     assert [question.question.title for question in made.user.shown] == ["The agent asks: Shall it be red or blue?"]
@@ -279,11 +280,12 @@ async def test_a_question_in_place_of_a_plan_is_put_to_the_user(tmp_path: Path) 
 
 
 async def test_a_plan_in_other_words_is_asked_for_as_a_plan(tmp_path: Path) -> None:
-    replies = [say("I would change a.py first."), create("a"), *step(1)]
+    replies = [say("Here is my plan:\n\n1. a\n2. b\n\nShall I proceed?"), create("a"), *step(1)]
     made = world(tmp_path / "w", *replies, apply="auto", settings=planned("always"))
     assert (await run(made)).status == "completed"
     plan = record(made).plan
     assert plan is not None and [item.title for item in plan.steps] == ["a"]
+    assert made.user.shown == []
 
 
 async def test_before_the_plan_other_models_call_nothing_else(tmp_path: Path) -> None:
