@@ -25,6 +25,7 @@ Not here: the sentences shown to the user (`texts.py`) and the mapping to JSON-R
         ├── PathRefused           outside the workspace, or protected
         ├── EditRefused           the edit engine found no unique, safe place
         ├── PatchRefused          a patch that does not apply as a whole
+        │   └── NoSuchFile        a patch of a file that is not there
         ├── ToolFailed            reported to the model, which goes on
         │   └── ReplyUnreadable   what a service gave a tool cannot be read
         ├── ToolRetry             reported to the model with what to correct

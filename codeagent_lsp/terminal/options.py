@@ -13,6 +13,11 @@ from codeagent_lsp.errors import SettingError, UsageError
 from codeagent_lsp.settings_catalogue import catalogue
 from codeagent_lsp.settings_files import read_policy
 from codeagent_lsp.settings_layers import load
+from codeagent_lsp.state import workspace_state
+
+LAST = "last"
+"""Stands for the id of the last session."""
+LOOKED_AT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +53,25 @@ def from_namespace(options: Namespace) -> RunOptions:
         as_json=options.json,
         width=options.width,
         settings=tuple(settings.items()),
-        session=options.session,
+        session=_last_session(workspace) if options.session == LAST else options.session,
     )
+
+
+def _last_session(workspace: Path) -> str:
+    """Return the id of the session of the user's last run in a folder. UsageError if there is none."""
+    # late: most runs begin a session, and do without SQLite
+    from codeagent_lsp.session.history.listing import history_in
+    from codeagent_lsp.session.request import FOREIGN, LENT
+
+    history = history_in(workspace_state([str(workspace)]))
+    try:
+        own = (run for run in history.runs(LOOKED_AT) if run.kind not in (FOREIGN, LENT))
+        found = next(own, None)
+    finally:
+        history.close()
+    if found is None:
+        raise UsageError("terminal.no_runs", folder=workspace)
+    return found.session_id
 
 
 def folder_of(workspace: str) -> Path:

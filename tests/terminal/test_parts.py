@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import os
 import pty
 import re
@@ -21,6 +22,7 @@ from rich.console import Console
 
 from codeagent_lsp.errors import UserError
 from codeagent_lsp.events.call_words import call_words
+from codeagent_lsp.state import workspace_state
 from codeagent_lsp.terminal.display import in_terminal, one_line, visible
 from codeagent_lsp.terminal.options import from_namespace
 from codeagent_lsp.terminal.questions import Keyboard, accepted, picked, without_review
@@ -314,6 +316,28 @@ def options(tmp_path: Path) -> Iterator[Namespace]:
 def test_settings_are_read_as_their_type(options: Namespace, assignment: str, key: str, value: Any) -> None:
     options.set = [assignment]
     assert dict(from_namespace(options).settings)[key] == value
+
+
+def test_the_last_session_is_that_of_the_users_own_last_run(
+    options: Namespace, state_dir: Path, tmp_path: Path
+) -> None:
+    options.session = "last"
+    with pytest.raises(UserError, match="No run is recorded"):
+        from_namespace(options)
+    sessions = workspace_state([str(tmp_path.resolve())]) / "sessions"
+    sessions.mkdir(parents=True)
+    for name, kind, ts in (("a" * 16, "run", 1.0), ("b" * 16, "run", 2.0), ("c" * 16, "foreign", 3.0)):
+        begun = {
+            "type": "run_started",
+            "run_id": f"r{name}",
+            "task": "x",
+            "title": "x",
+            "kind": kind,
+            "ts": ts,
+            "seq": 1,
+        }
+        (sessions / f"{name}.jsonl").write_text(json.dumps(begun) + "\n")
+    assert from_namespace(options).session == "b" * 16
 
 
 @pytest.mark.parametrize(
