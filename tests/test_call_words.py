@@ -42,6 +42,13 @@ def test_a_call_in_a_few_words(call: dict[str, Any], line: str) -> None:
     assert call_words(call) == line
 
 
+def test_paths_in_the_workspace_are_told_from_there() -> None:
+    name = {"/w/a.py": "a.py", "/w/b.py": "b.py"}.get
+    for arguments in ({"path": "/w/a.py"}, {"edits": [{"path": "/w/a.py"}]}, {"patch": "*** Update File: /w/a.py"}):
+        assert call_data(ToolCall("x", arguments), lambda path: name(path) or path)["subject"] == "a.py"
+    assert call_words({"name": "x", "arguments": {"path": "/w/a.py"}, "subject": "a.py"}) == "x a.py"
+
+
 def test_clients_are_told_what_a_call_is_about_in_one_line() -> None:
     call = ToolCall("run_cmd", {"command": "make\nall " + "x" * 500}, "c1")
     subject = str(call_data(call)["subject"])

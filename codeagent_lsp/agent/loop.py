@@ -278,7 +278,7 @@ class AgentLoop:
         return ""
 
     async def _call_tools(self, calls: tuple[ToolCall, ...]) -> Anomaly | None:
-        self._emit(events.ToolCalls(calls=tuple(call_data(call) for call in calls)))
+        self._emit(events.ToolCalls(calls=tuple(call_data(call, self._executor.shown) for call in calls)))
         # The events are emitted as each call ends, the messages stored in the order in which the model wrote the calls.
         results = await self._executor.execute_batch(calls, lambda call, result: self._emit(result_event(call, result)))
         # All results of a reply at once, since they share one room.
@@ -301,7 +301,7 @@ class AgentLoop:
         self._tell(reply.problem)
         anomaly = None
         if calls := self._with_ids(reply.unusable):
-            self._emit(events.ToolCalls(calls=tuple(call_data(call) for call in calls)))
+            self._emit(events.ToolCalls(calls=tuple(call_data(call, self._executor.shown) for call in calls)))
         for call in calls:
             self._emit(result_event(call, self._executor.reject(call, reply.problem)))
             anomaly = self._guard.observe_call(call.name, call.arguments, reply.problem) or anomaly
@@ -369,9 +369,9 @@ def _says_something(reply: Reply) -> bool:
     return reply.text.strip() not in ("", UNFINISHED)
 
 
-def call_data(call: ToolCall) -> dict[str, object]:
-    """Return a tool call as plain data for events."""
-    subject = one_line(subject_of(call.arguments), LONGEST_SUBJECT)
+def call_data(call: ToolCall, name: Callable[[str], str] = str) -> dict[str, object]:
+    """Return a tool call as plain data for events; `name` returns a path as users know it."""
+    subject = one_line(subject_of(call.arguments, name), LONGEST_SUBJECT)
     return {"id": call.id, "name": call.name, "arguments": dict(call.arguments), "subject": subject}
 
 

@@ -6,7 +6,7 @@ Not here: what a call would do, in the words of a question (`tools/permissions/a
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 # In this order: what is searched for says more than where.
@@ -23,18 +23,20 @@ _KEYS = (
     "function_name",
     "goal",
 )
-_LISTS = ("files", "edits")
+_PATHS, _LISTS = ("path", "file_path"), ("files", "edits")
 _MOST_NAMED = 3
 _PATCHED = re.compile(r"^(?:\*\*\* (?:Add|Delete|Update) File: |\+\+\+ (?:b/)?)(?!/dev/null)(\S.*?)\s*$", re.MULTILINE)
 
 
 def call_words(call: Mapping[str, Any]) -> str:
-    """Return a tool call of an event as the tool's name and its subject, such as a path, as the model wrote it."""
-    return f"{call.get('name', '')} {subject_of(call.get('arguments'))}".strip()
+    """Return a tool call of an event as the tool's name and its subject, such as a path."""
+    return f"{call.get('name', '')} {call.get('subject') or subject_of(call.get('arguments'))}".strip()
 
 
-def subject_of(arguments: object) -> str:
-    """Return what a call with these arguments is about; '' if they do not say it."""
+def subject_of(arguments: object, name: Callable[[str], str] = str) -> str:
+    """Return what a call with these arguments is about; '' if they do not say it. `name` returns a path as users know
+    it.
+    """
     given = arguments if isinstance(arguments, Mapping) else {}
     if given.get("symbol") and given.get("new_name"):
         return f"{given['symbol']} → {given['new_name']}"
@@ -42,10 +44,10 @@ def subject_of(arguments: object) -> str:
         return f"{given['agent']}: {given.get('description') or given['task']}"
     for key in _KEYS:
         if given.get(key):
-            return str(given[key])
+            return name(str(given[key])) if key in _PATHS else str(given[key])
     names = [str(each.get("path", "")) for key in _LISTS for each in _rows(given.get(key))]
     names += _PATCHED.findall(given["patch"]) if isinstance(given.get("patch"), str) else []
-    if names := list(dict.fromkeys(filter(None, names))):
+    if names := list(dict.fromkeys(map(name, filter(None, names)))):
         return ", ".join(names[:_MOST_NAMED]) + f", … ({len(names)})" * (len(names) > _MOST_NAMED)
     questions = [str(each.get("text", "")) for each in _rows(given.get("questions"))]
     return questions[0] if questions else _todo(_rows(given.get("todos")))

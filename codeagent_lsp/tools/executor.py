@@ -16,6 +16,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
+from pathlib import PurePath
 from typing import Any
 
 from pydantic import ValidationError
@@ -92,6 +93,10 @@ class ToolExecutor:
         self._language = language
         # The time limit is inside of the permission: how long the user thinks is not the tool's time.
         self._handler: Handler = self._with_permission(self._with_time_limit(self._run))
+
+    def shown(self, path: str) -> str:
+        """Return a path of a call as users know it: one that lies in the workspace from there."""
+        return self._context.view.roots.relative(path) if PurePath(path).is_absolute() else path
 
     async def execute(self, call: ToolCall) -> ToolResult:
         """Run one call and return its result; errors of the tool or the model become failed results."""

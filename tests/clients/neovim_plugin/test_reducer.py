@@ -305,13 +305,14 @@ def test_both_languages_have_every_sentence_with_the_same_names() -> None:
     assert bad["count"] > 50
 
 
-def test_what_a_call_is_about_is_what_its_arguments_say_else_what_the_server_says() -> None:
+def test_what_a_call_is_about_is_what_the_server_says_else_what_its_arguments_say() -> None:
     subjects = evaluate(
         """
         local events = require("codeagent.run_events")
         local found = {}
         for _, call in ipairs({
-          { name = "read_file", arguments = { path = "a.py" }, subject = "b.py" },
+          { name = "read_file", arguments = { path = "/w/a.py" }, subject = "a.py" },
+          { name = "read_file", arguments = { path = "b.py" } },
           { name = "apply_patch", arguments = { patch = "…" }, subject = "a.py, b.py" },
           { name = "todoread", arguments = {} },
         }) do
@@ -321,7 +322,7 @@ def test_what_a_call_is_about_is_what_its_arguments_say_else_what_the_server_say
         return found
         """
     )
-    assert subjects == ["a.py", "a.py, b.py", ""]
+    assert subjects == ["a.py", "b.py", "a.py, b.py", ""]
 
 
 def test_names_and_outputs_are_shown_as_they_are_in_a_buffer_of_markdown() -> None:

@@ -215,8 +215,8 @@ end
 
 function on.tool_calls(run, event)
   for _, call in ipairs(event.calls or {}) do
-    local about = subject(call.arguments)
-    if about == "" then about = call.subject or "" end
+    local about = call.subject or ""
+    if about == "" then about = subject(call.arguments) end
     local words = trimmed((call.name or "") .. " " .. about)
     run = say(with(run, { activity = words }), {
       kind = "tool",
