@@ -118,6 +118,19 @@ class Finish:
                 return self._ended(result, verdict)
             result = await conversation.loop()
 
+    async def try_step(self) -> None:
+        """Run the quick tests beside what has changed, so that a step of a plan is decided about with their results;
+        it is not judged by them.
+        """
+        changed, staged = self._changed(), self._parts.proposal.changeset
+        if not (staged and self._isolated):
+            return
+        files = await asyncio.to_thread(files_of, self._parts)
+        own = [name for name in changed if is_test(name)]
+        green = self._parts.proposal.proofs.green(staged)
+        beside = dict.fromkeys((*own, *files.tests_beside(changed)))
+        await self._beside([name for name in beside if name in files.names and not _is_green(name, green)][:MOST_TESTS])
+
     async def after_plan(self, conversation: Conversation, ended: Ended) -> Ended:
         """Judge what all steps of a plan have changed together, and let the model mend it once."""
         status, summary = ended

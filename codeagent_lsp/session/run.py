@@ -272,7 +272,8 @@ class Run:
 
     async def _planned(self, conversation: Conversation, work: TaskWork) -> tuple[events.RunStatus, str]:
         """Execute the plan; what a capable model has made of it is judged as a whole."""
-        ended = await self._plan_run.execute(conversation, work.step if work.is_direct else None)
+        before = work.finish.try_step if work.is_capable else None
+        ended = await self._plan_run.execute(conversation, work.step if work.is_direct else None, before)
         return await work.finish.after_plan(conversation, ended) if work.is_capable else ended
 
     def _finish(self, status: events.RunStatus, summary: str, error: str | None) -> None:

@@ -59,9 +59,8 @@ def from_namespace(options: Namespace) -> RunOptions:
 
 def _last_session(workspace: Path) -> str:
     """Return the id of the session of the user's last run in a folder. UsageError if there is none."""
-    # late: most runs begin a session, and do without SQLite
-    from codeagent_lsp.session.history.listing import history_in
-    from codeagent_lsp.session.request import FOREIGN, LENT
+    from codeagent_lsp.session.history.listing import history_in  # late: with SQLite, and most runs begin a session
+    from codeagent_lsp.session.request import FOREIGN, LENT  # late: for this alone
 
     history = history_in(workspace_state([str(workspace)]))
     try:

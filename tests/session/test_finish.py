@@ -318,6 +318,20 @@ async def test_what_a_plan_has_changed_is_judged_as_a_whole(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
+async def test_each_step_of_a_plan_is_decided_about_with_its_own_tests(tmp_path: Path) -> None:
+    edit = call("edit_file", path="shapes.py", old_str="a + b", new_str="a * b")
+    again = call("edit_file", path="shapes.py", old_str="a * b", new_str="b * a")
+    made = shapes(
+        tmp_path, calls(PLAN), calls(edit), say("One."), calls(again), say("Two."), says=("Start", "Apply", "Apply")
+    )
+    assert (await planned(made, "Let area multiply, and look at side")).status == "completed"
+    asked = [title for title in titles(made) if "Apply" in title]
+    assert len(asked) == 2 and all("2 passed" in title and "Outdated" not in title for title in asked)
+    ran = [event for event in made.events if isinstance(event, events.ToolFinished) and event.tool == "run_tests"]
+    assert len(ran) == 3  # once for each step, and once at the end, as a test that fails is compared
+
+
+@pytest.mark.slow
 async def test_a_plan_that_leaves_tests_red_is_not_done(tmp_path: Path) -> None:
     wrong = call("edit_file", path="shapes.py", old_str="return a\n", new_str="return a.b\n")
     made = shapes(

@@ -74,6 +74,7 @@ class PlanRun:
         self._notes: list[str] = []  # what became of the steps before, for the next message to the model
         self._discarded = False  # whether the user has discarded the changes of a step
         self._direct: DirectStep | None = None
+        self._try: Callable[[], Awaitable[None]] | None = None
 
     @property
     def waiting(self) -> bool:
@@ -87,14 +88,18 @@ class PlanRun:
             self._parts.services.user.inbox.settle(self._parts.record.run_id, self._question)
 
     async def execute(
-        self, conversation: Conversation, direct: DirectStep | None = None
+        self,
+        conversation: Conversation,
+        direct: DirectStep | None = None,
+        before: Callable[[], Awaitable[None]] | None = None,
     ) -> tuple[events.RunStatus, str]:
-        """Execute the remaining steps, by the tool loop or by `direct` if given; return the run's status (`completed`,
-        `rejected` or `stopped`) and summary. StepWaits if the user does not answer about a failed step; BudgetSpent
-        if the budget is used up: the running step is then cancelled and can be retried.
+        """Execute the remaining steps, by the tool loop or by `direct` if given, and call `before` before each decision
+        about a step; return the run's status (`completed`, `rejected` or `stopped`) and summary. StepWaits if the user
+        does not answer about a failed step; BudgetSpent if the budget is used up: the running step is then cancelled
+        and can be retried.
         """
         output = self._parts.output
-        self._direct = direct
+        self._direct, self._try = direct, before
         output.emit(events.ExecutionStarted())
         try:
             while (step := self._state.plan.steps.next) is not None:
@@ -114,6 +119,8 @@ class PlanRun:
         self._state.start(step)
         try:
             failure = await self._work(conversation, step)
+            if failure is None and self._try is not None:
+                await self._try()
             # Each step is one decision, so that the next one works on what the user has kept.
             decided = "completed" if failure is not None else await proposal.decide("completed", self._label(step))
             if decided == "rejected":
