@@ -1366,8 +1366,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     # --- approvals
     "choice.deny": ("Deny", "拒绝"),
     "choice.once": ("Allow once", "允许一次"),
-    "choice.session": ("Allow for this session", "本会话内允许"),
-    "choice.always": ("Always allow", "始终允许"),
+    "choice.session": ("Allow exactly this for the session", "本会话内允许这一项"),
+    "choice.always": ("Always allow exactly this", "始终允许这一项"),
     "approval.tool": ("Allow {tool}: {subject}?", "允许 {tool}：{subject}？"),
     "state.owner": (
         "The folder {path} belongs to another user, so nothing is kept in it. Set {variable} to a folder of your own.",

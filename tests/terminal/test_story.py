@@ -355,7 +355,7 @@ async def test_the_detail_of_one_question_is_not_shown_with_another() -> None:
 
 async def test_yes_answers_for_the_user() -> None:
     theatre = Theatre(accept_all=True, present=False)
-    choices = ("Deny", "Allow once", "Allow for this session", "Always allow")
+    choices = ("Deny", "Allow once", "Allow exactly this for the session", "Always allow exactly this")
     assert await theatre.screen.choose("Allow run?", choices) == "Allow once"
     assert theatre.out.getvalue() == "? Allow run?\n  → Allow once\n\n"
 

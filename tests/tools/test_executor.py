@@ -376,7 +376,7 @@ async def test_output_with_lone_surrogates_is_no_trouble(tmp_path: Path) -> None
 
 async def test_an_approval_holds_for_the_exact_call_of_the_session(tmp_path: Path) -> None:
     bench = make(tmp_path, Runner("ran"))
-    bench.asker.answers = ["Allow for this session"]
+    bench.asker.answers = ["Allow exactly this for the session"]
     assert (await bench.call("runner", count=1)).ok
     assert (await bench.call("runner", count="1", path=".")).ok, "the same call, written in another way"
     assert len(bench.asker.asked) == 1

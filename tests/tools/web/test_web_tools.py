@@ -115,7 +115,7 @@ async def test_the_question_shows_the_exact_address(web: WebBench) -> None:
 
 
 async def test_an_approval_is_for_that_address(web: WebBench, net: Net) -> None:
-    web.asker.answers = ["Allow for this session"]
+    web.asker.answers = ["Allow exactly this for the session"]
     async with server(pages({"/a": answer("x"), "/b": answer("y")}), net, HERE):
         assert (await scrape(web, f"http://{HOST}/a")).ok
         assert (await scrape(web, f"http://{HOST}/a")).ok
