@@ -124,7 +124,8 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--session",
         metavar="ID",
         default="",
-        help="go on with this conversation of `sessions list`; TASK is what you say, or the answer to its question",
+        help="go on with this conversation of `sessions list`, `last` with the last one; TASK is what you say, or the "
+        "answer to its question",
     )
     run.add_argument("--json", action="store_true", help="for programs: print each event as a line of JSON")
     run.add_argument(

@@ -25,6 +25,7 @@ Not here: the sentences shown to the user (`texts.py`) and the mapping to JSON-R
         ├── PathRefused           outside the workspace, or protected
         ├── EditRefused           the edit engine found no unique, safe place
         ├── PatchRefused          a patch that does not apply as a whole
+        │   └── NoSuchFile        a patch of a file that is not there
         ├── ToolFailed            reported to the model, which goes on
         │   └── ReplyUnreadable   what a service gave a tool cannot be read
         ├── ToolRetry             reported to the model with what to correct
@@ -288,6 +289,14 @@ class PatchRefused(AgentError):
     """A patch is malformed or does not apply as a whole; no file was changed."""
 
     code = ErrorCode.EDIT_REFUSED
+
+
+class NoSuchFile(PatchRefused):
+    """A patch changes or deletes a file, with this `path` in the patch, that does not exist."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path}: there is no such file. To create it, use '--- /dev/null' or '*** Add File:'.")
+        self.path = path
 
 
 class ToolFailed(AgentError):

@@ -357,6 +357,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "MCP 服务器 {server} 请求机密信息，已拒绝。请把它放入该服务器的 env 或 headers。",
     ),
     # --- runs, sessions, changes
+    "run.takes_over": (
+        "Goes on from what the cancelled task has changed: {names}.",
+        "在已取消任务的更改基础上继续：{names}。",
+    ),
     "run.cancelled": ("Cancelled. What was staged waits for your decision.", "已取消。暂存的更改等待您的决定。"),
     "run.internal": (
         "Something went wrong inside the agent. The log has the details; your files are unchanged.",
@@ -669,6 +673,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "ran.exit": ("exit code {code}", "退出码 {code}"),
     "ran.and": (", ", "，"),
     "ran.passed": ("{count} passed", "{count} 个通过"),
+    "ran.skipped": ("{count} skipped", "{count} 个跳过"),
     "ran.failed": ("{count} failed", "{count} 个失败"),
     "ran.before": ("{count} failed as before", "{count} 个与更改前一样失败"),
     "ran.unclear": ("not all results are known", "结果不完整"),
@@ -678,6 +683,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "测试：{failed} 个新失败，{passed} 个通过（基于未保存的文本和这些更改）。",
     ),
     "tests.as_before": ("{count} fail as they did before.", "另有 {count} 个与更改前一样失败。"),
+    "tests.skipped": ("{count} skipped.", "{count} 个跳过。"),
     "proof.now_passing": ("Failed before and pass now: {count}.", "其中 {count} 个之前失败的现已通过。"),
     "proof.clean": ("No new problems.", "没有新增问题。"),
     "proof.diagnostics": ("Problems: {fixed} fixed, {new} new.", "问题：已修复 {fixed} 个，新增 {new} 个。"),
@@ -1371,8 +1377,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     # --- approvals
     "choice.deny": ("Deny", "拒绝"),
     "choice.once": ("Allow once", "允许一次"),
-    "choice.session": ("Allow for this session", "本会话内允许"),
-    "choice.always": ("Always allow", "始终允许"),
+    "choice.session": ("Allow exactly this for the session", "本会话内允许这一项"),
+    "choice.always": ("Always allow exactly this", "始终允许这一项"),
     "approval.tool": ("Allow {tool}: {subject}?", "允许 {tool}：{subject}？"),
     "state.owner": (
         "The folder {path} belongs to another user, so nothing is kept in it. Set {variable} to a folder of your own.",

@@ -19,7 +19,7 @@ from acp.helpers import (
     update_user_message_text,
 )
 
-from codeagent_lsp.session.transcript import call_words
+from codeagent_lsp.events.call_words import call_words
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.permissions.approvals import exactly
 from codeagent_lsp.workspace.text.visible import cut

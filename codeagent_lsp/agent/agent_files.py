@@ -114,7 +114,7 @@ def item_of(profile: Profile) -> WorkspaceItem:
 def builtin() -> tuple[Profile, ...]:
     """Return the agents that ship with the product."""
     return (
-        Profile("planner", "looks into the code and writes a plan; only reads", load("planner")),
+        Profile("planner", "looks into the code, answers or writes a plan; only reads", load("planner")),
         Profile("coder", "makes one change, checks it, reports", load("coder"), reads_only=False),
         Profile("reviewer", "reads changes and says what is wrong with them; only reads", load("reviewer")),
     )

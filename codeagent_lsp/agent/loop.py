@@ -20,9 +20,11 @@ from codeagent_lsp.agent.context.history import UNFINISHED, History, composition
 from codeagent_lsp.agent.context.window import ConversationWindow, nothing_kept
 from codeagent_lsp.agent.limits import DEFAULT_WINDOW, Anomaly, LoopGuard, LoopLimits
 from codeagent_lsp.errors import ContextOverflow, ModelError, ModelReplyInvalid, ModelStreamBroken
+from codeagent_lsp.events.call_words import subject_of
 from codeagent_lsp.llm.calls.bare_calls import own_spelling
 from codeagent_lsp.llm.model import Model, ModelRequest, Reply, TextChunk
 from codeagent_lsp.messages import Message, ToolCall, ToolResult, ToolSpec, estimate_tokens
+from codeagent_lsp.workspace.text.visible import one_line
 
 if TYPE_CHECKING:  # heavy to import, and most importers of this module need only its constants
     from codeagent_lsp.tools.executor import ToolExecutor
@@ -44,6 +46,7 @@ CLOSING = (
 )
 LAST = "This is your last reply: nothing can be looked at after it. Answer now: what is done, and what is not."
 # Enough to finish an edit, check it and answer.
+LONGEST_SUBJECT = 200
 CLOSING_CALLS = 3
 UNSEEN = "(A picture, which you cannot see: nothing says that this model sees pictures.)"
 # The model has to see that it repeated itself, but a long piece of the repetition would invite it to go on.
@@ -275,7 +278,7 @@ class AgentLoop:
         return ""
 
     async def _call_tools(self, calls: tuple[ToolCall, ...]) -> Anomaly | None:
-        self._emit(events.ToolCalls(calls=tuple(call_data(call) for call in calls)))
+        self._emit(events.ToolCalls(calls=tuple(call_data(call, self._executor.shown) for call in calls)))
         # The events are emitted as each call ends, the messages stored in the order in which the model wrote the calls.
         results = await self._executor.execute_batch(calls, lambda call, result: self._emit(result_event(call, result)))
         # All results of a reply at once, since they share one room.
@@ -298,7 +301,7 @@ class AgentLoop:
         self._tell(reply.problem)
         anomaly = None
         if calls := self._with_ids(reply.unusable):
-            self._emit(events.ToolCalls(calls=tuple(call_data(call) for call in calls)))
+            self._emit(events.ToolCalls(calls=tuple(call_data(call, self._executor.shown) for call in calls)))
         for call in calls:
             self._emit(result_event(call, self._executor.reject(call, reply.problem)))
             anomaly = self._guard.observe_call(call.name, call.arguments, reply.problem) or anomaly
@@ -366,9 +369,10 @@ def _says_something(reply: Reply) -> bool:
     return reply.text.strip() not in ("", UNFINISHED)
 
 
-def call_data(call: ToolCall) -> dict[str, object]:
-    """Return a tool call as plain data for events."""
-    return {"id": call.id, "name": call.name, "arguments": dict(call.arguments)}
+def call_data(call: ToolCall, name: Callable[[str], str] = str) -> dict[str, object]:
+    """Return a tool call as plain data for events; `name` returns a path as users know it."""
+    subject = one_line(subject_of(call.arguments, name), LONGEST_SUBJECT)
+    return {"id": call.id, "name": call.name, "arguments": dict(call.arguments), "subject": subject}
 
 
 def result_event(call: ToolCall, result: ToolResult) -> events.ToolFinished:

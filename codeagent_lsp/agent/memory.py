@@ -69,10 +69,18 @@ def conversation(said: Iterable[tuple[str, str]], known: Sequence[MemoryEntry], 
 
 
 def spoken(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Return (speaker, text) pairs of a session from its stored events: the user's requests, decisions and answers, and
-    the assistant's text. Everything else is left out.
+    """Return (speaker, text) pairs of a session from its stored events: the user's requests, what they said to a run at
+    work, their decisions and answers, and the assistant's text and questions. Everything else is left out, such as
+    choices of the program.
     """
-    return [(who, words) for who, words in map(_said, records) if words.strip()]
+    said: list[tuple[str, str]] = []
+    ours: set[str] = set()  # ids of the program's own questions
+    for record in records:
+        if record.get("type") == "question_asked" and record.get("choices") and not record.get("by_agent"):
+            ours.add(str(record.get("request_id")))
+        if record.get("type") != "question_answered" or str(record.get("request_id")) not in ours:
+            said.append(_said(record))
+    return [(who, words) for who, words in said if words.strip()]
 
 
 def parse(
@@ -169,6 +177,10 @@ def _said(record: Mapping[str, Any]) -> tuple[str, str]:
             return "user", "(accepted changes)"
         case {"type": "changes_discarded"}:
             return "user", "(discarded the changes)"
+        case {"type": "steer_delivered", "text": str(text)}:
+            return "user", text
+        case {"type": "question_asked", "by_agent": True, "title": str(title)}:
+            return "assistant", title
         case {"type": "question_answered", "answer": str(answer)}:
             return "user", answer
     return "", ""

@@ -264,7 +264,7 @@ class ContextCompacted(Event, name="context_compacted"):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolCalls(Event, name="tool_calls"):
-    """The model asks for tools: `{id, name, arguments}` each."""
+    """The model asks for tools: `{id, name, arguments, subject}` each, `subject` being what the call is about."""
 
     calls: tuple[Mapping[str, Any], ...] = ()
     step_id: str | None = None

@@ -16,9 +16,9 @@ from lsprotocol import types
 from codeagent_lsp import events
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import EditorError
+from codeagent_lsp.events.call_words import call_words
 from codeagent_lsp.messages import Usage
 from codeagent_lsp.session.spending import cost_words, spent_words, usage_data, usage_of
-from codeagent_lsp.session.transcript import call_words
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.text.visible import in_box
 

@@ -57,7 +57,7 @@ async def decisions(parts: RunParts) -> str:
         run
         for run in context.runs.values()
         # Without messages the model knows nothing of it, as of a quick action.
-        if run is not parts.record and run.messages and run.proposed and run.run_id not in context.rewinds.silenced
+        if run is not parts.record and run.messages and _changes(run) and run.run_id not in context.rewinds.silenced
     ]
     if not earlier:
         return ""
@@ -82,7 +82,7 @@ def describe(run: RunRecord, now: Text, name: Callable[[str], str]) -> str:
     """Return what became of the changes of one run, a line for each file whose hunks share a fate, else one for each
     hunk.
     """
-    fates = {change.path: fates_of(run, change, now(change.path)) for change in run.proposed}
+    fates = {change.path: fates_of(run, change, now(change.path)) for change in _changes(run)}
     if all(hunk.fate == "applied" for hunks in fates.values() for hunk in hunks):
         return ALL_APPLIED
     lines: list[str] = []
@@ -97,6 +97,11 @@ def describe(run: RunRecord, now: Text, name: Callable[[str], str]) -> str:
     return "\n".join(lines)
 
 
+def _changes(run: RunRecord) -> tuple[FileChange, ...]:
+    """Return what a run wanted to change: what the user was shown, and what it staged before it was cancelled."""
+    return (*run.proposed, *run.staged.without(run.proposed.paths))
+
+
 def fates_of(run: RunRecord, change: FileChange, now: str | None) -> tuple[HunkFate, ...]:
     """Return what became of each hunk of one file's change; of a file that was made, deleted or moved, of all of it."""
     if change.base is None or change.text is None or change.moved_from is not None or now is None:
@@ -109,7 +114,10 @@ def fates_of(run: RunRecord, change: FileChange, now: str | None) -> tuple[HunkF
         start, end = _place(moved, hunk.old_start, hunk.old_end)
         region = present[start:end]
         state = _state(region, old, new)
-        fate: Fate = state if state in ("applied", "changed") else _why_absent(run, change, hunk)
+        # Of a file in which nothing was ever applied, the user alone has changed the lines.
+        untouched = change.path in run.staged.paths and run.accepted.get(change.path) is None
+        stands = state == "applied" or (state == "changed" and not untouched)
+        fate: Fate = state if stands and state != "absent" else _why_absent(run, change, hunk)
         # The region has what was typed right before the hunk as well; the line of the hunk itself is named.
         at = start + (_index(region, new) or 0 if fate == "applied" else 0)
         found.append(HunkFate(fate, at + 1, _short(new or old)))

@@ -118,6 +118,19 @@ class Finish:
                 return self._ended(result, verdict)
             result = await conversation.loop()
 
+    async def try_step(self) -> None:
+        """Run the quick tests beside what has changed, so that a step of a plan is decided about with their results;
+        it is not judged by them.
+        """
+        changed, staged = self._changed(), self._parts.proposal.changeset
+        if not (staged and self._isolated):
+            return
+        files = await asyncio.to_thread(files_of, self._parts)
+        own = [name for name in changed if is_test(name)]
+        green = self._parts.proposal.proofs.green(staged)
+        beside = dict.fromkeys((*own, *files.tests_beside(changed)))
+        await self._beside([name for name in beside if name in files.names and not _is_green(name, green)][:MOST_TESTS])
+
     async def after_plan(self, conversation: Conversation, ended: Ended) -> Ended:
         """Judge what all steps of a plan have changed together, and let the model mend it once."""
         status, summary = ended
@@ -179,6 +192,10 @@ class Finish:
             "UNCERTAIN",
         )
 
+    async def asked_back(self, words: str) -> str:
+        """Put the question with which the model ends in place of a plan to the user; return the answer, '' for none."""
+        return await self._ask(words) if asks_back(words) and self._may_ask() else ""
+
     async def _ask(self, words: str) -> str:
         """Put the question at the end of a text to the user; return the answer, '' for none."""
         output = self._parts.output
@@ -213,15 +230,19 @@ class Finish:
         # Tests that nobody asked for run the repository's code, so only where they can do no harm.
         beside = dict.fromkeys((*own, *files.tests_beside(changed))) if self._isolated else {}
         green = self._parts.proposal.proofs.green(self._parts.proposal.changeset)
-        also = [name for name in beside if name not in (*paths, *green) and name in files.names][:MOST_TESTS]
-        results = [await self._run("run_tests", **({"path": path} if path else {})) for path in paths]
+        also = [name for name in beside if name not in paths and not _is_green(name, green) and name in files.names]
+        # What the model has run on exactly this text is not run again.
+        passed = bool(paths) and green.issuperset(paths)
+        results = [] if passed else [await self._run("run_tests", **({"path": path} if path else {})) for path in paths]
         # The empty path stands for all tests, which have those beside the change among them.
         if "" not in paths:
-            results += await self._beside(also)
+            results += await self._beside(also[:MOST_TESTS])
         # A test file that the run has changed itself is no measure for it.
         bound = frozenset(named) - frozenset(own)
         verdict = _of_tests(results, bound, test_names_in(brief.words))
-        return verdict or (Verdict(passed=len(green)) if green.intersection(beside) else None)
+        return verdict or (
+            Verdict(passed=len(green)) if passed or any(_is_green(name, green) for name in beside) else None
+        )
 
     async def _beside(self, paths: Sequence[str]) -> list[ToolResult]:
         """Return the results of tests that nobody asked for, as far as they are quick."""
@@ -261,6 +282,12 @@ class Finish:
     def _changed(self) -> tuple[str, ...]:
         """Return the names of the files that this run has changed, applied or still staged."""
         return tuple(map(self._parts.proposal.view.roots.relative, self._parts.record.changed_paths))
+
+
+def _is_green(name: str, green: frozenset[str]) -> bool:
+    """Return whether the tests of a file are among those that are green, as `Tally` names them."""
+    folders = (each for each in green if each.endswith("/"))
+    return name in green or any(folder == "/" or name.startswith(folder) for folder in folders)
 
 
 def asks_back(text: str) -> bool:

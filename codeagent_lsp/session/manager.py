@@ -205,7 +205,7 @@ class SessionManager:
         run = _run(session, record, services or self._services)
         self.runs.add(run)
         # Stored before its task starts, so that a crash in between leaves a run that is told as torn.
-        run.begin(request)
+        run.begin(request, [each.proposal for each in self.runs.all() if each.session is session and each is not run])
         self.runs.start(run, run.execute(request, work))
         return record.run_id
 

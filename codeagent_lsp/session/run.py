@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -30,7 +30,7 @@ from codeagent_lsp.session.plan.steering import Steering
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.request import REWRITES, WITH_WORDS, Planning, RunKind, RunRequest, Target
 from codeagent_lsp.session.run_models import RunModels
-from codeagent_lsp.session.run_output import PLANNING_CALL, RunOutput
+from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
@@ -38,6 +38,7 @@ from codeagent_lsp.session.solving.direct_path import DirectPath
 from codeagent_lsp.session.solving.task_work import TaskWork, task_work
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.toolbox import Toolbox
+from codeagent_lsp.session.unfinished import take_over
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.plan.plan import StepDraft
 from codeagent_lsp.tools.plan.written_steps import drafted_steps
@@ -52,9 +53,18 @@ PLANNING_CALLS = 2
 
 _Ended = tuple[events.RunStatus, str]
 PLAN_FIRST = "Plan first: call create_plan with the steps this takes. They are given to you one after the other."
+LOOK_FIRST = (
+    "Plan first: read what you need to know, change and run nothing, then call create_plan with the steps this takes. "
+    "They are given to you one after the other."
+)
+PLAN_NOW = (
+    "There is no plan yet. Call create_plan now, with the steps this takes. If you must know something from the user "
+    "before, call AskUser."
+)
 UNPLANNED = ("CAPABILITY_QUERY", "GENERAL_CHAT")
 ASKED_FOR = {"edit": "ask.instruction", "ask": "ask.question", "skills.install": "ask.skill"}
 CALLING: tuple[RunKind, ...] = ("run", "ask")
+MOST_NAMED = 5
 
 
 class Run:
@@ -84,9 +94,13 @@ class Run:
         self._plan_run = PlanRun(self._parts, state, self._planner)
         self.problem: CodeAgentError | None = None
         self.steering = Steering(self._parts, state, self._plan_start, self._plan_run)
+        self._earlier: tuple[Proposal, ...] = ()
 
-    def begin(self, request: RunRequest) -> None:
-        """Store the request, before the client learns that it was accepted."""
+    def begin(self, request: RunRequest, earlier: Sequence[Proposal] = ()) -> None:
+        """Store the request, before the client learns that it was accepted. `earlier` are the proposals of the runs of
+        the same session before it, the oldest first.
+        """
+        self._earlier = tuple(earlier)
         self._output.emit(events.RunStarted(task=request.task, title=request.title, kind=request.kind))
 
     def reconsider(self) -> None:
@@ -199,20 +213,19 @@ class Run:
     async def _talk(self, model: Model, request: RunRequest, planning: Planning) -> tuple[events.RunStatus, str]:
         """Let the model work on the task: on the direct path, with tools, or by a plan if it makes one or has to."""
         work = await task_work(self._parts, model, request)
+        if work.is_capable and request.kind in PLANNED:
+            self._take_over()
         conversation = Conversation(self._parts, model, planning, self._planner)
         try:
             if work.is_direct and planning != "always":
                 self._output.begin("direct")  # the first answer may take a minute: what is being done is told meanwhile
                 return await work.judged(None, await work.solve())
-            await conversation.open(request, PLAN_FIRST if planning == "always" else "")
+            first = LOOK_FIRST if work.is_capable else PLAN_FIRST
+            await conversation.open(request, first if planning == "always" else "")
             if work.is_capable:
                 await work.finish.begin()
             if planning == "always":
-                said = await conversation.loop(iterations=PLANNING_CALLS, only=(PLANNING_CALL,))
-                # Small models answer in prose even when only one tool may be called: a list in it is the plan.
-                if not self._planner.made:
-                    steps = drafted_steps(said.text) or (StepDraft(request.title),)
-                    self._planner.create(request.instruction, steps, "")
+                await self._plan(conversation, request, work)
             else:
                 result = await conversation.loop()
             # Also where nobody asked for a plan: a model may make one in the middle of its work.
@@ -223,6 +236,28 @@ class Run:
             return await work.judged(conversation, await work.settled(conversation, result))
         finally:
             self._toolbox.close()
+
+    async def _plan(self, conversation: Conversation, request: RunRequest, work: TaskWork) -> None:
+        """Have the model make the plan. A list in its words is one as well; without any the task is the only step."""
+        said, told = await conversation.plan(PLANNING_CALLS), False
+        # Models answer in prose even when only one tool may be called, and show a plan before they are asked to.
+        while not (self._planner.made or (steps := drafted_steps(said.text))) and work.is_capable:
+            if not told:
+                conversation.tell(PLAN_NOW)
+            elif answer := await work.finish.asked_back(said.text):
+                conversation.answer(answer)
+            else:
+                break
+            said, told = await conversation.plan(PLANNING_CALLS), True
+        if not self._planner.made:
+            self._planner.create(request.instruction, steps or (StepDraft(request.title),), "")
+
+    def _take_over(self) -> None:
+        """Go on from what cancelled runs of the session have staged."""
+        if taken := take_over(self.proposal, self._earlier):
+            name, more = self.proposal.view.roots.relative, ", …" * (len(taken) > MOST_NAMED)
+            names = ", ".join(map(name, taken[:MOST_NAMED])) + more
+            self._output.emit(events.StatusChanged(message=self._output.text("run.takes_over", names=names)))
 
     async def _go_on(self) -> tuple[events.RunStatus, str]:
         """Go on with a plan that was left."""
@@ -237,7 +272,8 @@ class Run:
 
     async def _planned(self, conversation: Conversation, work: TaskWork) -> tuple[events.RunStatus, str]:
         """Execute the plan; what a capable model has made of it is judged as a whole."""
-        ended = await self._plan_run.execute(conversation, work.step if work.is_direct else None)
+        before = work.finish.try_step if work.is_capable else None
+        ended = await self._plan_run.execute(conversation, work.step if work.is_direct else None, before)
         return await work.finish.after_plan(conversation, ended) if work.is_capable else ended
 
     def _finish(self, status: events.RunStatus, summary: str, error: str | None) -> None:

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from codeagent_lsp import events
+from codeagent_lsp.events.call_words import call_words
 from codeagent_lsp.session.request import short_title
 from codeagent_lsp.texts import text
 
 MOST_CHARACTERS = 4_000_000
 """Of what is told of a session; the oldest runs are left out beyond it."""
 MOST_OF_TEXT = 20_000
-_SUBJECTS = ("path", "pattern", "question", "command")
 
 _LINE_END = re.compile(r"(\r\n|\n|\r)")
 # A fence whose rest has none of its signs: "```a`b" is inline code for some renderers.
@@ -198,13 +198,6 @@ def _plan_block(event: events.Event, language: str) -> str:
         case events.ReplanWarning():
             return f"\n*{text('record.replanned', language)}*\n\n"
     return ""
-
-
-def call_words(call: Mapping[str, Any]) -> str:
-    """Return a tool call of an event as the tool's name and its subject, such as a path, as the model wrote it."""
-    arguments = call.get("arguments", {})
-    subject = next((str(arguments[key]) for key in _SUBJECTS if arguments.get(key)), "")
-    return f"{call.get('name', '')} {subject}".strip()
 
 
 def _quoted(task: str) -> str:

@@ -13,6 +13,11 @@ from codeagent_lsp.errors import SettingError, UsageError
 from codeagent_lsp.settings_catalogue import catalogue
 from codeagent_lsp.settings_files import read_policy
 from codeagent_lsp.settings_layers import load
+from codeagent_lsp.state import workspace_state
+
+LAST = "last"
+"""Stands for the id of the last session."""
+LOOKED_AT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +53,24 @@ def from_namespace(options: Namespace) -> RunOptions:
         as_json=options.json,
         width=options.width,
         settings=tuple(settings.items()),
-        session=options.session,
+        session=_last_session(workspace) if options.session == LAST else options.session,
     )
+
+
+def _last_session(workspace: Path) -> str:
+    """Return the id of the session of the user's last run in a folder. UsageError if there is none."""
+    from codeagent_lsp.session.history.listing import history_in  # late: with SQLite, and most runs begin a session
+    from codeagent_lsp.session.request import FOREIGN, LENT  # late: for this alone
+
+    history = history_in(workspace_state([str(workspace)]))
+    try:
+        own = (run for run in history.runs(LOOKED_AT) if run.kind not in (FOREIGN, LENT))
+        found = next(own, None)
+    finally:
+        history.close()
+    if found is None:
+        raise UsageError("terminal.no_runs", folder=workspace)
+    return found.session_id
 
 
 def folder_of(workspace: str) -> Path:

@@ -13,14 +13,16 @@ from typing import Any
 
 from rich.text import Text
 
+from codeagent_lsp.events.call_words import call_words
 from codeagent_lsp.terminal.display import in_terminal, one_line, visible
 from codeagent_lsp.terminal.stage import FEW_LINES, Stage
-from codeagent_lsp.terminal.summary import tool_line
 from codeagent_lsp.texts import text
 
 SUBJECT_WIDTH = 100
 ERROR_WIDTH = 500
 REPORT_LINES = 15
+MESSAGE_LINES = 6
+_GAP = "    [...]"
 TOLD_BY_RESULT = ("run_tests",)
 """Tools whose result tells the user more, and shorter, than what their commands print."""
 ASKING = ("approval_requested", "question_asked")
@@ -120,7 +122,9 @@ class Story:
         key = _key(event, event.get("call_id"))
         call = self._calls.pop(key, None) or _Call(self._reply, {"name": event["tool"]})
         failed, summary = not event["success"], one_line(event.get("summary") or "")
-        problem = one_line(event.get("error") or event.get("output") or "") or "–" if failed else ""
+        # Of an error the first line: the others tell the model what to do.
+        said = str(event.get("error") or event.get("output") or "").strip()
+        problem = (one_line(said.partition("\n")[0]) or "–") if failed else ""
         if failed and summary:
             self._print(self._line(key, call, "✗", "red", summary))
             self._print_report(event)
@@ -128,7 +132,7 @@ class Story:
             self._print(self._line(key, call, "✗", "red"))
             self._print(Text(f"    {problem}", style="red"))
         elif failed:
-            whose = "" if self._above == key else f"{one_line(tool_line(call.asked), SUBJECT_WIDTH)}: "
+            whose = "" if self._above == key else f"{one_line(call_words(call.asked), SUBJECT_WIDTH)}: "
             self._print(Text(f"    ✗ {whose}{problem}", style="red"))
         elif summary:
             self._print(self._line(key, call, "✓", "green", summary))
@@ -147,12 +151,12 @@ class Story:
 
     def _tell_activity(self) -> None:
         """Name the calls that have no result yet; the first of them is at work."""
-        lines = dict.fromkeys(tool_line(call.asked) for call in self._calls.values())
+        lines = dict.fromkeys(call_words(call.asked) for call in self._calls.values())
         self._stage.activity = " · ".join(lines) or text("progress.thinking", self._language)
 
     def _line(self, key: _CallKey, call: _Call, mark: str, colour: str, summary: str = "") -> Text:
         """Return the line of a call; on a terminal its subject is cut so that it is one line."""
-        name, _, subject = tool_line(call.asked).partition(" ")
+        name, _, subject = call_words(call.asked).partition(" ")
         attempt = f"{self._attempts[key[0]]}: " if key[0] in self._attempts else ""
         line = Text.assemble((f"  {mark} ", colour), (attempt, "dim"), visible(name))
         end = Text(f": {summary}" if summary else "", style="red" if mark == "✗" else "")
@@ -196,11 +200,14 @@ class Story:
         self._stage.output(event.get("content", ""), lambda count: self._left_out(event, count))
 
     def _print_report(self, event: Event) -> None:
-        """Print what a result says below its first line; what it says first matters most."""
+        """Print what a result says below its first line; the first failures matter most, and of each its end."""
         lines = event.get("output", "").splitlines()[1:]
-        fits = len(lines) <= REPORT_LINES + FEW_LINES
-        more = [] if fits else [self._left_out(event, len(lines) - REPORT_LINES)]
-        self._stage.print_output(lines if fits else [*lines[:REPORT_LINES], *more])
+        if len(lines) <= REPORT_LINES + FEW_LINES:
+            self._stage.print_output(lines)
+            return
+        shown = _without_middles(lines)[:REPORT_LINES]
+        left_out = len(lines) - sum(line != _GAP for line in shown)
+        self._stage.print_output([*shown, self._left_out(event, left_out)])
 
     def _left_out(self, event: Event, count: int) -> str:
         command = f"codeagent-lsp trace show --full --run {event.get('run_id', '')}{self._place}"
@@ -224,6 +231,22 @@ class Story:
 
 def _key(event: Event, call_id: Any) -> _CallKey:
     return str(event.get("run_id", "")), str(call_id)
+
+
+def _without_middles(lines: list[str]) -> list[str]:
+    """Return the lines of failed tests, each a line and its indented message; of a long message the end, which says
+    what was wrong.
+    """
+    failures: list[list[str]] = []
+    for line in lines:
+        if failures and line[:1].isspace():
+            failures[-1].append(line)
+        else:
+            failures.append([line])
+    shown: list[str] = []
+    for head, *message in failures:
+        shown += [head, *(message if len(message) <= MESSAGE_LINES + 1 else (_GAP, *message[-MESSAGE_LINES:]))]
+    return shown
 
 
 def _step_title(step: Event) -> str:

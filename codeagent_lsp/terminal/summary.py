@@ -25,7 +25,6 @@ WAITING = "waiting"
 MOST_FILES = 20
 PARAGRAPH = "\n\n"
 _MARKS = {"edit": "✎", "create": "✚", "delete": "✗", "move": "➜"}
-SUBJECT_KEYS = ("pattern", "query", "path", "file_path", "command", "question", "url", "name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +124,6 @@ class Summary:
 
 def _cost(usage: Mapping[str, Any] | None, language: str) -> str:
     return spent_words(usage, language) if usage and usage.get("cost") else ""
-
-
-def tool_line(call: Mapping[str, Any]) -> str:
-    """Return a tool call as a short text: its name and its subject."""
-    arguments = call.get("arguments") or {}
-    subject = next((str(arguments[key]) for key in SUBJECT_KEYS if arguments.get(key)), "")
-    return f"{call.get('name', '')} {subject}".strip()
 
 
 def place_of(folder: Path) -> str:

@@ -30,7 +30,8 @@ class Tally:
     """The counts of a test run. `failed` includes tests that could not run; `whole` is True if
     every result is known. `passing` and `failing` are the names of tests, where they are known; `as_before` those of
     the failing ones that failed in the same way before the change, and `mended` of the passing ones that failed before.
-    `green` are the files, relative to the workspace, of which all tests ran and passed.
+    `green` are the files, relative to the workspace, of which all tests ran and passed, folders (`pkg/`, `/` for the
+    workspace) below which they did, and '' where these were all there are.
     """
 
     passed: int
@@ -41,6 +42,7 @@ class Tally:
     as_before: frozenset[str] = frozenset()
     mended: frozenset[str] = frozenset()
     green: frozenset[str] = frozenset()
+    skipped: int = 0
 
     @property
     def passes(self) -> bool:

@@ -12,9 +12,11 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
+from pathlib import PurePath
 from typing import Any
 
 from pydantic import ValidationError
@@ -91,6 +93,10 @@ class ToolExecutor:
         self._language = language
         # The time limit is inside of the permission: how long the user thinks is not the tool's time.
         self._handler: Handler = self._with_permission(self._with_time_limit(self._run))
+
+    def shown(self, path: str) -> str:
+        """Return a path of a call as users know it: one that lies in the workspace from there."""
+        return self._context.view.roots.relative(path) if PurePath(path).is_absolute() else path
 
     async def execute(self, call: ToolCall) -> ToolResult:
         """Run one call and return its result; errors of the tool or the model become failed results."""
@@ -404,20 +410,42 @@ def understood(call: ToolCall, tool: Tool[Any]) -> Invocation:
 
 def validated(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
     """Return the tool's parameters object. WrongArguments lists each wrong argument; other spellings are understood,
-    unknown arguments passed over, and texts that hold JSON are unpacked once.
+    unknown arguments passed over, optional ones that say nothing left out, and texts that hold JSON unpacked once.
     """
     given = known_arguments(translated(arguments, tool.forms), tool.accepted_schema())
+    fields = tool.parameters.model_fields
+    given = {
+        key: each for key, each in given.items() if each != "" or key not in fields or fields[key].default is not None
+    }
     try:
         # As it is, first: for a text parameter, "[1]" is a text and no list.
         return tool.parameters.model_validate(given)
     except ValidationError as first:
-        try:
-            return tool.parameters.model_validate(
-                known_arguments({key: unpacked(value) for key, value in given.items()}, tool.accepted_schema())
-            )
-        except ValidationError:
-            refused = all(isinstance(each.get("ctx", {}).get("error"), NotAccepted) for each in first.errors())
-            raise (ToolRetry if refused else WrongArguments)(_explain(tool, first)) from first
+        open_texts = {key: unpacked(value) for key, value in given.items()}
+        for other in (_without_empty(given, first), known_arguments(open_texts, tool.accepted_schema())):
+            with contextlib.suppress(ValidationError):
+                return tool.parameters.model_validate(other)
+        refused = all(isinstance(each.get("ctx", {}).get("error"), NotAccepted) for each in first.errors())
+        raise (ToolRetry if refused else WrongArguments)(_explain(tool, first)) from first
+
+
+def _without_empty(given: Mapping[str, Any], error: ValidationError) -> dict[str, Any]:
+    """Return the arguments without those that an error is about and that say nothing, such as a limit of 0: some models
+    fill in every parameter. A required one is missing then, which is an error as well.
+    """
+    left = deepcopy(dict(given))
+    for each in error.errors():
+        place: Any = left
+        with contextlib.suppress(LookupError, TypeError):  # of a union, the error also names the type that was tried
+            for key in each["loc"][:-1]:
+                place = place[key]
+            if _says_nothing(place[each["loc"][-1]]):
+                del place[each["loc"][-1]]
+    return left
+
+
+def _says_nothing(value: Any) -> bool:
+    return value in ("", 0, [], {}) and not isinstance(value, bool)
 
 
 def known_arguments(value: Any, schema: Mapping[str, Any]) -> Any:

@@ -56,6 +56,24 @@ def test_only_what_people_and_the_assistant_said_is_read() -> None:
     assert text.endswith("user: use tabs\nassistant: Done.\nuser: (accepted changes)\nuser: Postgres")
 
 
+def test_words_to_a_run_at_work_and_what_was_asked_are_read() -> None:
+    records: list[dict[str, Any]] = [
+        {"type": "steer_delivered", "item_id": "1", "text": "The key stays Date."},
+        {"type": "question_asked", "request_id": "q1", "title": "Keep Amt?", "choices": ["Yes"], "by_agent": True},
+        {"type": "question_answered", "request_id": "q1", "answer": "Yes"},
+        {"type": "question_asked", "request_id": "q2", "title": "Start the plan?", "choices": ["Start"]},
+        {"type": "question_answered", "request_id": "q2", "answer": "Start"},
+        {"type": "question_asked", "request_id": "q3", "title": "What is to be changed?"},
+        {"type": "question_answered", "request_id": "q3", "answer": "No README."},
+    ]
+    assert spoken(records) == [
+        ("user", "The key stays Date."),
+        ("assistant", "Keep Amt?"),
+        ("user", "Yes"),
+        ("user", "No README."),
+    ]
+
+
 def test_the_end_of_a_long_conversation_stays() -> None:
     said = [("user", f"request {number} " + "x" * 5000) for number in range(50)]
     text = conversation(said, [], 8000)

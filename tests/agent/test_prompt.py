@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from codeagent_lsp.agent.agent_files import builtin
 from codeagent_lsp.agent.prompt import (
     Environment,
     Selection,
@@ -56,3 +57,9 @@ def test_long_selections_are_cut_at_a_line() -> None:
     short = shorten("one\ntwo\nthree\n", 9)
     assert short.startswith("one\ntwo\n\n")
     assert "6 more characters" in short
+
+
+def test_an_agent_that_only_reads_answers_what_it_is_asked_and_plans_if_asked_to() -> None:
+    planner = next(profile for profile in builtin() if profile.name == "planner")
+    assert planner.reads_only
+    assert planner.instructions.index("Answer what your task asks") < planner.instructions.index("asks for a plan")

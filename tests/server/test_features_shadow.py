@@ -224,7 +224,7 @@ def test_always_allowed_calls_are_listed_and_revoked(start: StartEditor, workspa
     options: dict[str, Any] = {
         "capabilities": EVENTS,
         "env": {"CODEAGENT_NO_NAMESPACES": "1"},
-        "choose": lambda params: "Always allow",
+        "choose": lambda params: "Always allow exactly this",
     }
     script = [call("run_cmd", command="make check"), say("ok")]
     first = start(*script, **options)

@@ -18,9 +18,9 @@ async def test_tests_that_ran_on_what_is_staged_are_in_the_question(tmp_path: Pa
     run_id = (await made.run()).run_id
     proposal = made.manager.runs.get(run_id).proposal
     proposal.staging.write({made.path("a.txt"): "x\n"})
-    proposal.tested()(Tally(41, 0))
+    proposal.tested()(Tally(41, 0, skipped=3))
     title = proposal.questions.title(proposal.changeset)
-    assert title.endswith("Tests: 41 passed, on your unsaved text and these changes.")
+    assert title.endswith("Tests: 41 passed, on your unsaved text and these changes. 3 skipped.")
     proposal.staging.write({made.path("b.txt"): "later\n"})
     assert "Outdated, the text has changed since: Tests: 41 passed" in proposal.questions.title(proposal.changeset)
 

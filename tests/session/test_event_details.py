@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from codeagent_lsp import events
 from codeagent_lsp.session.run_output import detailed
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.plan.plan import Plan, PlanDocument, PlanSteps, StepDraft
+from tests.session.fakes import call, calls, say, world
 
 
 def record(*, running: bool = False) -> RunRecord:
@@ -77,3 +79,11 @@ def test_calls_and_results_name_their_step() -> None:
         assert "step_id" not in done(event, record())
         assert "step_id" not in done(event, RunRecord("r2"))
     assert "step_id" not in done(events.ChangesApplied(), record(running=True))
+
+
+async def test_a_file_that_is_called_by_its_whole_path_is_told_by_its_name(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", calls(call("read_file", path=str(tmp_path / "w" / "a.py"))), say())
+    made.open("a.py", "x = 1\n")
+    await made.run()
+    (told,) = made.of(events.ToolCalls)
+    assert isinstance(told, events.ToolCalls) and told.calls[0]["subject"] == "a.py"

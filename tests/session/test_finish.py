@@ -228,6 +228,18 @@ async def test_work_that_is_green_at_the_limit_is_done(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+async def test_tests_that_the_model_ran_on_this_text_are_not_run_again(tmp_path: Path) -> None:
+    tests = TESTS.replace("self.fail('colours are not there yet')", "pass")
+    replies = [write("shapes.py", RIGHT), calls(call("run_tests")), say("area multiplies now; the tests pass.")]
+    made = shapes(tmp_path, *replies)
+    made.open("test_shapes.py", tests)
+    done = await made.run("Let area in shapes.py multiply its sides, and see that all tests pass")
+    assert done.status == "completed" and "3 passed" in titles(made)[-1]
+    ran = [event for event in made.events if isinstance(event, events.ToolFinished) and event.tool == "run_tests"]
+    assert len(ran) == 1
+
+
+@pytest.mark.slow
 async def test_work_that_is_red_at_the_limit_is_not(tmp_path: Path) -> None:
     made = limited(tmp_path, 2, write("shapes.py", BROKEN), calls(call("list_dir", path=".")))
     done = await made.run("Let area in shapes.py multiply its sides")
@@ -303,6 +315,20 @@ async def test_what_a_plan_has_changed_is_judged_as_a_whole(tmp_path: Path) -> N
     told = model(made).requests[-2].messages[-1].content
     assert told.startswith("You are not done") and "test_side" in told
     assert made.text("shapes.py") == RIGHT
+
+
+@pytest.mark.slow
+async def test_each_step_of_a_plan_is_decided_about_with_its_own_tests(tmp_path: Path) -> None:
+    edit = call("edit_file", path="shapes.py", old_str="a + b", new_str="a * b")
+    again = call("edit_file", path="shapes.py", old_str="a * b", new_str="b * a")
+    made = shapes(
+        tmp_path, calls(PLAN), calls(edit), say("One."), calls(again), say("Two."), says=("Start", "Apply", "Apply")
+    )
+    assert (await planned(made, "Let area multiply, and look at side")).status == "completed"
+    asked = [title for title in titles(made) if "Apply" in title]
+    assert len(asked) == 2 and all("2 passed" in title and "Outdated" not in title for title in asked)
+    ran = [event for event in made.events if isinstance(event, events.ToolFinished) and event.tool == "run_tests"]
+    assert len(ran) == 3  # once for each step, and once at the end, as a test that fails is compared
 
 
 @pytest.mark.slow

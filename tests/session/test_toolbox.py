@@ -82,7 +82,7 @@ async def test_always_is_offered_and_kept_for_the_next_session(tmp_path: Path) -
         tmp_path / "w",
         *(calls(RUN), say("done"), calls(RUN), say("done")),
         environments=FakeEnvironments(isolation=OPEN_COPY),
-        says=["Always allow"],
+        says=["Always allow exactly this"],
     )
     await made.run()
     made.manager.new()

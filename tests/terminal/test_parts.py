@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import os
 import pty
 import re
@@ -20,12 +21,14 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from codeagent_lsp.errors import UserError
+from codeagent_lsp.events.call_words import call_words
+from codeagent_lsp.state import workspace_state
 from codeagent_lsp.terminal.display import in_terminal, one_line, visible
 from codeagent_lsp.terminal.options import from_namespace
 from codeagent_lsp.terminal.questions import Keyboard, accepted, picked, without_review
 from codeagent_lsp.terminal.screen import MAX_LINES, diff_lines, is_diff
 from codeagent_lsp.terminal.stage import Blocks, PlainMarkdown
-from codeagent_lsp.terminal.summary import Summary, ending, tool_line
+from codeagent_lsp.terminal.summary import Summary, ending
 from codeagent_lsp.texts import keys, text
 
 DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,3 +1,3 @@ x.py#1\n one\n-two\n+TWO\n three\n@@ -9 +9 @@\n-nine\n+NINE\n"
@@ -192,11 +195,11 @@ def test_picking(line: str, choice: str | None) -> None:
     [
         (("Review", "Apply", "Discard"), "Apply"),
         (("查看", "应用", "放弃"), "应用"),
-        (("Deny", "Allow once", "Allow for this session", "Always allow"), "Allow once"),
+        (("Deny", "Allow once", "Allow exactly this for the session", "Always allow exactly this"), "Allow once"),
         (("拒绝", "允许一次", "本会话内允许", "始终允许"), "允许一次"),
-        (("Deny", "Allow for this session"), "Allow for this session"),
-        (("Deny", "Always allow"), "Deny"),
-        (("Always allow",), None),
+        (("Deny", "Allow exactly this for the session"), "Allow exactly this for the session"),
+        (("Deny", "Always allow exactly this"), "Deny"),
+        (("Always allow exactly this",), None),
         (("Deny", "Allow once"), "Allow once"),
         (("Keep", "Delete"), "Delete"),
         (("Cancel", "Edit the steps", "Change…", "Start"), "Start"),
@@ -290,8 +293,8 @@ def test_the_summary_adds_up_tokens() -> None:
 
 
 def test_a_tool_call_names_what_it_is_about() -> None:
-    assert tool_line({"name": "read_file", "arguments": {"path": "a.py", "limit": 3}}) == "read_file a.py"
-    assert tool_line({"name": "todo"}) == "todo"
+    assert call_words({"name": "read_file", "arguments": {"path": "a.py", "limit": 3}}) == "read_file a.py"
+    assert call_words({"name": "todo"}) == "todo"
 
 
 @pytest.fixture
@@ -313,6 +316,28 @@ def options(tmp_path: Path) -> Iterator[Namespace]:
 def test_settings_are_read_as_their_type(options: Namespace, assignment: str, key: str, value: Any) -> None:
     options.set = [assignment]
     assert dict(from_namespace(options).settings)[key] == value
+
+
+def test_the_last_session_is_that_of_the_users_own_last_run(
+    options: Namespace, state_dir: Path, tmp_path: Path
+) -> None:
+    options.session = "last"
+    with pytest.raises(UserError, match="No run is recorded"):
+        from_namespace(options)
+    sessions = workspace_state([str(tmp_path.resolve())]) / "sessions"
+    sessions.mkdir(parents=True)
+    for name, kind, ts in (("a" * 16, "run", 1.0), ("b" * 16, "run", 2.0), ("c" * 16, "foreign", 3.0)):
+        begun = {
+            "type": "run_started",
+            "run_id": f"r{name}",
+            "task": "x",
+            "title": "x",
+            "kind": kind,
+            "ts": ts,
+            "seq": 1,
+        }
+        (sessions / f"{name}.jsonl").write_text(json.dumps(begun) + "\n")
+    assert from_namespace(options).session == "b" * 16
 
 
 @pytest.mark.parametrize(

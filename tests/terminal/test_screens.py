@@ -206,7 +206,11 @@ def test_the_last_lines(name: str, width: int, colours: bool, language: str) -> 
 
 
 SHAPES: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "words": ("Allow run_cmd?", "run_cmd\n{'command': 'make'}", ("Deny", "Allow once", "Allow for this session")),
+    "words": (
+        "Allow run_cmd?",
+        "run_cmd\n{'command': 'make'}",
+        ("Deny", "Allow once", "Allow exactly this for the session"),
+    ),
     "diff": ("Apply 1 file?", DIFF, ("Review", "Apply", "Discard")),
     "no detail": ("Which one?", "", ("The first", "The second")),
     "chinese": ("应用更改?", DIFF, ("查看", "应用", "放弃")),

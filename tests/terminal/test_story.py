@@ -88,7 +88,7 @@ def test_tool_calls_are_short_lines() -> None:
     lines = Theatre().tell(
         events.ToolCalls(calls=(call,)),
         events.ToolFinished(tool="grep", call_id="c1", output="many\nlines"),
-        events.ToolFinished(tool="run", success=False, error="It\nfailed."),
+        events.ToolFinished(tool="run", success=False, error="It failed.\nDo it again."),
     )
     assert lines == ["  ● grep a b", "  ✗ run", "    It failed."]
 
@@ -156,6 +156,24 @@ def test_of_red_tests_what_failed_is_told() -> None:
         f"    ⋯ {60 - REPORT_LINES} more lines: codeagent-lsp trace show --full --run r",
         "! Over.",
     ]
+
+
+def test_of_long_messages_of_red_tests_the_ends_are_told() -> None:
+    message = [f"    frame {number}" for number in range(30)]
+    output = "\n".join(("tests: 2 failed", "FAILED test_a", *message, "    E   no", "FAILED test_b", "    E   yes"))
+    ended = events.ToolFinished(
+        run_id="r", tool="run_tests", call_id="t1", success=False, error="2 failed", summary="2 failed", output=output
+    )
+    lines = Theatre().tell(events.ToolCalls(run_id="r", calls=(running("tests"),)), ended)
+    assert lines[1:-1] == [
+        "    FAILED test_a",
+        "        [...]",
+        *(f"        frame {number}" for number in range(25, 30)),
+        "        E   no",
+        "    FAILED test_b",
+        "        E   yes",
+    ]
+    assert lines[-1] == "    ⋯ 25 more lines: codeagent-lsp trace show --full --run r"
 
 
 def test_tests_that_could_not_be_asked_for_are_a_failed_call() -> None:
@@ -337,7 +355,7 @@ async def test_the_detail_of_one_question_is_not_shown_with_another() -> None:
 
 async def test_yes_answers_for_the_user() -> None:
     theatre = Theatre(accept_all=True, present=False)
-    choices = ("Deny", "Allow once", "Allow for this session", "Always allow")
+    choices = ("Deny", "Allow once", "Allow exactly this for the session", "Always allow exactly this")
     assert await theatre.screen.choose("Allow run?", choices) == "Allow once"
     assert theatre.out.getvalue() == "? Allow run?\n  → Allow once\n\n"
 

@@ -165,7 +165,7 @@ async def test_waiting_for_a_line_can_be_cancelled_and_nothing_is_lost(pipe: tup
     assert await keyboard.line() == "partial"
 
 
-CHOICES = ("Deny", "Allow once", "Allow for this session", "Abbrechen", "允许一次")
+CHOICES = ("Deny", "Allow once", "Allow exactly this for the session", "Abbrechen", "允许一次")
 
 
 @pytest.mark.parametrize(

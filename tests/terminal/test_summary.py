@@ -10,7 +10,7 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.lsp_client.disk import FileWrite
-from codeagent_lsp.terminal.summary import MOST_FILES, Summary, account, ending, tool_line
+from codeagent_lsp.terminal.summary import MOST_FILES, Summary, account, ending
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.changes.changeset import FileChange
 
@@ -143,21 +143,3 @@ def test_a_run_that_waits_for_an_answer_has_not_failed(language: str, asked: boo
     assert first.startswith("? " + text("terminal.waiting", language))
     assert second == ("  The agent asks: Which? (One · Two)" if asked else "  Shall I?")
     assert left(summary, language=language)[-1].endswith(f'codeagent-lsp run --session s1 {PLACE} "…"')
-
-
-@pytest.mark.parametrize(
-    ("call", "line"),
-    [
-        ({"name": "grep", "arguments": {"path": "src", "pattern": "x+"}}, "grep x+"),
-        ({"name": "read_file", "arguments": {"start_line": 3, "path": "a.py"}}, "read_file a.py"),
-        ({"name": "run_cmd", "arguments": {"working_dir": "src", "command": "make"}}, "run_cmd make"),
-        ({"name": "search_semantic", "arguments": {"query": "where?", "limit": 5}}, "search_semantic where?"),
-        ({"name": "todoread", "arguments": {}}, "todoread"),
-        ({"name": "todoread", "arguments": None}, "todoread"),
-        ({"name": "odd", "arguments": {"path": 7}}, "odd 7"),
-        ({"arguments": {"path": "a"}}, "a"),
-        ({}, ""),
-    ],
-)
-def test_a_call_in_a_few_words(call: dict[str, Any], line: str) -> None:
-    assert tool_line(call) == line

@@ -11,11 +11,16 @@ from typing import Any, ClassVar
 import pytest
 from pydantic import Field
 
-from codeagent_lsp.errors import CircuitOpen, CodeAgentError, ToolFailed, ToolRetry
+from codeagent_lsp.errors import CircuitOpen, CodeAgentError, ToolFailed, ToolRetry, WrongArguments
 from codeagent_lsp.messages import ToolCall
+from codeagent_lsp.tools.code.reading_tools import SearchSemantic
+from codeagent_lsp.tools.commands.command_tools import RunCmd
 from codeagent_lsp.tools.context import TaskWords, ToolContext
-from codeagent_lsp.tools.executor import MAX_CALLS, ToolExecutor
+from codeagent_lsp.tools.executor import MAX_CALLS, ToolExecutor, validated
+from codeagent_lsp.tools.files.find_tools import Grep
+from codeagent_lsp.tools.files.read_tools import ListDir, ReadFile, ReadFiles
 from codeagent_lsp.tools.permissions.approvals import fingerprint
+from codeagent_lsp.tools.testing.testing_tools import RunTests
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from tests.tools.fakes import Bench
@@ -161,6 +166,38 @@ async def test_wrong_arguments_name_the_parameter(tmp_path: Path, arguments: dic
     assert (result.status, result.error and result.error.code) == ("retry", "INVALID_PARAM")
     assert named in result.text and "Parameters: path, count, names, options" in result.text
     assert probe.got == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "left"),
+    [
+        (RunTests, {"path": "", "pattern": ""}, {}),
+        (ReadFile, {"path": "a.py", "start_line": 3, "end_line": -1}, {"path": "a.py", "start_line": 3}),
+        (ReadFile, {"path": "a.py", "start_line": 0, "end_line": 0}, {"path": "a.py", "start_line": 1}),
+        (ReadFiles, {"files": [{"path": "a.py", "end_line": 0}]}, {"files": [{"path": "a.py"}]}),
+        (ReadFile, {"path": "a.py", "view_range": [7, -1]}, {"path": "a.py", "start_line": 7}),
+        (ListDir, {"path": "", "depth": 0}, {"path": ""}),
+        (Grep, {"pattern": "x", "path": "", "glob": "", "max_results": 0, "context": 0}, {"pattern": "x"}),
+        (RunCmd, {"command": "ls", "timeout": 0, "working_dir": "", "env_vars": []}, {"command": "ls"}),
+    ],
+)
+def test_what_an_optional_argument_does_not_say_is_left_out(
+    tool: type[Tool[Any]], arguments: dict[str, Any], left: dict[str, Any]
+) -> None:
+    assert validated(tool(), arguments) == tool.parameters.model_validate(left)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        (ReadFile, {"path": "", "start_line": "x"}),
+        (ReadFile, {"path": "a.py", "start_line": -7}),
+        (SearchSemantic, {"query": "", "limit": 5}),
+    ],
+)
+def test_a_required_argument_that_says_nothing_is_refused(tool: type[Tool[Any]], arguments: dict[str, Any]) -> None:
+    with pytest.raises(WrongArguments):
+        validated(tool(), arguments)
 
 
 async def test_a_tool_without_parameters_says_so(tmp_path: Path) -> None:
@@ -339,7 +376,7 @@ async def test_output_with_lone_surrogates_is_no_trouble(tmp_path: Path) -> None
 
 async def test_an_approval_holds_for_the_exact_call_of_the_session(tmp_path: Path) -> None:
     bench = make(tmp_path, Runner("ran"))
-    bench.asker.answers = ["Allow for this session"]
+    bench.asker.answers = ["Allow exactly this for the session"]
     assert (await bench.call("runner", count=1)).ok
     assert (await bench.call("runner", count="1", path=".")).ok, "the same call, written in another way"
     assert len(bench.asker.asked) == 1

@@ -53,9 +53,12 @@ def test_choices_are_bounded_and_differ() -> None:
 
 async def test_the_answer_is_what_the_model_offered(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "work")
-    bench.asker.answers = ["Answer: Always allow"]
-    asked = [{"text": "Allow run_cmd: rm?", "options": ["Always allow", "No"]}]
+    bench.asker.answers = ["Answer: Always allow exactly this"]
+    asked = [{"text": "Allow run_cmd: rm?", "options": ["Always allow exactly this", "No"]}]
     result = await bench.call("AskUser", questions=asked)
     (question,) = bench.asker.asked
-    assert question.title == "The agent asks: Allow run_cmd: rm?" and question.choices == ("Answer: Always allow", "No")
-    assert result.data == [["Always allow"]]
+    assert question.title == "The agent asks: Allow run_cmd: rm?" and question.choices == (
+        "Answer: Always allow exactly this",
+        "No",
+    )
+    assert result.data == [["Always allow exactly this"]]

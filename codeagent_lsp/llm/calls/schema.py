@@ -106,12 +106,22 @@ def _object(value: dict[str, Any], schema: Mapping[str, Any], place: str, depth:
     for name, item in value.items():
         inner = properties.get(name)
         here = f"{place}.{name}" if place else str(name)
-        if item is None and name not in required and isinstance(inner, Mapping):
-            types = types_of(inner)
-            if types and "null" not in types:
-                continue  # an optional argument given as null
+        if name not in required and isinstance(inner, Mapping) and _says_nothing(item, inner):
+            continue
         fitted[name] = _fit(item, inner, here, depth + 1) if isinstance(inner, Mapping) else item
     return fitted
+
+
+def _says_nothing(value: Any, schema: Mapping[str, Any]) -> bool:
+    """Return whether an optional argument is null or an empty text although the schema has no such value: some models
+    fill in every parameter.
+    """
+    types = types_of(schema)
+    if value is None:
+        return bool(types) and "null" not in types
+    choices = schema.get("enum")
+    chosen = isinstance(choices, list) and "" not in choices
+    return value == "" and (chosen or (bool(types) and "string" not in types))
 
 
 def matches(value: Any, types: tuple[str, ...]) -> bool:

@@ -43,6 +43,7 @@ from codeagent_lsp.session.decisions import decisions
 from codeagent_lsp.session.plan.run_planner import RunPlanner
 from codeagent_lsp.session.replay import message_to_dict
 from codeagent_lsp.session.request import ANSWERS, Planning, RunRequest
+from codeagent_lsp.session.run_output import PLANNING_CALL
 from codeagent_lsp.session.run_parts import RunParts, hear, remember, selection_of
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.state import Compacted
@@ -51,6 +52,7 @@ from codeagent_lsp.tools.context import Reader, TaskWords, ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.files.read_tools import LARGE_FILE_LINES, render
 from codeagent_lsp.tools.permissions.command_permissions import Mode
+from codeagent_lsp.tools.permissions.policy import effects_of
 from codeagent_lsp.tools.plan.plan import Planner
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.traits import ToolGroups
@@ -65,6 +67,7 @@ FOREIGN_TOOLS = 3
 """Divisor of the window in tokens: so many characters of tools added by the user are offered from the start.
 That is less than a tenth of the window."""
 REASON = 300
+PLANNING = "The tool {tool!r} cannot be called while a plan is made. Read what you need, then call create_plan."
 # The heading of `whole_file`: `The whole file src/a.py, as it is now:`. A part of a large file has another one.
 _GIVEN = re.compile(rf"^{WHOLE} (.+), as it is now:$", re.MULTILINE)
 
@@ -188,7 +191,11 @@ class Conversation:
         approvals, language = self._parts.session.context.approvals, services.user.language()
         # The model still sees all tools, which keeps its prompt cache; others than `only` are refused when they are
         # called.
-        registry = services.registry if only is None else Subset(services.registry, lambda: only, NOT_YET)
+        registry = services.registry
+        if only is not None:
+            registry = Subset(registry, lambda: only, NOT_YET)
+        elif reading:
+            registry = Subset(registry, partial(_reading, registry), PLANNING)
         executor = ToolExecutor(registry, self._context, self._mode.now, approvals, language)
         loop = AgentLoop(
             self._model,
@@ -206,6 +213,19 @@ class Conversation:
             self._also,
         )
         return await loop.run()
+
+    @property
+    def reads_first(self) -> bool:
+        """Return whether the model may read before it makes a plan: others use up their few calls by that."""
+        return self._model.info.capable
+
+    async def plan(self, calls: int) -> LoopResult:
+        """Let the model make a plan, or change it, and return the loop's result; one that does not read first has so
+        many `calls` for it.
+        """
+        if self.reads_first:
+            return await self.loop(reading=True)
+        return await self.loop(iterations=calls, only=(PLANNING_CALL,))
 
     async def _after_tools(self) -> str:
         """Apply staged changes in the style `live`; return notes for the model after its tool calls, '' for none."""
@@ -276,6 +296,12 @@ def _task(request: RunRequest, parts: RunParts) -> str:
     roots = parts.proposal.view.roots
     selection = selection_of(request.target, roots) if request.target is not None else None
     return task_message(request.instruction, selection, request.diagnostics)
+
+
+def _reading(registry: ToolRegistry) -> tuple[str, ...]:
+    """Return the names of the tools that neither change nor run anything."""
+    effects = effects_of("readOnly")
+    return tuple(entry.tool.traits.name for entry in registry.entries() if entry.tool.traits.effect in effects)
 
 
 def _focusing(parts: RunParts, context: ToolContext) -> Focusing:

@@ -20,7 +20,6 @@ from codeagent_lsp.session.conversation.conversation import Conversation
 from codeagent_lsp.session.plan.run_planner import PlanState, RunPlanner
 from codeagent_lsp.session.proposal import REFUSED
 from codeagent_lsp.session.request import Planning, short_title
-from codeagent_lsp.session.run_output import PLANNING_CALL
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.plan.plan import PlanStep
@@ -36,6 +35,7 @@ STEP = (
     "Step {number} of {count}: {title}\n{description}Do only this step. When it is done, say in a sentence or two what "
     "you did."
 )
+ARRANGED = "\nThe user has changed the plan. It is now:\n{plan}"
 AGAIN = "It was tried before and failed: {error} What you changed then is still there."
 REPLAN = (
     "Step {number} of {count} failed: {error}\nIf another way leads to the goal, call create_plan with all the steps "
@@ -74,6 +74,7 @@ class PlanRun:
         self._notes: list[str] = []  # what became of the steps before, for the next message to the model
         self._discarded = False  # whether the user has discarded the changes of a step
         self._direct: DirectStep | None = None
+        self._try: Callable[[], Awaitable[None]] | None = None
 
     @property
     def waiting(self) -> bool:
@@ -87,14 +88,18 @@ class PlanRun:
             self._parts.services.user.inbox.settle(self._parts.record.run_id, self._question)
 
     async def execute(
-        self, conversation: Conversation, direct: DirectStep | None = None
+        self,
+        conversation: Conversation,
+        direct: DirectStep | None = None,
+        before: Callable[[], Awaitable[None]] | None = None,
     ) -> tuple[events.RunStatus, str]:
-        """Execute the remaining steps, by the tool loop or by `direct` if given; return the run's status (`completed`,
-        `rejected` or `stopped`) and summary. StepWaits if the user does not answer about a failed step; BudgetSpent
-        if the budget is used up: the running step is then cancelled and can be retried.
+        """Execute the remaining steps, by the tool loop or by `direct` if given, and call `before` before each decision
+        about a step; return the run's status (`completed`, `rejected` or `stopped`) and summary. StepWaits if the user
+        does not answer about a failed step; BudgetSpent if the budget is used up: the running step is then cancelled
+        and can be retried.
         """
         output = self._parts.output
-        self._direct = direct
+        self._direct, self._try = direct, before
         output.emit(events.ExecutionStarted())
         try:
             while (step := self._state.plan.steps.next) is not None:
@@ -114,6 +119,8 @@ class PlanRun:
         self._state.start(step)
         try:
             failure = await self._work(conversation, step)
+            if failure is None and self._try is not None:
+                await self._try()
             # Each step is one decision, so that the next one works on what the user has kept.
             decided = "completed" if failure is not None else await proposal.decide("completed", self._label(step))
             if decided == "rejected":
@@ -162,7 +169,10 @@ class PlanRun:
         tools = f"Expected tools: {', '.join(step.expected_tools)}" if step.expected_tools else ""
         described = "".join(f"{line}\n" for line in (step.description, tools, _again(step)) if line)
         number, count = plan.steps.number(step.step_id), len(plan.steps)
-        return STEP.format(number=number, count=count, title=step.title, description=described)
+        words = STEP.format(number=number, count=count, title=step.title, description=described)
+        if not self._planner.arranged():
+            return words
+        return words + ARRANGED.format(plan="\n".join(f"{at}. {each.title}" for at, each in enumerate(plan.steps, 1)))
 
     def _drop(self, step: PlanStep) -> None:
         """Skip a step whose changes the user has discarded."""
@@ -344,7 +354,7 @@ class PlanStart:
             return False
         self._planner.enter_phase("open")
         conversation.tell(CHANGE.format(words=words, plan=self._state.plan.text()))
-        await conversation.loop(iterations=CHANGE_CALLS, only=(PLANNING_CALL,))
+        await conversation.plan(CHANGE_CALLS)
         if not self._planner.made:
             output = self._parts.output
             output.emit(events.StatusChanged(message=output.text("plan.unchanged")))

@@ -50,6 +50,7 @@ class RunPlanner:
         self._pages = pages
         self._phase: Phase = "open"
         self._reason = ""
+        self._known: tuple[str, ...] = ()  # the titles of the steps as the model knows them
 
     @property
     def reading_only(self) -> bool:
@@ -81,9 +82,19 @@ class RunPlanner:
         self.made = True
         if self._phase == "failed":
             self._state.replan(steps, self._reason)
+            self._known = self._titles()
             return REPLANNED.format(count=len(steps))
         self._state.create(goal, steps, complexity)
+        self._known = self._titles()
         return CREATED.format(count=len(steps))
+
+    def arranged(self) -> bool:
+        """Return whether the user has arranged the plan since the model made it, or was told of that."""
+        known, self._known = self._known, self._titles()
+        return bool(known) and known != self._known
+
+    def _titles(self) -> tuple[str, ...]:
+        return tuple(step.title for step in self._state.plan.steps)
 
     def enter(self, title: str) -> str:
         """Begin the plan document. ToolRetry while steps are being worked on."""

@@ -35,6 +35,7 @@ class TestsProof:
     now_passing: tuple[str, ...] = ()
     before: int = 0
     as_before: tuple[str, ...] = ()
+    skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ class ProposalProof:
                 "now_passing": list(tests.now_passing),
                 "before": tests.before,
                 "as_before": list(tests.as_before),
+                "skipped": tests.skipped,
                 **_state(tests.digest, now),
             }
         if (seen := self.diagnostics) is not None:
@@ -114,6 +116,8 @@ class ProposalProof:
             line = text(f"tests.{key}", passed=tests.passed, failed=new)
             if tests.before:
                 line = f"{line} {text('tests.as_before', count=tests.before)}"
+            if tests.skipped:
+                line = f"{line} {text('tests.skipped', count=tests.skipped)}"
             if tests.now_passing:
                 line = f"{line} {text('proof.now_passing', count=len(tests.now_passing))}"
             said.append((tests.digest, line))
@@ -132,6 +136,7 @@ def proof_from(data: Mapping[str, Any]) -> ProposalProof:
         names = tuple(tests["failing"]), tuple(tests["now_passing"])
         before = tests.get("before", 0), tuple(tests.get("as_before", ()))
         made = TestsProof(tests["digest"], tests["passed"], tests["failed"], tests["whole"], *names, *before)
+        made = replace(made, skipped=tests.get("skipped", 0))
         proof = replace(proof, tests=made)
     if seen := data.get("diagnostics"):
         counts, texts = (seen["new"], seen["fixed"], seen["unknown"]), (tuple(seen["lines"]), tuple(seen["sources"]))

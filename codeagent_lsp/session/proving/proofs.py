@@ -55,6 +55,7 @@ class Proofs:
             tuple(now_passing[:MAX_NAMES]),
             len(tally.as_before),
             tuple(sorted(tally.as_before)[:MAX_NAMES]),
+            tally.skipped,
         )
         # Added up: the tests of one state run file by file.
         self._green[digest] = self._green.get(digest, frozenset()) | tally.green
@@ -103,7 +104,7 @@ class Proofs:
         return self._of(now).words(now, text)
 
     def green(self, changeset: Changeset) -> frozenset[str]:
-        """Return the files, relative to the workspace, whose tests have all passed in the state of these changes."""
+        """Return what is green in the state of these changes, as `Tally` names it."""
         return self._green.get(self.state(changeset), frozenset())
 
     def look_at(self, view: FileView) -> None:

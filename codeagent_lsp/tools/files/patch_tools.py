@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms, Shape
-from codeagent_lsp.errors import ErrorCode, PatchRefused, ToolFailed, WrongArguments
+from codeagent_lsp.errors import ErrorCode, NoSuchFile, PatchRefused, ToolFailed, WrongArguments
 from codeagent_lsp.index.literals import refuse_altered
 from codeagent_lsp.index.placeholders import refuse_left_out
 from codeagent_lsp.index.wrappings import refuse_wrapped
@@ -87,7 +87,11 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
         # Read once and before anything: the patch is applied to these texts, and staged against them.
         read = {name: await asyncio.to_thread(_file, context, path) for name, path in resolved.items()}
         files = {name: None if file is None else file.text for name, file in read.items()}
-        patched = await asyncio.to_thread(apply_patch, files, arguments.patch)
+        try:
+            patched = await asyncio.to_thread(apply_patch, files, arguments.patch)
+        except NoSuchFile as missing:
+            meant = await asyncio.to_thread(context.view.meant, resolved[missing.path])
+            raise PatchRefused(f"{missing} {meant}".rstrip()) from missing
         changed = {name: text for name, text in patched.items() if text != files.get(name)}
         modes = modes_of(arguments.patch)
         if not changed and not modes:

@@ -41,12 +41,16 @@ def _levels(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _lines(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments with `offset` and `limit` as the first and last line, and line 0 as line 1."""
+    """Return the arguments with `offset` and `limit` as the first and last line, line 0 as line 1, and without a last
+    line of -1, which is the end.
+    """
     offset, limit = number(given.get("offset")), number(given.get("limit"))
     if offset is not None and offset >= 0:
         given = {"start_line": offset + 1, **without(given, "offset")}
     if given.get("start_line") in (0, "0"):
         given = {**given, "start_line": 1}
+    if given.get("end_line") in (-1, "-1"):
+        given = without(given, "end_line")
     if limit is not None and limit > 0:
         first = number(given.get("start_line")) or 1
         given = {"end_line": first + limit - 1, **without(given, "limit")}
@@ -116,7 +120,7 @@ class ReadFile(Tool[ReadFileParameters]):
         arguments=FILE_PATH,
         shapes=(
             Shape(
-                "`offset` lines are skipped, then `limit` lines shown; `start_line` 0 is the first line",
+                "`offset` lines are skipped, then `limit` shown; `start_line` 0 is the first, `end_line` -1 the last",
                 _lines,
                 {
                     "offset": {"type": "integer", "minimum": 0, "description": "Lines to skip"},
@@ -124,6 +128,7 @@ class ReadFile(Tool[ReadFileParameters]):
                     "start_line": {"type": "integer", "minimum": 0, "description": "First line, 1-based"},
                 },
             ),
+            others.IN_RANGE,
         ),
         foreign=others.READ_FILE,
     )

@@ -15,7 +15,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +65,11 @@ def asked_detail(call: ToolCall, traits: ToolTraits, place: CommandEnvironment, 
 
 
 def describe(call: ToolCall) -> str:
-    """Return the exact call for the user; invisible and bidirectional characters are escaped."""
-    return f"{call.name}\n{shown_exactly(_arguments(call, indent=2), escaped)}"
+    """Return the exact call for the user, without the arguments that are empty; invisible and bidirectional characters
+    are escaped.
+    """
+    given = {name: value for name, value in call.arguments.items() if value not in (None, "", [], {})}
+    return f"{call.name}\n{shown_exactly(_arguments(replace(call, arguments=given), indent=2), escaped)}"
 
 
 def exactly(value: str) -> str:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from typing import Any, ClassVar, Literal, Protocol
 
 from codeagent_lsp.shadow.shell import Finished
@@ -49,6 +50,11 @@ _POINT = re.compile(
     r"^E\s|Error\b|^\s*(?:Expected|Received|left:|right:|[-+] )"
     r"|assert|panicked at|^panic:|expected|want|got|!=|_test\.go:\d+:"
 )
+
+
+_UNDERLINE = re.compile(r"\s*[~^]+\s*$")
+"""A line that only marks a part of the one above, as Python's tracebacks have them."""
+_GAP = "[...]"
 
 
 class ReportBroken(Exception):
@@ -350,20 +356,39 @@ def details(
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return the most informative lines of a failure within `limit` characters, in their original order."""
+    """Return the most informative lines of a failure within `limit` characters, in their original order: those that
+    say what is wrong, then where the failure begins and, twice as many, what leads to it. A line `[...]` stands for
+    those left out between them.
+    """
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     if sum(len(line) + 5 for line in lines) <= limit:
         return "\n".join(lines)
-    ranked = sorted(range(len(lines)), key=lambda index: (not _POINT.search(lines[index]), index))
+    lines = [line for line in lines if not _UNDERLINE.match(line)]
+    points = [index for index, line in enumerate(lines) if _POINT.search(line)]
+    last = points[-1] if points else len(lines)
+    others = [index for index in range(len(lines)) if index not in points]
+    near, rest = [index for index in reversed(others) if index < last], [index for index in others if index > last]
     kept: set[int] = set()
-    for index in ranked:
+    for index in (*points, *_mixed(near), *rest):
         cost = min(len(lines[index]), 300) + 5
         # the best line is shown even where it is too long: without it, a failure says nothing
         if cost > limit and kept:
             break
         limit -= cost
         kept.add(index)
-    return "\n".join(lines[index][:300] for index in sorted(kept))
+    shown: list[str] = []
+    for before, index in pairwise((-1, *sorted(kept))):
+        shown += [_GAP] * (index - before > 1 and before >= 0) + [lines[index][:300]]
+    return "\n".join(shown)
+
+
+def _mixed(near: Sequence[int]) -> Iterator[int]:
+    """Yield the indices of lines, given from the end, two of them and then one from the beginning, and so on."""
+    left = deque(near)
+    while left:
+        yield from [left.popleft() for _ in range(min(2, len(left)))]
+        if left:
+            yield left.pop()
 
 
 def _way(case: TestCase) -> tuple[str, ...]:

@@ -108,7 +108,9 @@ class RunTests(Tool[RunTestsParameters]):
         if baseline is not None and not changed:
             baseline.record(placed, whole=not (selection.node or selection.pattern))
         if tested is not None:
-            tested(tally(placed, differs, whole=not (selection.node or selection.pattern)))
+            whole = not (selection.node or selection.pattern)
+            covered = await asyncio.to_thread(covered_by, found, placed, path, context) if whole else frozenset()
+            tested(tally(placed, differs, whole=whole, covered=covered))
         scope, budget = _scope(path, arguments, context), BUDGET // len(found)
         texts = [_told(report, headline(report, scope, state, differs), budget, differs, own) for report in placed]
         counts, seconds = tally(placed, differs), sum(report.seconds for report in placed)
@@ -122,9 +124,15 @@ class RunTests(Tool[RunTestsParameters]):
         )
 
 
-def tally(reports: Sequence[TestReport], differs: Compared | None = None, *, whole: bool = False) -> Tally:
+def tally(
+    reports: Sequence[TestReport],
+    differs: Compared | None = None,
+    *,
+    whole: bool = False,
+    covered: frozenset[str] = frozenset(),
+) -> Tally:
     """Return the summed counts of several reports, and the names of their tests, with what is known of them before.
-    `whole` says that all tests of their files were to run.
+    `whole` says that all tests of their files were to run, `covered` what else is green.
     """
     cases = [case for report in reports for case in report.cases]
     failing = frozenset(case.id for case in cases if case.outcome in RED)
@@ -136,14 +144,20 @@ def tally(reports: Sequence[TestReport], differs: Compared | None = None, *, who
         failing=failing,
         as_before=failing.intersection(case.id for case in differs.as_before) if differs else frozenset(),
         mended=frozenset(differs.mended) if differs else frozenset(),
-        green=_green(reports) if whole else frozenset(),
+        green=_green(reports) | covered if whole else frozenset(),
+        skipped=sum(report.skipped for report in reports),
     )
 
 
 def told_short(counts: Tally, seconds: float, words: Callable[..., str], why: str = "") -> str:
     """Return the counts of a test run in a few words for the user; `why` says what kept it from any result."""
     before = len(counts.as_before)
-    parts = {"failed": counts.failed - before, "before": before, "passed": counts.passed}
+    parts = {
+        "failed": counts.failed - before,
+        "before": before,
+        "passed": counts.passed,
+        "skipped": counts.skipped,
+    }
     told = [words(f"ran.{key}", count=count) for key, count in parts.items() if count]
     unclear = words("ran.unclear" if told else "ran.none") if not counts.whole or not told else ""
     ran = words("ran.all", counts=words("ran.and").join(filter(None, (*told, unclear))), seconds=f"{seconds:.1f}")
@@ -157,6 +171,24 @@ def _green(reports: Sequence[TestReport]) -> frozenset[str]:
     cases = [case for report in reports if not report.problem for case in report.cases if case.file]
     passing = {case.file for case in cases if case.file and case.outcome == "passed"}
     return frozenset(passing.difference(case.file for case in cases if case.outcome in RED))
+
+
+def covered_by(
+    projects: Sequence[Project], reports: Sequence[TestReport], path: str | None, context: ToolContext
+) -> frozenset[str]:
+    """Return what is green, as `Tally` names it, beside the files that the reports name: folders whose runner names
+    none, and all tests.
+    """
+    roots = context.view.roots
+    if path is not None and roots.kind(path) != "folder":
+        return frozenset()
+    green = [not report.problem and bool(report.passed) and not (report.failed or report.errors) for report in reports]
+    found = {""} if all(green) and (path is None or path in roots.folders) else set()
+    for project, report, passes in zip(projects, reports, green, strict=True):
+        if passes and not any(case.file for case in report.cases):
+            folder = path if path is not None and within(path, (project.folder,)) else project.folder
+            found.add("/" if folder in roots.folders else f"{roots.relative(folder)}/")
+    return frozenset(found)
 
 
 def wrote(results: Sequence[CommandResult], context: ToolContext) -> str:

@@ -26,6 +26,7 @@ _INSIDE_WORD = re.compile(r"[A-Za-z_]{2}|[0-9]{2}|[A-Za-z_][0-9]")
 # `# ... rest of the code`, `// …`: a line that a model writes in place of lines it leaves out.
 _ELISION = re.compile(r"^(?:#|//|--|/\*|<!--)?\s*(?:\.{3}|\u2026)")
 MAX_DIFFERENCES = 8  # lines that a refusal shows
+SLACK = 4  # lines by which the place that a block means may begin earlier or end later than the block
 MAX_NUMBERS = 20  # line numbers that a refusal names
 MAX_WIDTH = 160
 MAX_LINES = 20_000  # of a longer file only so many are searched for the most similar place
@@ -371,10 +372,9 @@ def nearest(file: Block, block: Block) -> str:
     advice = _advice(file, block)
     if start is None:
         return f"old_str is not in the file, and nothing like it. {advice}"
-    first = max(start, 0)
-    last = min(start + len(block.keys), len(file.keys)) - 1
+    first, last = _extent(file, block, start)
     rows = _differences(file, block, first, last)
-    place = f"lines {file.at[first] + 1}-{file.at[last] + 1}"
+    place = f"line {file.at[first] + 1}" if first == last else f"lines {file.at[first] + 1}-{file.at[last] + 1}"
     if not rows:
         differs = "only blanks, quotes or dashes differ"
         return f"old_str is not in the file as it stands. Closest: {place}; {differs}. {advice}"
@@ -395,6 +395,19 @@ def _best_start(file: Block, block: Block) -> int | None:
     starts = {*_with_same_lines(file, block), *_with_same_words(file, block)}
     reachable = sorted(start for start in starts if -len(block.keys) < start < len(file.keys))
     return max(reachable, key=lambda start: _shared(file, block, start), default=None)
+
+
+def _extent(file: Block, block: Block, start: int) -> tuple[int, int]:
+    """Return the first and the last token of a place, which may be some lines longer or shorter than the block: where
+    its lines stand around `start`.
+    """
+    size = len(block.keys)
+    low = max(start - SLACK, 0)
+    around = file.keys[low : start + size + SLACK]
+    same = SequenceMatcher(None, around, block.keys, autojunk=False).get_matching_blocks()[:-1]
+    first = low + same[0].a - same[0].b if same else start
+    last = low + same[-1].a + size - same[-1].b - 1 if same else start + size - 1
+    return max(first, 0), min(last, len(file.keys) - 1)
 
 
 def _with_same_lines(file: Block, block: Block) -> list[int]:

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from itertools import pairwise, takewhile
 
-from codeagent_lsp.errors import EditRefused, PatchRefused
+from codeagent_lsp.errors import EditRefused, NoSuchFile, PatchRefused
 from codeagent_lsp.workspace.edits.match import Edit, apply_edits, plan_lines
 from codeagent_lsp.workspace.edits.patch_unified import FileChange, Hunk, parse_unified, unwrap
 from codeagent_lsp.workspace.text.position import (
@@ -132,7 +132,7 @@ _OPERATIONS: Mapping[str, Callable[[FileTexts, FileChange], None]] = {"add": _ad
 def _existing(files: FileTexts, path: str) -> str:
     text = files.get(path)
     if text is None:
-        raise PatchRefused(f"{path}: there is no such file. To create it, use '--- /dev/null' or '*** Add File:'.")
+        raise NoSuchFile(path)
     return text
 
 

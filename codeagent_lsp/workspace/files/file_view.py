@@ -337,11 +337,14 @@ class FileView:
             return "utf-8"
 
     def _missing(self, path: str) -> str:
-        sentence = f"{self.roots.relative(path)} does not exist."
+        return f"{self.roots.relative(path)} does not exist. {self.meant(path)}".rstrip()
+
+    def meant(self, path: str) -> str:
+        """Return a question that names the files which may be meant by a path that does not exist; '' for none."""
         if is_untitled(path) or self.roots.root_of(path) is None:
-            return sentence
+            return ""
         names = [self.roots.relative(found) for found in self._alike(path)]
-        return f"{sentence} Did you mean {' or '.join(names)}?" if names else sentence
+        return f"Did you mean {' or '.join(names)}?" if names else ""
 
     def _alike(self, path: str) -> list[str]:
         """Return up to three files that may be meant: the same name elsewhere, or a similar name in the folder."""

@@ -29,7 +29,7 @@ export function cardOf(call: Readonly<Record<string, unknown>>): ToolCard {
     callId: String(call["id"] ?? ""),
     name,
     card,
-    subject: subject(given),
+    subject: String(call["subject"] ?? "") || subject(given),
     state: "running",
     output: "",
     ...(shown && { diff: shown.lines, added: shown.added, removed: shown.removed }),

@@ -474,7 +474,7 @@ export interface ContextCompacted extends EventBase {
   readonly after: number;
 }
 
-/** The model asks for tools: `{id, name, arguments}` each. */
+/** The model asks for tools: `{id, name, arguments, subject}` each, `subject` being what the call is about. */
 export interface ToolCalls extends EventBase {
   readonly type: "tool_calls";
   readonly calls: readonly Readonly<Record<string, unknown>>[];

@@ -183,6 +183,18 @@ test("tokens join; a tool between them begins a new text", () => {
   assert.ok(blocks?.[1]?.kind === "tool" && blocks[1].subject === "x y");
 });
 
+test("what a call is about is what the server says, else what its arguments say", () => {
+  const subject = (name: string, given: object, told?: string): string | undefined => {
+    const calls: AnyEvent = { ...base, type: "tool_calls", calls: [{ id: "1", name, arguments: given, subject: told }] };
+    const block = newest(after(calls))?.blocks[0];
+    return block?.kind === "tool" ? block.subject : undefined;
+  };
+  assert.equal(subject("read_file", { path: "/w/a.py" }, "a.py"), "a.py");
+  assert.equal(subject("read_file", { path: "b.py" }), "b.py");
+  assert.equal(subject("apply_patch", { patch: "…" }, "a.py, b.py"), "a.py, b.py");
+  assert.equal(subject("todoread", {}), "");
+});
+
 test("thoughts join in a block of their own", () => {
   const thought = (content: string): AnyEvent => ({ ...base, type: "thought", content });
   const run = newest(after(thought("First this.\n"), thought("Then that."), { ...base, type: "token", content: "Done." }));

@@ -305,6 +305,26 @@ def test_both_languages_have_every_sentence_with_the_same_names() -> None:
     assert bad["count"] > 50
 
 
+def test_what_a_call_is_about_is_what_the_server_says_else_what_its_arguments_say() -> None:
+    subjects = evaluate(
+        """
+        local events = require("codeagent.run_events")
+        local found = {}
+        for _, call in ipairs({
+          { name = "read_file", arguments = { path = "/w/a.py" }, subject = "a.py" },
+          { name = "read_file", arguments = { path = "b.py" } },
+          { name = "apply_patch", arguments = { patch = "…" }, subject = "a.py, b.py" },
+          { name = "todoread", arguments = {} },
+        }) do
+          local run = events.tool_calls({ blocks = {}, outputs = {} }, { calls = { call } })
+          found[#found + 1] = run.blocks[1].subject
+        end
+        return found
+        """
+    )
+    assert subjects == ["a.py", "b.py", "a.py, b.py", ""]
+
+
 def test_names_and_outputs_are_shown_as_they_are_in_a_buffer_of_markdown() -> None:
     lines = evaluate(
         """
@@ -316,6 +336,7 @@ def test_names_and_outputs_are_shown_as_they_are_in_a_buffer_of_markdown() -> No
           first({ kind = "tool", name = "run_cmd", subject = "ls *.py | grep `x`", state = "done" }),
           first({ kind = "tool", name = "run_tests", subject = "tests/test_ini.py", state = "done" }),
           first({ kind = "error", text = "Run `codeagent-lsp setup` first." }),
+          (render.block({ kind = "tool", name = "x", subject = "", state = "failed", error = "No.\\nDo y." }, run))[2],
           first({ kind = "text", text = "It is **bold**." }),
           render.head({ title = "rename __init__", task = "rename __init__", status = "running" })[1],
         }
@@ -326,6 +347,7 @@ def test_names_and_outputs_are_shown_as_they_are_in_a_buffer_of_markdown() -> No
         "  ✓ `` run_cmd ls *.py | grep `x` ``",
         "  ✓ run_tests tests/test_ini.py",
         "  ✗ Run `codeagent-lsp setup` first.",
+        "      No.",
         "It is **bold**.",
         "## `rename __init__`",
     ]

@@ -466,7 +466,7 @@ def test_the_steps_of_a_plan_are_written_before_it_starts(editor: Editor) -> Non
         local buffer = rig.open("a.py")
         local wanted = "Edit the steps"
         rig.choose = function(_, titles) return vim.tbl_contains(titles, wanted) and wanted or "Apply" end
-        vim.cmd("CodeAgent! run change it")
+        vim.cmd("CodeAgent plan change it")
         rig.wait("the page of the plan", 15000, function()
           return vim.api.nvim_buf_get_name(0):find("/plan/", 1, true) ~= nil
         end)
@@ -485,6 +485,9 @@ def test_the_steps_of_a_plan_are_written_before_it_starts(editor: Editor) -> Non
           return not rig.text(page):find("Nothing has begun.", 1, true)
         end)
         rig.ended("completed")
+        rig.wait("the end in the page", 8000, function()
+          return rig.text(page):find("- [x] 1. **The third value**", 1, true)
+        end)
         local titles = vim.tbl_map(function(step) return step.title end, rig.newest().plan.steps)
         return { text = rig.text(buffer), titles = titles, servers = servers, asked = asked }
         """,

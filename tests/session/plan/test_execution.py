@@ -19,7 +19,7 @@ from codeagent_lsp.server.progress import ending
 from codeagent_lsp.session.request import RunKind, RunRequest
 from codeagent_lsp.session.runs import Runs
 from codeagent_lsp.workspace.changes.changeset import Applied
-from tests.session.fakes import assert_well_formed, call, calls, say, until, world, write
+from tests.session.fakes import MIDDLING, assert_well_formed, call, calls, say, until, world, write
 from tests.session.plan.plans import (
     APPLY,
     BUSY,
@@ -244,19 +244,53 @@ async def test_the_request_overrides_the_setting(tmp_path: Path) -> None:
 
 
 async def test_always_begins_with_a_planning_call(tmp_path: Path) -> None:
-    made = world(tmp_path / "w", *five(), apply="auto", settings=planned("always"))
-    model = made.models["model"]
+    made = world(tmp_path / "w", apply="auto", settings=planned("always"))
+    model = made.models["model"] = ScriptedModel(five(), info=MIDDLING)
     assert (await run(made)).status == "completed"
-    assert isinstance(model, ScriptedModel)
     assert [request.allowed for request in model.requests[:2]] == [("create_plan",), None]
     assert model.requests[0].tools == model.requests[1].tools
     assert offered(model) > {"create_plan", "edit_file"}
     assert files(made) == [1, 2, 3, 4, 5]
 
 
-async def test_before_the_plan_nothing_else_is_called(tmp_path: Path) -> None:
-    replies = [write("f9.py", "x\n"), create("a"), *step(1)]
+async def test_a_capable_model_reads_before_it_plans_and_changes_nothing(tmp_path: Path) -> None:
+    look = [calls(call("read_file", path="a.py")), calls(call("list_dir")), calls(call("grep", pattern="one"))]
+    replies = [*look, write("f9.py", "x\n"), create("a"), *step(1)]
     made = world(tmp_path / "w", *replies, apply="auto", settings=planned("always"))
+    made.open("a.py", "one\n")
+    assert (await run(made)).status == "completed"
+    finished = [event for event in made.events if isinstance(event, events.ToolFinished)]
+    assert [(event.tool, event.success) for event in finished[:4]] == [
+        ("read_file", True),
+        ("list_dir", True),
+        ("grep", True),
+        ("write_file", False),
+    ]
+    assert "cannot be called while a plan is made" in (finished[3].error or "")
+    assert files(made) == [1]
+
+
+async def test_a_question_in_place_of_a_plan_is_put_to_the_user(tmp_path: Path) -> None:
+    asks = say("Shall it be red or blue?")
+    replies = [asks, asks, create("a"), *step(1)]
+    made = world(tmp_path / "w", *replies, says=["red"], apply="auto", settings=planned("always"))
+    assert (await run(made)).status == "completed"
+    assert [question.question.title for question in made.user.shown] == ["The agent asks: Shall it be red or blue?"]
+    assert "red" in [message.content for message in made.manager.current().context.conversation]
+
+
+async def test_a_plan_in_other_words_is_asked_for_as_a_plan(tmp_path: Path) -> None:
+    replies = [say("Here is my plan:\n\n1. a\n2. b\n\nShall I proceed?"), create("a"), *step(1)]
+    made = world(tmp_path / "w", *replies, apply="auto", settings=planned("always"))
+    assert (await run(made)).status == "completed"
+    plan = record(made).plan
+    assert plan is not None and [item.title for item in plan.steps] == ["a"]
+    assert made.user.shown == []
+
+
+async def test_before_the_plan_other_models_call_nothing_else(tmp_path: Path) -> None:
+    replies = [write("f9.py", "x\n"), create("a"), *step(1)]
+    made = world(tmp_path / "w", *replies, apply="auto", settings=planned("always"), info=MIDDLING)
     assert (await run(made)).status == "completed"
     refused = [event for event in made.events if isinstance(event, events.ToolFinished) and not event.success]
     assert [event.tool for event in refused] == ["write_file"]
@@ -275,7 +309,8 @@ async def test_a_plan_that_is_only_written_down_is_the_plan(tmp_path: Path) -> N
 
 
 async def test_a_model_that_will_not_plan_gets_the_task_as_its_only_step(tmp_path: Path) -> None:
-    made = world(tmp_path / "w", say("I would rather not."), *step(1), apply="auto", settings=planned("always"))
+    no = say("I would rather not.")
+    made = world(tmp_path / "w", no, no, *step(1), apply="auto", settings=planned("always"))
     assert (await run(made)).status == "completed"
     plan = record(made).plan
     assert plan is not None
@@ -489,7 +524,7 @@ async def test_while_it_looks_for_another_way_nothing_is_changed(tmp_path: Path)
     assert (await run(made)).status == "stopped"
     assert made.text("sly.py") is None
     refused = [event for event in made.events if isinstance(event, events.ToolFinished) and not event.success]
-    assert "readOnly" in (refused[-1].error or "")
+    assert "cannot be called while a plan is made" in (refused[-1].error or "")
 
 
 async def test_a_broken_endpoint_is_not_asked_for_another_plan(tmp_path: Path) -> None:

@@ -96,6 +96,8 @@ async def test_steps_are_edited_dropped_added_and_moved_before_the_start(tmp_pat
         ["Step 2 of 3: new", "do this, too"],
         ["Step 3 of 3: A", "otherwise"],
     ]
+    arranged = ["The user has changed the plan" in words for words in told_steps]
+    assert arranged == [True, False, False] and "2. new" in told_steps[0].partition("It is now:")[2]
 
 
 async def test_what_cannot_be_arranged_is_refused_and_changes_nothing(tmp_path: Path) -> None:

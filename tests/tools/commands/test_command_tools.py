@@ -146,7 +146,7 @@ async def test_another_place_is_refused(tmp_path: Path, folder: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"command": ""}, {"command": "x", "timeout": 0}, {"command": "x", "timeout": 601}]
+    "arguments", [{"command": ""}, {"command": "x", "timeout": -1}, {"command": "x", "timeout": 601}]
 )
 async def test_bad_arguments_are_told(tmp_path: Path, arguments: dict[str, object]) -> None:
     bench, shell = made(tmp_path)

@@ -297,6 +297,13 @@ async def test_a_rename_in_a_patch_is_a_move(bench: Bench, patch: str, text: str
     assert bench.changeset.files == (FileChange(new, "go\n", text, moved_from=old),)
 
 
+async def test_a_patch_of_a_file_that_is_elsewhere_says_where(bench: Bench) -> None:
+    bench.write("src/a.py", "x = 1\n")
+    patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-x = 1\n+x = 2\n*** End Patch"
+    told = (await bench.call("apply_patch", patch=patch)).text
+    assert told.startswith("a.py: there is no such file.") and "Did you mean src/a.py?" in told
+
+
 async def test_a_rename_whose_old_path_is_written_anew_deletes_nothing(bench: Bench) -> None:
     path = bench.write("run", "go\n")
     again = "diff --git a/run b/run\nnew file mode 100644\n--- /dev/null\n+++ b/run\n@@ -0,0 +1 @@\n+anew\n"

@@ -40,7 +40,7 @@ async def test_ranges_of_lines(bench: Bench, arguments: dict[str, Any], text: st
     ("arguments", "named"),
     [
         ({"start_line": -1}, "start_line"),
-        ({"end_line": -1}, "end_line"),
+        ({"end_line": -2}, "end_line"),
         ({"start_line": 3, "end_line": 2}, "end_line 2"),
     ],
 )
@@ -117,7 +117,7 @@ async def test_a_listing_shows_what_the_run_sees(bench: Bench) -> None:
     [
         ({"path": "none"}, "failed", "does not exist"),
         ({"path": "a.txt"}, "failed", "not a folder"),
-        ({"depth": 0}, "retry", "depth"),
+        ({"depth": -1}, "retry", "depth"),
         ({"depth": 6}, "retry", "depth"),
         ({"path": ".."}, "failed", "outside"),
     ],
@@ -166,7 +166,7 @@ async def test_grep_tells_of_nothing_of_more_and_of_bad_patterns(bench: Bench) -
     assert (await bench.call("grep", pattern="y")).text == "No match for 'y'."
     assert "(more matches exist; only 3 shown)" in (await bench.call("grep", pattern="x", max_results=3)).text
     assert (await bench.call("grep", pattern="(")).status == "retry"
-    assert (await bench.call("grep", pattern="x", max_results=0)).status == "retry"
+    assert (await bench.call("grep", pattern="x", max_results=-1)).status == "retry"
     assert (await bench.call("grep", pattern="x", path="../x")).status == "failed"
 
 

@@ -37,7 +37,7 @@ async def test_a_limit_and_a_path(repo: Bench) -> None:
     assert await log(repo, path="never.py") == ["No commits yet."]
 
 
-@pytest.mark.parametrize("limit", [0, 201, -1])
+@pytest.mark.parametrize("limit", [201, -1])
 async def test_limits_that_make_no_sense(repo: Bench, limit: int) -> None:
     assert not (await repo.call("git_log", limit=limit)).ok
 

@@ -143,7 +143,7 @@ async def test_a_changed_tool_asks_whatever_is_allowed(tmp_path: Path, mode: Any
 async def test_an_approval_is_for_the_tool_as_it_was(tmp_path: Path) -> None:
     old, new = Rug(), Rug(description="Looks elsewhere.")
     bench = bench_with(tmp_path, old.tool)
-    bench.asker.answers = ["Allow for this session"]
+    bench.asker.answers = ["Allow exactly this for the session"]
     assert (await bench.call("mcp.s.look", path="a")).ok and (await bench.call("mcp.s.look", path="a")).ok
     bench.registry.unregister("mcp.s.look")
     bench.registry.register(new.tool)

@@ -309,7 +309,7 @@ async def test_arguments_are_checked_before_anybody_is_asked(tmp_path: Path) -> 
         assert not rig.bench.asker.asked
         assert (await rig.call("mcp.f.echo", text="x")).status == "denied"
         assert rig.bench.asker.asked[0].choices[0] == "Deny"
-        rig.bench.asker.answers = ["Allow for this session"]
+        rig.bench.asker.answers = ["Allow exactly this for the session"]
         assert (await rig.call("mcp.f.echo", text="x")).ok and (await rig.call("mcp.f.echo", text="x")).ok
         assert (await rig.call("mcp.f.echo", text="y")).status == "denied"
         assert len(rig.bench.asker.asked) == 3

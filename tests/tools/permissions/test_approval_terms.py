@@ -29,7 +29,7 @@ def terms(bench: Bench, isolation: Isolation, **shell: Any) -> Bench:
     return bench
 
 
-@pytest.mark.parametrize("kept", ["Allow for this session", "Always allow"])
+@pytest.mark.parametrize("kept", ["Allow exactly this for the session", "Always allow exactly this"])
 @pytest.mark.parametrize(
     ("isolation", "shell"),
     [

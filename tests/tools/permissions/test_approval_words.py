@@ -50,6 +50,12 @@ async def test_a_command_that_is_not_confined_says_so(tmp_path: Path) -> None:
     assert "not isolated" in title and "with network" in title
 
 
+async def test_arguments_that_are_empty_are_not_shown(tmp_path: Path) -> None:
+    detail = (await asked(make(tmp_path), command="make", allow_network=True)).detail
+    assert '"command": "make"' in detail and '"allow_network": true' in detail
+    assert not [name for name in ("timeout", "working_dir", "env_vars", "ready") if name in detail]
+
+
 async def test_what_is_shown_below_says_it_too_and_why_it_is_asked(tmp_path: Path) -> None:
     detail = (await asked(make(tmp_path, confined=False), command="make 中文", background=True)).detail
     call, how, why = detail.split("\n\n")
@@ -68,13 +74,13 @@ async def test_characters_that_cannot_be_seen_are_escaped(tmp_path: Path, char: 
 async def test_a_command_that_fits_is_shown_to_its_end(tmp_path: Path, length: int) -> None:
     command = "x" * length
     question = await asked(make(tmp_path), command=command)
-    assert command in question.title and "Always allow" in question.choices
+    assert command in question.title and "Always allow exactly this" in question.choices
 
 
 @pytest.mark.parametrize("place", [{"command": "a" * 900 + "MIDDLE" + "z" * 900}, {"working_dir": "d/" * 400}])
 async def test_what_is_left_out_is_marked_and_never_allowed_always(tmp_path: Path, place: dict[str, str]) -> None:
     question = await asked(make(tmp_path), **{"command": "make", **place})
-    assert "characters not shown" in question.title and "Always allow" not in question.choices
+    assert "characters not shown" in question.title and "Always allow exactly this" not in question.choices
     if "working_dir" not in place:
         assert "1,006 characters not shown" in question.title and "MIDDLE" not in question.title
         assert "aaa ⟨" in question.title and "⟩ zzz" in question.title and "MIDDLE" in question.detail
@@ -86,7 +92,7 @@ async def test_a_kept_approval_holds_no_secret(tmp_path: Path) -> None:
     redaction = Redaction(hide=lambda value: value.replace(secret, "[masked]"))
     bench.context = bench.context.having((Redaction, redaction))
     bench.executor = ToolExecutor(bench.registry, bench.context, lambda: "ask", bench.approvals)
-    bench.asker.answers = ["Always allow"]
+    bench.asker.answers = ["Always allow exactly this"]
     assert (await bench.call("run_cmd", command=f"curl -H 'X: {secret}' https://example.org/{'x' * 90}")).ok
     kept = (tmp_path / "approvals.json").read_text()
     assert "[masked]" in kept and "s3cr" not in kept

@@ -170,7 +170,7 @@ def test_what_commands_may_not_read_unasked_no_tool_may(bench: Bench, path: str)
 
 async def test_a_protected_file_is_asked_about_every_time(bench: Bench) -> None:
     bench.mode = "bypass"
-    bench.asker.answers = ["Allow once", "Allow for this session", None]
+    bench.asker.answers = ["Allow once", "Allow exactly this for the session", None]
     statuses = [(await bench.call("write_file", path=".envrc", content=str(n))).status for n in range(3)]
     assert statuses == ["ok", "denied", "denied"]
     assert [question.choices for question in bench.asker.asked] == [("Deny", "Allow once")] * 3
@@ -199,7 +199,7 @@ def test_secrets_are_asked_about(bench: Bench, tool: str) -> None:
 async def test_a_secret_is_read_after_a_yes_and_the_yes_can_be_kept(bench: Bench) -> None:
     bench.write(".env", "KEY=1\n")
     assert (await bench.call("read_file", path=".env")).status == "denied"
-    bench.asker.answers = ["Allow for this session"]
+    bench.asker.answers = ["Allow exactly this for the session"]
     assert "KEY=1" in (await bench.call("read_file", path=".env")).text
     assert (await bench.call("read_file", path=".env")).ok
     assert (await bench.call("read_file", path=".env", end_line=1)).status == "denied"

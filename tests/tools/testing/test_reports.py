@@ -96,6 +96,15 @@ def test_shortening_keeps_the_assertion_and_the_order() -> None:
     assert len(shorten("E " + "x" * 5000, 100)) <= 300
 
 
+def test_shortening_keeps_where_it_begins_and_where_it_was_raised() -> None:
+    frames = [f"app/part{n}.py:{n}: in part{n}\n    go_on({n})\n    ^^^^^^^^" for n in range(20)]
+    raised = "app/last.py:18: in last\n    raise ValueError('no')\nE   ValueError: no"
+    told = shorten("\n".join(["tests/test_a.py:7: in test_a", *frames, raised]), 240).splitlines()
+    assert told[0] == "tests/test_a.py:7: in test_a"
+    assert told[-3:] == raised.splitlines()
+    assert told.count("[...]") == 1 and not any("^^^" in line for line in told)
+
+
 def test_messages_are_plain_and_bounded() -> None:
     assert plain("\x1b[31mred\x1b[0m\x00\r\nnext\x1b]8;;http://x\x07") == "red\nnext"
     long = message("head" + "x" * 10_000 + "tail")

@@ -14,7 +14,10 @@ from codeagent_lsp.llm.wire import tool_list
 from codeagent_lsp.shadow.shell import Command, CommandResult, Finished, Isolation, OnOutput, no_output
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.context import OnTested, Tally
-from codeagent_lsp.tools.testing.testing_tools import RunTests, told_short
+from codeagent_lsp.tools.testing.framework import Project
+from codeagent_lsp.tools.testing.golang import GoTest
+from codeagent_lsp.tools.testing.reports import TestCase, TestReport
+from codeagent_lsp.tools.testing.testing_tools import RunTests, covered_by, told_short
 from tests.tools.testing.rig import CopyShell, SaidShell, TestBench, case, outcomes
 
 SUITE = """\
@@ -49,6 +52,18 @@ def bench(tmp_path: Path) -> TestBench:
     return TestBench(tmp_path / "work", RunTests())
 
 
+def test_of_runners_that_name_no_files_the_folder_is_green(bench: TestBench) -> None:
+    bench.put("go.mod", "module m\n")
+    bench.put("pkg/a_test.go", "")
+    root, context = str(bench.root), bench.bench.context
+    project = Project(GoTest(), root, ("go",))
+    good, bad = (TestReport("go", (TestCase("m.TestA", outcome),)) for outcome in ("passed", "failed"))
+    assert covered_by([project], [good], None, context) == {"", "/"}
+    assert covered_by([project], [good], f"{root}/pkg", context) == {"pkg/"}
+    assert covered_by([project], [good], f"{root}/pkg/a_test.go", context) == set()
+    assert covered_by([project, project], [good, bad], None, context) == {"/"}
+
+
 async def test_every_outcome_of_unittest(bench: TestBench) -> None:
     bench.put("tests/test_a.py", SUITE)
     bench.put("tests/test_broken.py", "import unittest, nowhere\n")
@@ -65,7 +80,9 @@ async def test_every_outcome_of_unittest(bench: TestBench) -> None:
         "test_broken": "error",
     }
     assert output.text.startswith("tests: 1 passed, 3 failed, 3 could not run, 2 skipped in ")
-    assert re.fullmatch(r"6 failed, 1 passed in \d+\.\d s", output.summary) and output.failed == output.summary
+    assert (
+        re.fullmatch(r"6 failed, 1 passed, 2 skipped in \d+\.\d s", output.summary) and output.failed == output.summary
+    )
     assert "FAILED test_a.A.test_bad (tests/test_a.py:7)" in output.text
     assert "AssertionError: {'a': 1} != {'a': 2}" in output.text
     assert "No module named 'nowhere'" in output.text
@@ -95,6 +112,7 @@ async def test_a_module_whose_import_fails_is_a_failed_test_whatever_it_raises(b
 def test_a_run_in_a_few_words() -> None:
     as_before = frozenset({"test_x"})
     assert told_short(Tally(7, 0), 1.24, text) == "7 passed in 1.2 s"
+    assert told_short(Tally(7, 0, skipped=2), 1.24, text) == "7 passed, 2 skipped in 1.2 s"
     none = "no result of any test in 1.0 s"
     assert told_short(Tally(0, 0), 1, text, "pytest is not here.\nMore.") == f"{none}: pytest is not here."
     assert told_short(Tally(0, 0), 1, text, "The end of its output:\nx") == none
@@ -264,7 +282,12 @@ async def test_the_numbers_are_passed_on_and_the_output_streams(tmp_path: Path) 
     told: list[Tally] = []
     bench.bench.context = bench.bench.context.having((OnTested, lambda: told.append))
     await bench.call()
-    assert told == [Tally(1, 0, passing=frozenset({"test_a.A.test_a"}), green=frozenset({"test_a.py"}))]
+    await bench.call(path="test_a.py")
+    passing = frozenset({"test_a.A.test_a"})
+    assert told == [
+        Tally(1, 0, passing=passing, green=frozenset({"test_a.py", ""})),
+        Tally(1, 0, passing=passing, green=frozenset({"test_a.py"})),
+    ]
     assert "Ran 1 test" in "".join(bench.printed)
 
 

@@ -115,7 +115,7 @@ async def test_the_question_shows_the_exact_address(web: WebBench) -> None:
 
 
 async def test_an_approval_is_for_that_address(web: WebBench, net: Net) -> None:
-    web.asker.answers = ["Allow for this session"]
+    web.asker.answers = ["Allow exactly this for the session"]
     async with server(pages({"/a": answer("x"), "/b": answer("y")}), net, HERE):
         assert (await scrape(web, f"http://{HOST}/a")).ok
         assert (await scrape(web, f"http://{HOST}/a")).ok
@@ -372,7 +372,7 @@ def test_the_key_comes_from_the_settings(key: str) -> None:
         {},
         {"query": ""},
         {"query": "x" * 401},
-        {"query": "x", "max_results": 0},
+        {"query": "x", "max_results": -5},
         {"query": "x", "max_results": 51},
         {"query": "x", "search_depth": "deep"},
     ],

@@ -31,7 +31,7 @@ TOLD = {
     "a line too many": (
         STEP.replace("    return", "    log()\n    return"),
         "not_found",
-        ["-     log()", "lines 20-23"],
+        ["-     log()", "lines 22-23"],
     ),
     "nothing alike": ("completely = other(thing)\n", "not_found", ["nothing like it"]),
     "dots": ("def step_7(state):\n    ...\n", "not_found", ["leave out", "lines 22-23"]),
@@ -281,4 +281,15 @@ FAR_AND_NEAR = {
 def test_the_closest_place_is_where_the_longest_part_is_the_same(far: str, near: str, sought: str) -> None:
     text = "\n".join([far, *(f"x{number} = {number}" for number in range(30)), near, "end\n"])
     first = text[: text.index(near)].count("\n") + 1
-    assert f"Closest: lines {first}-" in str(refusal(text, sought, "new"))
+    assert re.search(rf"Closest: lines? {first}\b", str(refusal(text, sought, "new")))
+
+
+def test_the_closest_place_has_all_lines_that_stand_in_both() -> None:
+    text = 'def f():\n    go()\n\n\ndef g():\n    """\n    Do it.\n    """\n    return 1\n'
+    told = str(refusal(text, 'def f():\n    go()\n\n\ndef g():\n    """Do it.\n    """\n    return 1\n', "new"))
+    assert "Closest: lines 1-9 " in told
+    assert [line for line in told.splitlines() if line[:2] in ("- ", "+ ")] == [
+        '-     """Do it.',
+        '+ 6:     """',
+        "+ 7:     Do it.",
+    ]

@@ -71,6 +71,12 @@ local function in_words(kind, key, prompt)
   end
 end
 
+--- The newest plan; with words a task that is planned first.
+local function plan(words, call)
+  if words == "" then return require("codeagent.plan").open() end
+  in_words("run", "task")(words, vim.tbl_extend("force", call, { bang = true }))
+end
+
 --- Several attempts at a task: how many, then the words.
 local function attempts(words)
   local count, rest = (words .. " "):match("^([1-8])%s+(.-)%s*$")
@@ -276,7 +282,7 @@ M.SUBS = {
     complete = names_of({ "on", "off", "status" }) },
   { name = "chat", args = "", run = lazy("input", "open") },
   { name = "transcript", args = "", run = lazy("transcript", "toggle") },
-  { name = "plan", args = "", run = lazy("plan", "open") },
+  { name = "plan", args = "[task]", range = true, run = plan },
   { name = "sessions", args = "[new|delete|export] [id]", run = sessions,
     complete = names_of({ "new", "delete", "export" }) },
   { name = "setup", args = "", run = lazy("setup", "model") },

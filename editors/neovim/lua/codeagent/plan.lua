@@ -94,12 +94,14 @@ function M.created(run_id)
   if vim.fn.bufexists("codeagent://plan") == 1 and windows.showing(buffer()) then shown = run_id end
 end
 
---- A plan has begun: what the user has written in its page was taken over, and the page shows the work from now on.
+--- What has become of a plan is in its page: once it has begun, what the user wrote there was taken over (`begun`), and
+--- from then on the page shows the work.
 ---@param run_id string
-function M.taken(run_id)
+---@param begun boolean
+function M.moved(run_id, begun)
   for _, page in ipairs(vim.api.nvim_list_bufs()) do
     local named = vim.api.nvim_buf_get_name(page):find("/documents/plan/" .. run_id .. ".md", 1, true)
-    if named and vim.api.nvim_buf_is_loaded(page) then
+    if named and vim.api.nvim_buf_is_loaded(page) and (begun or not vim.bo[page].modified) then
       vim.api.nvim_buf_call(page, function() vim.cmd("silent! edit!") end)
     end
   end

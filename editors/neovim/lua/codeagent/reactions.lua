@@ -10,6 +10,14 @@ local M = {}
 
 local ID = 16 -- letters of a run's id
 local SETTLED = 100 -- milliseconds
+local PLAN_MOVED = {
+  plan_approved = true,
+  plan_modified = true,
+  step_started = true,
+  step_completed = true,
+  step_error = true,
+  execution_cancelled = true,
+}
 
 local begun = false
 
@@ -155,8 +163,9 @@ function M.observe(event, client_id)
   end
   local run = store.state().runs[event.run_id]
   if run and run.status == "running" then begin_to_tick() end
-  if event.type == "plan_approved" then
-    vim.defer_fn(function() require("codeagent.plan").taken(event.run_id) end, SETTLED)
+  if PLAN_MOVED[event.type] then
+    -- the server writes the page right after the event
+    vim.defer_fn(function() require("codeagent.plan").moved(event.run_id, event.type == "plan_approved") end, SETTLED)
   end
   if event.type == "plan_created" and not (run and run.attempt_of) then
     require("codeagent.plan").created(event.run_id)

@@ -117,7 +117,9 @@ function draw.tool(block, run, opened)
     end
     return lines, marks
   end
-  local detail = block.state == "failed" and block.error or block.state == "running" and block.output or ""
+  -- Of an error the first line: the others tell the model what to do.
+  local failed = block.state == "failed" and block.error and block.error:match("[^\r\n]*")
+  local detail = failed or block.state == "running" and block.output or ""
   if detail and detail ~= "" then
     lines[2] = "      " .. one_line(detail, 160)
     marks[#marks + 1] = { line = 1, from = 0, to = -1, group = "CodeAgentMuted" }

@@ -215,12 +215,14 @@ end
 
 function on.tool_calls(run, event)
   for _, call in ipairs(event.calls or {}) do
-    local words = trimmed((call.name or "") .. " " .. subject(call.arguments))
+    local about = call.subject or ""
+    if about == "" then about = subject(call.arguments) end
+    local words = trimmed((call.name or "") .. " " .. about)
     run = say(with(run, { activity = words }), {
       kind = "tool",
       call_id = call.id,
       name = call.name or "",
-      subject = subject(call.arguments),
+      subject = about,
       state = "running",
       output = "",
     })
