@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -27,6 +27,7 @@ MAX_BYTES = 1 << 20
 SECONDS = 5.0
 MAX_DEPTH = 400  # of the syntax tree: names nested deeper are ignored
 MAX_ERROR = 8_000  # child nodes of one syntax error
+MAX_LOOKED_AT = 20_000
 
 _WATCHED = 32_768  # bytes; checking the time costs a fifth, and shorter texts are parsed quickly
 _LONGEST_NAME = 120
@@ -88,6 +89,19 @@ def parsed(path: str, data: bytes | str, *, within: tuple[int, int] | None = Non
     """Return the parsed text with its tree; None where `parse` gives no tags."""
     known = _known(path, data)
     return _parsed(path, *known, SECONDS, within) if known is not None else None
+
+
+def faults_of(root: Node) -> Iterator[Node]:
+    """Yield the error and missing nodes of a tree in order, none inside another; of the first 20,000 nodes."""
+    pending = [root]
+    for _ in range(MAX_LOOKED_AT):
+        if not pending:
+            return
+        node = pending.pop()
+        if node.is_error or node.is_missing:
+            yield node
+        elif node.has_error:
+            pending.extend(reversed(node.children))
 
 
 def imports_of(parsed: Parsed) -> list[Import]:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 
 _SIGNATURES = frozenset(("property_signature", "method_signature"))
-_MAX_FAULTS = 20_000
 _ORDINAL = re.compile(r"^(.*)#(\d+)$", re.DOTALL)
 _CALLED = re.compile(r"(?<!operator)\(\)\Z")
 _SEPARATORS = re.compile(r"::|->|(?<=\w)#|\\")  # the `#` of a private name in JavaScript is a part of it
@@ -95,16 +94,7 @@ class SourceFile:
     @cached_property
     def faults(self) -> tuple[Node, ...]:
         """The error and missing nodes of the tree in order, none inside another."""
-        found, pending = [], [self.root] if self.root.has_error else []
-        for _ in range(_MAX_FAULTS):
-            if not pending:
-                break
-            node = pending.pop()
-            if node.is_error or node.is_missing:
-                found.append(node)
-            elif node.has_error:
-                pending.extend(reversed(node.children))
-        return tuple(found)
+        return tuple(parse.faults_of(self.root))
 
     def char(self, place: int) -> int:
         """Return the character offset in `text` for a byte offset in `data`."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from codeagent_lsp.index.enclosing import syntax_tree
 from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.index.literals import loose_comments
+from codeagent_lsp.index.parse import faults_of
 from codeagent_lsp.tools.diagnostics.difference import Diagnostic
 from codeagent_lsp.workspace.edits.line_matching import LineMatcher
 from codeagent_lsp.workspace.text.position import split_lines
@@ -58,7 +59,7 @@ def syntax_errors(path: str, text: str) -> tuple[Diagnostic, ...] | None:
     if tree is None:
         return None
     source = text.encode("utf-8", "replace")
-    found = [_diagnostic(path, source, node) for node in _faults(tree.root_node)]
+    found = [_diagnostic(path, source, node) for node in faults_of(tree.root_node)]
     return tuple(found[:MAX_PER_FILE])
 
 
@@ -75,7 +76,7 @@ def broken_syntax(path: str, before: str, after: str) -> tuple[Diagnostic, ...] 
     source, lines = after.encode("utf-8", "replace"), after.encode("utf-8", "replace").split(b"\n")
     plain = (
         node
-        for node in _faults(new.root_node)
+        for node in faults_of(new.root_node)
         # In the line above may be a macro that is a whole declaration or statement.
         if not any(_CAPITALS.search(line) for line in _lines_of(node, lines))
     )
@@ -90,19 +91,6 @@ def is_for_syntax(name: str) -> bool:
     """Return whether the syntax of files of this name can be checked."""
     grammar = grammar_of(name)
     return is_data(name) or (grammar is not None and grammar.name not in _MACROS)
-
-
-def _faults(root: Node) -> Iterator[Node]:
-    """Yield the error and missing nodes in order, none inside another."""
-    pending = [root]
-    for _ in range(_MAX_NODES):
-        if not pending:
-            return
-        node = pending.pop()
-        if node.is_error or node.is_missing:
-            yield node
-        elif node.has_error:
-            pending.extend(reversed(node.children))
 
 
 def _diagnostic(path: str, source: bytes, node: Node) -> Diagnostic:
