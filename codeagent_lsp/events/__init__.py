@@ -106,14 +106,16 @@ class ResponseStart(Event, name="response_start"):
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptsBegun(Event, name="attempts_begun", internal=True):
-    """Several attempts at the run's task are made, in these `sessions`."""
+    """The run's task is being done several times over: `sessions` are the ids of the sessions of these attempts, one
+    each.
+    """
 
     sessions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseEnd(Event, name="response_end"):
-    """The model's last word of a run has been sent."""
+    """The last text of the model in this run has been sent; `run_completed` follows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,11 +132,12 @@ class RunStarted(Event, name="run_started", internal=True):
 
 @dataclass(frozen=True, kw_only=True)
 class RunCompleted(Event, name="run_completed"):
-    """The run is over. `outcome` is what became of its changes, None when it had none; `tool_used` tells whether the
-    model called a tool, `trace_id` names the run in the records; `usage` sums what its model calls used (fields as in
-    `usage`), `session_usage` what all runs of the session did, `stopped_by` is `budget` if that ended it. `unconfirmed`
-    are the files of which it is not known whether their changes are there, which the first paragraph of the summary
-    says as well: such a run is not `completed`, but `stopped`.
+    """The run is over; always its last event. `summary` is for the user, `error` the message of a run that failed.
+    `outcome` is what became of its changes, None when it had none; `files_changed` are absolute paths; `tool_used`
+    tells whether the model called a tool, `trace_id` names the run in the records; `usage` sums what its model calls
+    used (fields as in `usage`), `session_usage` what all runs of the session did; `stopped_by` is `budget` if that
+    ended it. `unconfirmed` are the files of which it is not known whether their changes are there, which the first
+    paragraph of the summary says as well: such a run is not `completed`, but `stopped`.
     """
 
     status: RunStatus = "completed"
@@ -152,7 +155,9 @@ class RunCompleted(Event, name="run_completed"):
 
 @dataclass(frozen=True, kw_only=True)
 class IntentClassified(Event, name="intent_classified"):
-    """What kind of request this is, how sure that is (0 to 1), and why."""
+    """The request was classified as `intent`, the name of a kind of task; `confidence` is 0 to 1, `reason` is for
+    people.
+    """
 
     intent: str = ""
     confidence: float = 0.0
@@ -161,14 +166,16 @@ class IntentClassified(Event, name="intent_classified"):
 
 @dataclass(frozen=True, kw_only=True)
 class StatusChanged(Event, name="status", transient=True):
-    """A short line about what is going on."""
+    """A short sentence for the user on what the run is doing now or has just noticed; each replaces the one before."""
 
     message: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Failure(Event, name="error"):
-    """Something went wrong; the run may go on."""
+    """An error that the user is shown: `error` is the message, `code` one of `ErrorCode`. The run may go on or end with
+    it.
+    """
 
     error: str = ""
     code: str | None = None
@@ -176,14 +183,14 @@ class Failure(Event, name="error"):
 
 @dataclass(frozen=True, kw_only=True)
 class Token(Event, name="token", transient=True):
-    """A piece of the model's answer."""
+    """A piece of the model's answer as it streams; the pieces of a run are concatenated."""
 
     content: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Thought(Event, name="thought", transient=True):
-    """A piece of what the model thinks before it answers, where its server tells that."""
+    """A piece of the model's reasoning as it streams, from servers that send it; the pieces are concatenated."""
 
     content: str = ""
 
@@ -209,7 +216,7 @@ class ConversationCompacted(Event, name="conversation", internal=True):
 
 @dataclass(frozen=True, kw_only=True)
 class RunInterrupted(Event, name="run_interrupted", internal=True):
-    """The process that worked on the run was gone, which was found out when the session was used again."""
+    """The process that worked on the run ended without completing it; emitted when the session is next used."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,7 +248,9 @@ class UsageReported(Event, name="usage"):
 
 @dataclass(frozen=True, kw_only=True)
 class AnomalyDetected(Event, name="anomaly_detected"):
-    """A guard saw the model go in circles; `action` is what was done about it, `anomaly` kind and detail."""
+    """The model repeats itself without progress: `kind` and `detail` describe how, `anomaly` is both in one line.
+    `action` is `nudge` the first time, when the model is told, and `stop` the second, which ends the loop.
+    """
 
     kind: str = ""
     detail: str = ""
@@ -253,7 +262,7 @@ class AnomalyDetected(Event, name="anomaly_detected"):
 
 @dataclass(frozen=True, kw_only=True)
 class ContextCompacted(Event, name="context_compacted"):
-    """Old turns were summarised; sizes in tokens."""
+    """Old turns of the conversation were replaced by a summary; its size in tokens `before` and `after`."""
 
     before: int = 0
     after: int = 0
@@ -273,8 +282,9 @@ class ToolCalls(Event, name="tool_calls"):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolFinished(Event, name="tool_result"):
-    """What a tool call gave; `artifacts` are the files that it exported, `{name, size, path, sha256}` each. `summary`
-    says in a few words, in the user's language, what came out where that takes the place of all that was printed.
+    """The result of a tool call. `output` is the text for the model; `error`, `error_code` and `error_type` are set
+    when it failed; `time_ms` is its duration in milliseconds; `artifacts` are the files that it exported, `{name, size,
+    path, sha256}` each. `summary` is a few words in the user's language, for clients to show in place of a long output.
     """
 
     tool: str = ""
@@ -294,7 +304,9 @@ class ToolFinished(Event, name="tool_result"):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolDisabled(Event, name="tool_disabled"):
-    """A tool rests after failures, or was switched off."""
+    """The model is no longer offered `tool`, because it failed repeatedly or the user switched it off; `reason` says
+    which.
+    """
 
     tool: str = ""
     reason: str = ""
@@ -302,14 +314,16 @@ class ToolDisabled(Event, name="tool_disabled"):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolEnabled(Event, name="tool_enabled"):
-    """A tool is back."""
+    """The model is offered `tool` again after a `tool_disabled`."""
 
     tool: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileRunStarted(Event, name="started"):
-    """A file run begins."""
+    """A program of the user's was started by `codeagent.runFile`: its command line, quoted for a shell, and its
+    `file`.
+    """
 
     command: str = ""
     file: str | None = None
@@ -331,7 +345,7 @@ class Stderr(Event, name="stderr"):
 
 @dataclass(frozen=True, kw_only=True)
 class FileRunExit(Event, name="exit"):
-    """A file run is over; `duration` in seconds."""
+    """A program started by `codeagent.runFile` ended, with this exit code, after `duration` seconds."""
 
     exit_code: int = 0
     duration: float = 0.0
@@ -339,8 +353,9 @@ class FileRunExit(Event, name="exit"):
 
 @dataclass(frozen=True, kw_only=True)
 class ApprovalRequested(Event, name="approval_requested"):
-    """Something needs the user's consent; `choices` are the titles offered, the safe one first. `call_id` is the tool
-    call that waits for it. One `beside` what the user does is not put before them: it waits where it is listed.
+    """The run needs the user's consent; `choices` are the titles offered, the safe one first. `call_id` is the tool
+    call that waits for it. With `beside`, clients only list it and open no prompt, because the user is busy with
+    something else.
     """
 
     request_id: str = ""
@@ -353,7 +368,9 @@ class ApprovalRequested(Event, name="approval_requested"):
 
 @dataclass(frozen=True, kw_only=True)
 class ApprovalResolved(Event, name="approval_resolved"):
-    """The user decided, or the time limit did."""
+    """The `approval_requested` with this `request_id` is over: `answer` is the chosen title, None when nobody answered
+    in time, which counts as a denial.
+    """
 
     request_id: str = ""
     answer: str | None = None
@@ -361,8 +378,8 @@ class ApprovalResolved(Event, name="approval_resolved"):
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionAsked(Event, name="question_asked"):
-    """Something is asked, with `by_agent` by the model itself; empty `choices` mean free text, with `multiple` several
-    may be taken. `beside` is as for `approval_requested`.
+    """The user is asked something, by the model itself if `by_agent`. Empty `choices` mean free text; with `multiple`
+    several may be taken. `beside` is as for `approval_requested`.
     """
 
     request_id: str = ""
@@ -376,7 +393,9 @@ class QuestionAsked(Event, name="question_asked"):
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionAnswered(Event, name="question_answered"):
-    """The user's answer; None when nobody answered."""
+    """The user's answer to the `question_asked` with this `request_id`. Several choices are joined by `, `; a secret is
+    replaced by a placeholder; None when nobody answered.
+    """
 
     request_id: str = ""
     answer: str | None = None

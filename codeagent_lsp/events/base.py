@@ -40,7 +40,9 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class FileChanged(Event, name="file_change"):
-    """A file of the run's changeset has changed; `change` is the staged state, None when it was taken back."""
+    """The staged change of one file: `path` is absolute, `change` its new state as plain data, None when it was taken
+    back.
+    """
 
     path: str = ""
     change: Mapping[str, Any] | None = None
@@ -48,8 +50,9 @@ class FileChanged(Event, name="file_change"):
 
 @dataclass(frozen=True, kw_only=True)
 class ChangesProposed(Event, name="changes_proposed"):
-    """A changeset is ready for the user's decision. `proof` is what was tried on it: `tests`, `diagnostics`, `minimal`,
-    each with the `digest` of the state it ran on, and whether it is `outdated`; `words` are sentences for the user.
+    """A changeset is ready for the user's decision: absolute paths, and the numbers of lines added and removed. `proof`
+    is what was tried on it: `tests`, `diagnostics`, `minimal`, each with the `digest` of the state it ran on, and
+    whether it is `outdated`; `words` are sentences for the user.
     """
 
     summary: str = ""
@@ -92,14 +95,16 @@ class ChangesApplied(Event, name="changes_applied"):
 
 @dataclass(frozen=True, kw_only=True)
 class ModesSet(Event, name="modes_set", internal=True):
-    """Files that waited for it have become executable, or no longer."""
+    """The editor has saved files whose permission to be executed was to change, and that was now done: absolute paths,
+    as in `mode_waits` of `changes_applied`.
+    """
 
     files_changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangesDiscarded(Event, name="changes_discarded"):
-    """The user did not want these changes."""
+    """The user rejected the staged changes of these files (absolute paths), which are no longer staged."""
 
     files_changed: tuple[str, ...] = ()
 
@@ -117,7 +122,9 @@ class PlanCreated(Event, name="plan_created"):
 
 @dataclass(frozen=True, kw_only=True)
 class PlanCompleted(Event, name="plan_completed"):
-    """All steps have ended."""
+    """No step of the plan is left to do. `success` is True if each was completed, False if some were skipped or
+    cancelled.
+    """
 
     summary: str = ""
     success: bool = True
@@ -126,14 +133,14 @@ class PlanCompleted(Event, name="plan_completed"):
 
 @dataclass(frozen=True, kw_only=True)
 class PlanApproved(Event, name="plan_approved"):
-    """The user agreed to the plan."""
+    """The user accepted the plan, and its execution may begin."""
 
     message: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanRejected(Event, name="plan_rejected"):
-    """The user did not agree to the plan."""
+    """The user refused the plan; `reason` is what they answered, None without an answer."""
 
     reason: str | None = None
     message: str | None = None
@@ -151,7 +158,7 @@ class PlanModified(Event, name="plan_modified"):
 
 @dataclass(frozen=True, kw_only=True)
 class AwaitingApproval(Event, name="awaiting_approval"):
-    """The run waits for the user."""
+    """The run waits for the user to decide about its plan or a failed step; `message` is the question."""
 
     message: str = ""
     plan: Mapping[str, Any] | None = None
@@ -159,7 +166,7 @@ class AwaitingApproval(Event, name="awaiting_approval"):
 
 @dataclass(frozen=True, kw_only=True)
 class ReplanWarning(Event, name="replan_warning"):
-    """A step failed and the model changed the plan."""
+    """A step failed with `reason` and the model replaced the remaining steps, for the `count`-th time in this plan."""
 
     reason: str = ""
     count: int = 1
@@ -168,7 +175,7 @@ class ReplanWarning(Event, name="replan_warning"):
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionStarted(Event, name="execution_started"):
-    """The plan's execution begins."""
+    """The steps of the plan are about to be worked on, for the first time or again after an interruption."""
 
     message: str | None = None
     plan: Mapping[str, Any] | None = None
@@ -176,7 +183,7 @@ class ExecutionStarted(Event, name="execution_started"):
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionCompleted(Event, name="execution_completed"):
-    """The plan's execution ended well."""
+    """The work on the plan ended with no step left to do, skipped ones included; `files_changed` are absolute paths."""
 
     files_changed: tuple[str, ...] = ()
     message: str | None = None
@@ -186,7 +193,7 @@ class ExecutionCompleted(Event, name="execution_completed"):
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionFailed(Event, name="execution_failed"):
-    """The plan's execution ended with an error."""
+    """The work on the plan ended because the step `step_id` failed; `error` is why."""
 
     error: str = ""
     message: str | None = None
@@ -196,7 +203,7 @@ class ExecutionFailed(Event, name="execution_failed"):
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionCancelled(Event, name="execution_cancelled"):
-    """The plan's execution was cancelled."""
+    """The user cancelled the run while it worked on its plan."""
 
     message: str | None = None
 
@@ -214,7 +221,9 @@ class StepStarted(Event, name="step_started"):
 
 @dataclass(frozen=True, kw_only=True)
 class StepCompleted(Event, name="step_completed"):
-    """A step ended well."""
+    """A step was completed: the absolute paths that it changed, and the progress of the plan, with fields as in
+    `step_started`.
+    """
 
     step_id: str = ""
     files_changed: tuple[str, ...] = ()
@@ -234,7 +243,7 @@ class StepOutput(Event, name="step_output", transient=True):
 
 @dataclass(frozen=True, kw_only=True)
 class StepError(Event, name="step_error"):
-    """A step failed."""
+    """An attempt at the step `step_id` failed; it may be tried again, skipped or replaced."""
 
     step_id: str = ""
     error: str = ""
@@ -243,7 +252,7 @@ class StepError(Event, name="step_error"):
 
 @dataclass(frozen=True, kw_only=True)
 class Steered(Event, name="steered", internal=True):
-    """The user said something to a run at work; it waits for the run's next model call as the item `item_id`."""
+    """The user wrote `text` to a running run; it waits as the item `item_id` until the run next calls its model."""
 
     item_id: str = ""
     text: str = ""
@@ -251,7 +260,7 @@ class Steered(Event, name="steered", internal=True):
 
 @dataclass(frozen=True, kw_only=True)
 class SteerDelivered(Event, name="steer_delivered"):
-    """The model has been given what the user said to the run."""
+    """The `steered` item with this id was put into the conversation and is no longer waiting."""
 
     item_id: str = ""
     text: str = ""
@@ -274,7 +283,7 @@ class TaskQueued(Event, name="task_queued", internal=True):
 
 @dataclass(frozen=True, kw_only=True)
 class ItemWithdrawn(Event, name="item_withdrawn", internal=True):
-    """The user took back words that waited."""
+    """The user withdrew a waiting item: a `steered` text by its `item_id`, or a queued task by the id of its run."""
 
     item_id: str = ""
 
@@ -297,7 +306,7 @@ class SessionRewound(Event, name="session_rewound"):
 
 @dataclass(frozen=True, kw_only=True)
 class SessionRestored(Event, name="session_restored"):
-    """The rewind by the run of this event was undone."""
+    """The user undid the rewind that the run of this event made; what it took back counts again."""
 
 
 @dataclass(frozen=True, kw_only=True)

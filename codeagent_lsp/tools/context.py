@@ -44,7 +44,7 @@ class Tally:
 
     @property
     def passes(self) -> bool:
-        """Whether tests ran, every result is known, and none failed."""
+        """Whether at least one test ran, every result is known, and none failed."""
         return self.whole and not self.failed and bool(self.passed)
 
     @property
@@ -122,12 +122,10 @@ class TaskWords:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """Everything that the tools of one run have access to.
-
-    `view` reads files as the run sees them, `staging` takes its changes; `asker` asks the user, `words` returns
-    sentences in the user's language, `note` shows a status line, `output` receives a command's output; `shell` runs
-    commands, and `no_shell` is the reason if it is None. `ports` maps the type of a port to the part that only some
-    tools need.
+    """What the tools of one run may use. `view` reads files as the run sees them, `staging` takes its changes; `asker`
+    asks the user, `words` returns sentences in the user's language, `note` shows a status line, `output` receives a
+    command's output; `shell` runs commands, and `no_shell` is the reason if it is None. `ports` maps the type of a port
+    to the part that only some tools need.
     """
 
     view: FileView
@@ -142,7 +140,7 @@ class ToolContext:
     ports: Mapping[type[Any], Any]
 
     def open_shell(self) -> Shell:
-        """Return the shell of this run. ToolFailed if there is none."""
+        """Return the shell of this run, which stays the run's to close. ToolFailed if there is none."""
         if self.shell is None:
             raise ToolFailed(self.no_shell, ErrorCode.EXECUTION_ERROR)
         return self.shell
@@ -174,7 +172,7 @@ class NobodyToAsk:
     """An asker for runs without a user: never answers, which counts as a denial."""
 
     async def ask(self, question: Question) -> tuple[str, ...] | None:
-        """Return None."""
+        """Return None at once."""
         return None
 
 
@@ -190,7 +188,9 @@ def tool_context(
     shell: Shell | None = None,
     no_shell: str = NO_SHELL,
 ) -> ToolContext:
-    """Return a context with these parts, each given as (port, part). Parameters that are left out do nothing."""
+    """Return a context with these parts, each given as (port, part). By default there is no shell, questions get no
+    answer, and notes and output are dropped.
+    """
     empty = ToolContext(
         view, staging, settings, asker or NobodyToAsk(), words, note, output, shell, no_shell, MappingProxyType({})
     )

@@ -62,7 +62,9 @@ UNEXPECTED = "The tool failed by a fault of its own ({kind}). Try another way."
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One call on its way to the tool; `call` holds the repaired and completed arguments."""
+    """One validated call on its way to the tool; `call` holds the repaired and completed arguments, `arguments` is an
+    object of the tool's `parameters`.
+    """
 
     call: ToolCall
     tool: Tool[Any]
@@ -397,14 +399,17 @@ def _is_failure(error: ToolError) -> bool:
 
 
 def understood(call: ToolCall, tool: Tool[Any]) -> Invocation:
-    """Return the call with validated and completed arguments, so that what is judged and shown is what runs."""
+    """Return the call with validated and completed arguments, so that what is judged and shown is what runs.
+    WrongArguments or ToolRetry as from `validated`.
+    """
     arguments = validated(tool, call.arguments)
     return Invocation(replace(call, arguments=arguments.model_dump()), tool, arguments)
 
 
 def validated(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
-    """Return the tool's parameters object. WrongArguments lists each wrong argument; other spellings are understood,
-    unknown arguments passed over, and texts that hold JSON are unpacked once.
+    """Return the tool's parameters object. WrongArguments lists each wrong argument, ToolRetry is raised for values
+    that the tool refuses; other spellings are understood, unknown arguments dropped, and texts that hold JSON parsed
+    once.
     """
     given = known_arguments(translated(arguments, tool.forms), tool.accepted_schema())
     try:
@@ -422,9 +427,9 @@ def validated(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
 
 def known_arguments(value: Any, schema: Mapping[str, Any]) -> Any:
     """Return the arguments without those that their closed JSON Schema does not know, also inside of objects and lists:
-    models learn their calls from many programs, and most such arguments say nothing that matters here. One that is only
-    written in another way (`startLine`) is taken; one that looks misspelt, and objects of which nothing is known,
-    stay and are refused.
+    models learn their calls from many programs, and most such arguments mean nothing here. One that is only written in
+    another way (`startLine`) is taken; one that looks misspelt, and objects of which nothing is known, stay and are
+    refused.
     """
     return _known(respelt(value, schema), schema)
 

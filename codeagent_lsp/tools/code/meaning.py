@@ -61,7 +61,7 @@ class Elsewhere(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Return whether there are any targets."""
+        """Whether there are any targets in other texts."""
         return self.members or self.others
 
 
@@ -127,7 +127,9 @@ def cannot_mean(source: SourceFile, uses: Uses, targets: Sequence[Definition], e
 
 
 def is_member(source: SourceFile, definition: Definition) -> bool:
-    """Return whether a definition is accessed through an object: a method or a field."""
+    """Return whether a definition is accessed through an object or a type: a method, a field, or a constant of an
+    enumeration.
+    """
     if not definition.symbol.parent or _is_plain_constant(definition):
         return False
     if definition.name is not None and definition.name.type in MEMBER_NAMES:
@@ -196,7 +198,7 @@ def is_self(source: SourceFile, use: Use, owner: str) -> bool:
 
 
 def dotted(path: str) -> str:
-    """Return the path of a receiver or a module with dots between its names, whatever its language puts there."""
+    r"""Return the path of a receiver or a module with dots between its names, instead of its language's `::` or `\`."""
     return path.replace("::", ".").replace("\\", ".").strip(".")
 
 
@@ -250,7 +252,7 @@ def defined(source: SourceFile, symbol: str) -> tuple[Definition, ...]:
 
 
 def elsewhere(targets: Sequence[tuple[SourceFile, Definition]]) -> Elsewhere:
-    """Return a summary of the targets in other texts, for `references`."""
+    """Return what `references` has to know of targets that are in other texts."""
     members = [definition for source, definition in targets if is_member(source, definition)]
     top = any(
         not is_member(source, definition) and Uses(source).home(definition) is None for source, definition in targets

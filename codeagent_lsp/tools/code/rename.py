@@ -167,7 +167,7 @@ def _bare(source: SourceFile, start: int, end: int, old: str) -> tuple[int, int]
 
 
 def written(use: Use, old: str, new: str) -> str:
-    """Return the replacement for a use; a shorthand property (`{a}`) becomes `a: new`, so that its key is kept."""
+    """Return what replaces a use: `new`, or `old: new` for a shorthand property (`{a}`), so that its key is kept."""
     if use.node.type == "shorthand_property_identifier":
         return f"{old}: {new}"
     parent = use.node.parent

@@ -81,7 +81,7 @@ class Use(NamedTuple):
 
 @dataclass(frozen=True)
 class Uses:
-    """The uses of names in one text."""
+    """Finds the uses of names in one text. The scopes are computed once, when they are first needed."""
 
     source: SourceFile
 
@@ -124,13 +124,17 @@ class Uses:
         return bool(rivals) and (use.imported or any(not self.in_other_namespace(each, use) for each in rivals))
 
     def rivals(self, definitions: Sequence[Definition]) -> list[Definition]:
-        """Return the definitions of the same dotted name that are of another kind."""
+        """Return the definitions in this text with the same dotted name that are of another kind, as a type and a
+        function are.
+        """
         language, name = self.source.language, definitions[0].qualified
         same = [each for each in self.source.definitions if each.qualified == name and each not in definitions]
         return [each for each in same if not any(of_one_kind(each, other, language) for other in definitions)]
 
     def namespaces_of(self, use: Use) -> frozenset[str]:
-        """Return the namespaces that a use may be of; empty where its language has only one."""
+        """Return the namespaces that a use may be of, such as those of types and of values; empty where its language
+        has only one.
+        """
         node = use.node
         kind = node.parent.type if node.parent is not None else ""
         is_type = node.type in ("type_identifier", "namespace_identifier")
@@ -204,7 +208,9 @@ class Uses:
 
 
 def namespaces(definition: Definition, language: str) -> frozenset[str]:
-    """Return the namespaces that a definition puts its name into; empty where its language has only one."""
+    """Return the namespaces that a definition puts its name into, such as that of types or of values; empty where its
+    language has only one.
+    """
     kind, node = definition.symbol.kind, definition.node
     is_type, is_called = kind in _TYPES, kind in ("function", "method")
     match language:
@@ -369,7 +375,7 @@ class Binding(NamedTuple):
 
 @dataclass
 class Scopes:
-    """The scopes of one text and the names bound in them."""
+    """The scopes of one text and the names bound in them, collected once when it is made."""
 
     source: SourceFile
     _kinds: dict[int, str] = field(default_factory=dict)

@@ -124,7 +124,9 @@ def _message(source: bytes, node: Node) -> str:
 
 
 def data_errors(path: str, text: str) -> tuple[Diagnostic, ...] | None:
-    """Return what keeps a data file from being read, at most one error; None for a file of another kind."""
+    """Return the first error that keeps a data file from being parsed; () if there is none, None for a file of another
+    kind or with more than 2,000,000 characters.
+    """
     check = _check_for(path)
     if check is None or len(text) > MAX_CHARS:
         return None
@@ -136,7 +138,7 @@ def data_errors(path: str, text: str) -> tuple[Diagnostic, ...] | None:
 
 
 def is_data(path: str) -> bool:
-    """Return whether files of this name are data that can be checked."""
+    """Return whether files of this name are data, such as JSON, whose syntax can be checked."""
     return _check_for(path) is not None
 
 
@@ -323,8 +325,8 @@ class _Entry(NamedTuple):
 
 
 def broken_comments(path: str, before: str, after: str) -> tuple[Diagnostic, ...]:
-    """Return an error if a change takes the beginning or the end of a comment away, in a language with or without a
-    grammar: the code up to the next such sign is then none any more, which no parser complains of.
+    """Return an error if a change removes the beginning or the end of a comment, in a language with or without a
+    grammar: the code up to the next such sign is then a comment, which no parser reports.
     """
     if max(len(before), len(after)) > MAX_CHARS or loose_comments(path, after) <= loose_comments(path, before):
         return ()

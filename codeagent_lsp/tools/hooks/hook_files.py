@@ -102,12 +102,14 @@ class HookFile:
     stops: bool = False
 
     def of(self, event: HookEvent, names: Sequence[str] = ()) -> tuple[Hook, ...]:
-        """Return the hooks for an event, and for a tool, or the beginning of a session, with these names."""
+        """Return the hooks for an event, and for a tool, or the beginning of a session, with one of these names; () for
+        names means any.
+        """
         return tuple(hook for hook in self.hooks if hook.event == event and (not names or hook.is_for(names)))
 
 
 class HookShelf:
-    """Reads the hooks from `own`, the user's files, and from a workspace. All methods block."""
+    """Reads the hooks from `own`, the user's files, and from a workspace, anew with each call. All methods block."""
 
     def __init__(self, own: Sequence[Path], trust: Trust) -> None:
         self.trust = trust
@@ -119,8 +121,9 @@ class HookShelf:
         self._finder = ScriptFinder()
 
     def files(self, view: FileView) -> tuple[HookFile, ...]:
-        """Return the files that define hooks, the user's own first. One in which all are switched off switches off
-        those of the same kind: the user's all of them, the workspace's those of the workspace.
+        """Return the files that define hooks, or that have faults, the user's own first. A file of another program that
+        switches hooks off does so for the files of that program: one of the user's for all, one of the workspace's for
+        those there.
         """
         own = [_file(path, data, view, self._finder) for path, data in self._of_user()]
         project = [_file(path, data, view, self._finder) for path, data in _of_project(view)]
@@ -249,7 +252,7 @@ class HookConsent:
         self._answers: dict[str, bool] = {}
 
     def copy(self) -> HookConsent:
-        """Return what the user has said until now, for another run: what becomes of it there stays there."""
+        """Return a copy for another run, with the answers until now; later answers there do not come back here."""
         made = HookConsent(self._shelf, self._session_id, self._brings)
         made._answers.update(self._answers)
         return made
@@ -263,8 +266,8 @@ class HookConsent:
         return self._answers.get(_digest(file, shell.isolation), False)
 
     async def ask(self, context: ToolContext, file: HookFile, shell: Shell) -> None:
-        """Have it decided: asked once in a run, and again if they have changed or would be isolated less. Who does not
-        trust them is not asked again, but told.
+        """Make sure that the hooks of a file, as they are, are decided: ask the user, at most once in a run, unless
+        they trust them already. After a refusal in this session there is only a notice.
         """
         digest, name = _digest(file, shell.isolation), context.view.roots.relative(file.path)
         async with self._asking:

@@ -28,7 +28,7 @@ _SENTENCE = re.compile(r"(?<=[.!?。！？])\s*")
 
 @dataclass(frozen=True, slots=True)
 class ListedStep:
-    """A step in a list; `number` is '' where none was written."""
+    """An item of a Markdown list that is a step; `number` is '' where none was written."""
 
     number: str
     title: str
@@ -58,8 +58,8 @@ def listed_steps(page: str) -> Iterator[ListedStep]:
 
 
 def drafted_steps(answer: str) -> tuple[StepDraft, ...]:
-    """Return the steps that an answer counts from 1 on, what stands below each as its description; () where it has no
-    such list of two or more, or ends with a question, as choices are counted too.
+    """Return the steps that an answer counts from 1 on, what stands below each as its description; () if it has no such
+    list of 2 steps or more, or ends with a question, as choices are counted too.
     """
     if answer.rstrip().endswith(("?", "？")):
         return ()

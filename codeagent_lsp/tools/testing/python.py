@@ -119,7 +119,7 @@ class _Python(TestFramework):
 
 
 class Pytest(_Python):
-    """pytest, which also runs unittest's tests."""
+    """The framework pytest, which also runs unittest's tests; its report is JUnit XML."""
 
     name: ClassVar[str] = "pytest"
     title: ClassVar[str] = "pytest"
@@ -202,7 +202,7 @@ UNITTEST = Unittest()
 
 def parse_lines(data: bytes, folder: str) -> Parsed:
     """Parse the report that `unittest_runner.py` writes; `folder` is where the tests ran. Without its end mark the
-    report is marked as broken.
+    result is marked as broken. ReportBroken above 32 MiB.
     """
     if len(data) > MAX_REPORT_BYTES:
         raise ReportBroken("is too large")

@@ -37,7 +37,7 @@ _PACKED = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 
 @dataclass(frozen=True, slots=True)
 class PageLimits:
-    """Limits of one page: total seconds, seconds without data, bytes after decompression, redirects."""
+    """Limits of one page: total seconds, seconds without data, bytes after decompression, number of redirects."""
 
     seconds: float = 30.0
     silence_seconds: float = 10.0
@@ -69,7 +69,9 @@ class Fetcher:
         return await self._bounded(target, self._hops(target))
 
     async def post(self, target: Target, body: bytes, headers: Mapping[str, str]) -> Page:
-        """Send a request with a body and return the response. ToolFailed for a redirect."""
+        """Send a request with a body and return the response, cut at the size limit. ToolFailed for a redirect or an
+        error.
+        """
         return await self._bounded(target, self._posted(target, body, headers))
 
     async def _bounded(self, target: Target, work: Awaitable[Page]) -> Page:

@@ -192,14 +192,14 @@ export interface EventBase {
   readonly ts: number;
 }
 
-/** A file of the run's changeset has changed; `change` is the staged state, None when it was taken back. */
+/** The staged change of one file: `path` is absolute, `change` its new state as plain data, None when it was taken back. */
 export interface FileChanged extends EventBase {
   readonly type: "file_change";
   readonly path: string;
   readonly change?: Readonly<Record<string, unknown>>;
 }
 
-/** A changeset is ready for the user's decision. `proof` is what was tried on it: `tests`, `diagnostics`, `minimal`, each with the `digest` of the state it ran on, and whether it is `outdated`; `words` are sentences for the user. */
+/** A changeset is ready for the user's decision: absolute paths, and the numbers of lines added and removed. `proof` is what was tried on it: `tests`, `diagnostics`, `minimal`, each with the `digest` of the state it ran on, and whether it is `outdated`; `words` are sentences for the user. */
 export interface ChangesProposed extends EventBase {
   readonly type: "changes_proposed";
   readonly summary: string;
@@ -229,7 +229,7 @@ export interface ChangesApplied extends EventBase {
   readonly mode_waits?: readonly string[];
 }
 
-/** The user did not want these changes. */
+/** The user rejected the staged changes of these files (absolute paths), which are no longer staged. */
 export interface ChangesDiscarded extends EventBase {
   readonly type: "changes_discarded";
   readonly files_changed: readonly string[];
@@ -245,7 +245,7 @@ export interface PlanCreated extends EventBase {
   readonly plan?: Readonly<Record<string, unknown>>;
 }
 
-/** All steps have ended. */
+/** No step of the plan is left to do. `success` is True if each was completed, False if some were skipped or cancelled. */
 export interface PlanCompleted extends EventBase {
   readonly type: "plan_completed";
   readonly summary: string;
@@ -253,13 +253,13 @@ export interface PlanCompleted extends EventBase {
   readonly files_changed: readonly string[];
 }
 
-/** The user agreed to the plan. */
+/** The user accepted the plan, and its execution may begin. */
 export interface PlanApproved extends EventBase {
   readonly type: "plan_approved";
   readonly message?: string;
 }
 
-/** The user did not agree to the plan. */
+/** The user refused the plan; `reason` is what they answered, None without an answer. */
 export interface PlanRejected extends EventBase {
   readonly type: "plan_rejected";
   readonly reason?: string;
@@ -275,14 +275,14 @@ export interface PlanModified extends EventBase {
   readonly plan?: Readonly<Record<string, unknown>>;
 }
 
-/** The run waits for the user. */
+/** The run waits for the user to decide about its plan or a failed step; `message` is the question. */
 export interface AwaitingApproval extends EventBase {
   readonly type: "awaiting_approval";
   readonly message: string;
   readonly plan?: Readonly<Record<string, unknown>>;
 }
 
-/** A step failed and the model changed the plan. */
+/** A step failed with `reason` and the model replaced the remaining steps, for the `count`-th time in this plan. */
 export interface ReplanWarning extends EventBase {
   readonly type: "replan_warning";
   readonly reason: string;
@@ -290,14 +290,14 @@ export interface ReplanWarning extends EventBase {
   readonly message?: string;
 }
 
-/** The plan's execution begins. */
+/** The steps of the plan are about to be worked on, for the first time or again after an interruption. */
 export interface ExecutionStarted extends EventBase {
   readonly type: "execution_started";
   readonly message?: string;
   readonly plan?: Readonly<Record<string, unknown>>;
 }
 
-/** The plan's execution ended well. */
+/** The work on the plan ended with no step left to do, skipped ones included; `files_changed` are absolute paths. */
 export interface ExecutionCompleted extends EventBase {
   readonly type: "execution_completed";
   readonly files_changed: readonly string[];
@@ -306,7 +306,7 @@ export interface ExecutionCompleted extends EventBase {
   readonly summary?: string;
 }
 
-/** The plan's execution ended with an error. */
+/** The work on the plan ended because the step `step_id` failed; `error` is why. */
 export interface ExecutionFailed extends EventBase {
   readonly type: "execution_failed";
   readonly error: string;
@@ -315,7 +315,7 @@ export interface ExecutionFailed extends EventBase {
   readonly step_id?: string;
 }
 
-/** The plan's execution was cancelled. */
+/** The user cancelled the run while it worked on its plan. */
 export interface ExecutionCancelled extends EventBase {
   readonly type: "execution_cancelled";
   readonly message?: string;
@@ -331,7 +331,7 @@ export interface StepStarted extends EventBase {
   readonly step_number?: number;
 }
 
-/** A step ended well. */
+/** A step was completed: the absolute paths that it changed, and the progress of the plan, with fields as in `step_started`. */
 export interface StepCompleted extends EventBase {
   readonly type: "step_completed";
   readonly step_id: string;
@@ -349,7 +349,7 @@ export interface StepOutput extends EventBase {
   readonly step_number?: number;
 }
 
-/** A step failed. */
+/** An attempt at the step `step_id` failed; it may be tried again, skipped or replaced. */
 export interface StepError extends EventBase {
   readonly type: "step_error";
   readonly step_id: string;
@@ -357,7 +357,7 @@ export interface StepError extends EventBase {
   readonly step_number?: number;
 }
 
-/** The model has been given what the user said to the run. */
+/** The `steered` item with this id was put into the conversation and is no longer waiting. */
 export interface SteerDelivered extends EventBase {
   readonly type: "steer_delivered";
   readonly item_id: string;
@@ -375,7 +375,7 @@ export interface SessionRewound extends EventBase {
   readonly attempts: Readonly<Record<string, unknown>>;
 }
 
-/** The rewind by the run of this event was undone. */
+/** The user undid the rewind that the run of this event made; what it took back counts again. */
 export interface SessionRestored extends EventBase {
   readonly type: "session_restored";
 }
@@ -390,12 +390,12 @@ export interface ResponseStart extends EventBase {
   readonly foreign?: boolean;
 }
 
-/** The model's last word of a run has been sent. */
+/** The last text of the model in this run has been sent; `run_completed` follows. */
 export interface ResponseEnd extends EventBase {
   readonly type: "response_end";
 }
 
-/** The run is over. `outcome` is what became of its changes, None when it had none; `tool_used` tells whether the model called a tool, `trace_id` names the run in the records; `usage` sums what its model calls used (fields as in `usage`), `session_usage` what all runs of the session did, `stopped_by` is `budget` if that ended it. `unconfirmed` are the files of which it is not known whether their changes are there, which the first paragraph of the summary says as well: such a run is not `completed`, but `stopped`. */
+/** The run is over; always its last event. `summary` is for the user, `error` the message of a run that failed. `outcome` is what became of its changes, None when it had none; `files_changed` are absolute paths; `tool_used` tells whether the model called a tool, `trace_id` names the run in the records; `usage` sums what its model calls used (fields as in `usage`), `session_usage` what all runs of the session did; `stopped_by` is `budget` if that ended it. `unconfirmed` are the files of which it is not known whether their changes are there, which the first paragraph of the summary says as well: such a run is not `completed`, but `stopped`. */
 export interface RunCompleted extends EventBase {
   readonly type: "run_completed";
   readonly status: "completed" | "failed" | "cancelled" | "stopped" | "rejected" | "waiting";
@@ -411,7 +411,7 @@ export interface RunCompleted extends EventBase {
   readonly unconfirmed?: readonly string[];
 }
 
-/** What kind of request this is, how sure that is (0 to 1), and why. */
+/** The request was classified as `intent`, the name of a kind of task; `confidence` is 0 to 1, `reason` is for people. */
 export interface IntentClassified extends EventBase {
   readonly type: "intent_classified";
   readonly intent: string;
@@ -419,26 +419,26 @@ export interface IntentClassified extends EventBase {
   readonly reason: string;
 }
 
-/** A short line about what is going on. */
+/** A short sentence for the user on what the run is doing now or has just noticed; each replaces the one before. */
 export interface StatusChanged extends EventBase {
   readonly type: "status";
   readonly message: string;
 }
 
-/** Something went wrong; the run may go on. */
+/** An error that the user is shown: `error` is the message, `code` one of `ErrorCode`. The run may go on or end with it. */
 export interface Failure extends EventBase {
   readonly type: "error";
   readonly error: string;
   readonly code?: string;
 }
 
-/** A piece of the model's answer. */
+/** A piece of the model's answer as it streams; the pieces of a run are concatenated. */
 export interface Token extends EventBase {
   readonly type: "token";
   readonly content: string;
 }
 
-/** A piece of what the model thinks before it answers, where its server tells that. */
+/** A piece of the model's reasoning as it streams, from servers that send it; the pieces are concatenated. */
 export interface Thought extends EventBase {
   readonly type: "thought";
   readonly content: string;
@@ -456,7 +456,7 @@ export interface UsageReported extends EventBase {
   readonly context?: Readonly<Record<string, unknown>>;
 }
 
-/** A guard saw the model go in circles; `action` is what was done about it, `anomaly` kind and detail. */
+/** The model repeats itself without progress: `kind` and `detail` describe how, `anomaly` is both in one line. `action` is `nudge` the first time, when the model is told, and `stop` the second, which ends the loop. */
 export interface AnomalyDetected extends EventBase {
   readonly type: "anomaly_detected";
   readonly kind: string;
@@ -467,7 +467,7 @@ export interface AnomalyDetected extends EventBase {
   readonly step_number?: number;
 }
 
-/** Old turns were summarised; sizes in tokens. */
+/** Old turns of the conversation were replaced by a summary; its size in tokens `before` and `after`. */
 export interface ContextCompacted extends EventBase {
   readonly type: "context_compacted";
   readonly before: number;
@@ -482,7 +482,7 @@ export interface ToolCalls extends EventBase {
   readonly step_number?: number;
 }
 
-/** What a tool call gave; `artifacts` are the files that it exported, `{name, size, path, sha256}` each. `summary` says in a few words, in the user's language, what came out where that takes the place of all that was printed. */
+/** The result of a tool call. `output` is the text for the model; `error`, `error_code` and `error_type` are set when it failed; `time_ms` is its duration in milliseconds; `artifacts` are the files that it exported, `{name, size, path, sha256}` each. `summary` is a few words in the user's language, for clients to show in place of a long output. */
 export interface ToolFinished extends EventBase {
   readonly type: "tool_result";
   readonly tool: string;
@@ -500,20 +500,20 @@ export interface ToolFinished extends EventBase {
   readonly summary?: string;
 }
 
-/** A tool rests after failures, or was switched off. */
+/** The model is no longer offered `tool`, because it failed repeatedly or the user switched it off; `reason` says which. */
 export interface ToolDisabled extends EventBase {
   readonly type: "tool_disabled";
   readonly tool: string;
   readonly reason: string;
 }
 
-/** A tool is back. */
+/** The model is offered `tool` again after a `tool_disabled`. */
 export interface ToolEnabled extends EventBase {
   readonly type: "tool_enabled";
   readonly tool: string;
 }
 
-/** A file run begins. */
+/** A program of the user's was started by `codeagent.runFile`: its command line, quoted for a shell, and its `file`. */
 export interface FileRunStarted extends EventBase {
   readonly type: "started";
   readonly command: string;
@@ -532,14 +532,14 @@ export interface Stderr extends EventBase {
   readonly content: string;
 }
 
-/** A file run is over; `duration` in seconds. */
+/** A program started by `codeagent.runFile` ended, with this exit code, after `duration` seconds. */
 export interface FileRunExit extends EventBase {
   readonly type: "exit";
   readonly exit_code: number;
   readonly duration: number;
 }
 
-/** Something needs the user's consent; `choices` are the titles offered, the safe one first. `call_id` is the tool call that waits for it. One `beside` what the user does is not put before them: it waits where it is listed. */
+/** The run needs the user's consent; `choices` are the titles offered, the safe one first. `call_id` is the tool call that waits for it. With `beside`, clients only list it and open no prompt, because the user is busy with something else. */
 export interface ApprovalRequested extends EventBase {
   readonly type: "approval_requested";
   readonly request_id: string;
@@ -550,14 +550,14 @@ export interface ApprovalRequested extends EventBase {
   readonly beside?: boolean;
 }
 
-/** The user decided, or the time limit did. */
+/** The `approval_requested` with this `request_id` is over: `answer` is the chosen title, None when nobody answered in time, which counts as a denial. */
 export interface ApprovalResolved extends EventBase {
   readonly type: "approval_resolved";
   readonly request_id: string;
   readonly answer?: string;
 }
 
-/** Something is asked, with `by_agent` by the model itself; empty `choices` mean free text, with `multiple` several may be taken. `beside` is as for `approval_requested`. */
+/** The user is asked something, by the model itself if `by_agent`. Empty `choices` mean free text; with `multiple` several may be taken. `beside` is as for `approval_requested`. */
 export interface QuestionAsked extends EventBase {
   readonly type: "question_asked";
   readonly request_id: string;
@@ -569,7 +569,7 @@ export interface QuestionAsked extends EventBase {
   readonly beside?: boolean;
 }
 
-/** The user's answer; None when nobody answered. */
+/** The user's answer to the `question_asked` with this `request_id`. Several choices are joined by `, `; a secret is replaced by a placeholder; None when nobody answered. */
 export interface QuestionAnswered extends EventBase {
   readonly type: "question_answered";
   readonly request_id: string;

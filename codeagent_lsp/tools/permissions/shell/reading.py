@@ -109,7 +109,7 @@ class Invocation:
 
     @property
     def name(self) -> str:
-        """Return the command's name without its folder, in lower case."""
+        """The command's name without its folder, in lower case; '' without words."""
         return self.words[0].rsplit("/", 1)[-1].casefold() if self.words else ""
 
 
@@ -399,7 +399,9 @@ def _rough(text: str) -> Iterator[Invocation]:
 
 
 def printed(name: str, arguments: Sequence[str], stdin: str | None) -> str | None:
-    """Return the output of the command `name` with the input `stdin`; None if unknown."""
+    """Return the output of the command `name` with these arguments and the input `stdin`, for a few such as `echo`;
+    None if it is unknown.
+    """
     if name in ("echo", "printf"):
         words = [word for word in arguments if not word.startswith("-")]
         if name == "printf":
