@@ -19,7 +19,7 @@ MAX_QUESTIONS = 10
 
 
 class ChangeQuestions:
-    """The questions about one run's changes, with the proof that they show."""
+    """The questions about one run's changes, with the proof that they show; it remembers which of them is open."""
 
     def __init__(self, run_id: str, services: Services, output: RunOutput, roots: Roots, proofs: Proofs) -> None:
         self._run_id = run_id
@@ -101,7 +101,9 @@ class ChangeQuestions:
         return frozenset(allowed)
 
     async def ask_about_protected(self, paths: Iterable[str]) -> bool:
-        """Ask whether files that a command wrote and that can run code may be proposed; each of them is named."""
+        """Ask whether files that a command wrote and that can run code may be proposed; each of them is named. False
+        without an answer, or if there are too many to ask about.
+        """
         deny, once = self._output.text("choice.deny"), self._output.text("choice.once")
         groups = named_together(map(self._roots.relative, paths))
         if len(groups) > MAX_QUESTIONS:

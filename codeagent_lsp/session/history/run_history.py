@@ -134,33 +134,37 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A run that a search found, with the words around what was found."""
+    """A run that a search found, with the words around the first match, in one line."""
 
     run: RecordedRun
     excerpt: str
 
 
 class RunHistory:
-    """The recorded runs in a folder of session files; `path` is the database's own file."""
+    """The recorded runs in a folder of session files; `path` is the database made from them. Methods block, and read
+    what was added to the files since; close it in the end.
+    """
 
     def __init__(self, sessions: Path, path: Path) -> None:
         self._sessions = sessions
         self._database = Database(path, STAMP, _create)
 
     def runs(self, limit: int) -> list[RecordedRun]:
-        """Return the runs that changed last, the newest first."""
+        """Return at most `limit` runs, those that changed last first."""
         self.refresh()
         rows = self._database.rows(_LIST, (limit,))
         return [RecordedRun(*row) for row in rows]
 
     def session_of(self, run_id: str) -> str | None:
-        """Return the session of a run, or of a task that waits to be one; None if it is not recorded."""
+        """Return the id of the session of a run, or of a task that waits to be one; None if it is not recorded."""
         self.refresh()
         rows = self._database.rows("SELECT session_id FROM runs WHERE run_id = ?", (_storable(run_id),))
         return rows[0][0] if rows else None
 
     def search(self, query: str, limit: int) -> list[Found]:
-        """Return the runs that fit best, the best first: those with all words, else those with any."""
+        """Return at most `limit` runs that fit best, the best first: those with all words, else those with any; [] for
+        none.
+        """
         self.refresh()
         for expression in expressions(query):
             if runs := self._matching(expression, limit):
@@ -309,12 +313,14 @@ def separated(words: str) -> str:
 
 
 def shown(words: str) -> str:
-    """Return kept text as the user wrote it."""
+    """Return text from the database as the user wrote it, without the separators of `separated`."""
     return words.replace(SEPARATOR, "")
 
 
 def expressions(query: str) -> tuple[str, ...]:
-    """Return expressions to try in turn: all words, the last of which may go on, then any of them."""
+    """Return full-text expressions of SQLite to try in turn: all words, the last of which may go on, then any of them;
+    () for a query without words.
+    """
     phrases = [" ".join(_WORD.findall(separated(each))) for each in query.split()]
     quoted = [f'"{phrase}"' for phrase in phrases if phrase]
     if not quoted:

@@ -67,15 +67,15 @@ class MinimalProof:
 
 @dataclass(frozen=True, slots=True)
 class ProposalProof:
-    """Everything that was tried, None for what was not."""
+    """All results of what was tried on a proposal, None for what was not."""
 
     tests: TestsProof | None = None
     diagnostics: DiagnosticsProof | None = None
     minimal: MinimalProof | None = None
 
     def data(self, now: str) -> dict[str, Any] | None:
-        """Return it as an event carries it, with `outdated` for what ran on another state than `now`; None if nothing
-        was tried.
+        """Return the proof as plain data for an event, with `outdated` for results on another state than `now`, a
+        digest; None if nothing was tried.
         """
         found: dict[str, Any] = {}
         if (tests := self.tests) is not None:
@@ -105,7 +105,9 @@ class ProposalProof:
         return found or None
 
     def words(self, now: str, text: Words) -> tuple[str, ...]:
-        """Return a sentence for each part, the outdated ones marked."""
+        """Return a sentence for the user on each result; those on another state than `now`, a digest, are marked as
+        outdated.
+        """
         said: list[tuple[str, str]] = []
         if (tests := self.tests) is not None:
             new = tests.failed - tests.before
@@ -126,7 +128,7 @@ class ProposalProof:
 
 
 def proof_from(data: Mapping[str, Any]) -> ProposalProof:
-    """Return the proof that `ProposalProof.data` described. KeyError or TypeError for anything else."""
+    """Return the proof from the result of `ProposalProof.data`. KeyError or TypeError if it is malformed."""
     proof = ProposalProof()
     if tests := data.get("tests"):
         names = tuple(tests["failing"]), tuple(tests["now_passing"])
@@ -147,9 +149,8 @@ def state_digest(
     changeset: Changeset, own: Callable[[str], str | None], name: Callable[[str], str], accepted: Iterable[str] = ()
 ) -> str:
     """Return a digest of the files that a run has changed, as they are with its changes: those staged, and those that
-    the user has `accepted` (paths) as they are now (`own`, by path). To accept a change makes no other state.
-
-    `name` returns the path in the workspace, which may lie anywhere.
+    the user has `accepted` (paths) as they are now. Accepting a change does not alter it. `own` returns a file's
+    present text, `name` its path in the workspace, so that the digest does not depend on where that is.
     """
     parts = {name(path): _digest(own(path)) for path in accepted}
     for change in changeset:

@@ -44,14 +44,16 @@ class EarlierTexts:
     conflicts: list[HunkConflict] = field(default_factory=list)
 
     def text(self, path: str) -> str | None:
-        """Return the text that a file will have."""
+        """Return the text that the file at this path will have, None if there will be none; read at the first call,
+        then kept.
+        """
         # Read once and kept, None included: later changes are taken back on what earlier ones have left.
         if path not in self.texts:
             self.texts[path] = self.read(path)
         return self.texts[path]
 
     def take_back(self, applied: Changeset) -> None:
-        """Take back changes that were applied, newest first."""
+        """Take back changes that were applied; call it for the newest changeset first."""
         for change in applied.inverse():
             taken = self.text(change.path) if change.moved_from is not None else None
             if change.moved_from is not None and self.text(change.moved_from) is None:
@@ -72,7 +74,7 @@ class EarlierTexts:
                 self._make(made)
 
     def moves(self) -> dict[str, str]:
-        """Return the path that each file has now which will be at another one, by that other path."""
+        """Return the files that will be at another path: the new path and the present one of each."""
         return {
             path: origin
             for path, origin in self.origins.items()
@@ -140,19 +142,21 @@ class FirstRead:
 
 @dataclass(frozen=True, slots=True)
 class TakingBack:
-    """What has to change in the user's files; `conflicts` are places that the user rewrote since, which stay."""
+    """The changes that take back what was applied; `conflicts` are places that the user rewrote since, which stay."""
 
     changeset: Changeset
     conflicts: tuple[HunkConflict, ...]
 
     @property
     def deleted(self) -> frozenset[str]:
-        """Return the files that go: the agent had made them, and nothing was typed into them since."""
+        """The paths of the files that will be deleted: the agent had made them, and nothing was typed into them
+        since.
+        """
         return frozenset(change.path for change in self.changeset if change.kind == "delete")
 
     def result(self, applied: Applied) -> Applied:
-        """Return what the editor says of applying these changes, with the places that stay added as conflicts: where
-        there are any, the outcome is never `full`.
+        """Return the editor's result of applying these changes, with `conflicts` added: if there are any, the outcome
+        is never `full`.
         """
         if not self.conflicts:
             return applied
@@ -186,7 +190,9 @@ def taking_back(
 
 
 def deleted_by(applied: Iterable[Changeset], still_shown: Callable[[str], bool]) -> dict[str, str | None]:
-    """Return the texts of the files that these changes have deleted or moved away and that the editor shows on."""
+    """Return the texts of the files, by path, that these changes have deleted or moved away and that the editor still
+    shows.
+    """
     changes = [each for made in applied for each in made]
     gone = {each.path: each.base for each in changes if each.kind == "delete"}
     gone |= {each.moved_from: each.base for each in changes if each.moved_from is not None}
@@ -194,7 +200,7 @@ def deleted_by(applied: Iterable[Changeset], still_shown: Callable[[str], bool])
 
 
 def rebased_on_present(earlier: EarlierTexts, read: FirstRead) -> TakingBack:
-    """Return what brings the files from their present texts, which were `read`, to these earlier ones."""
+    """Return the changes that bring the files from their present texts, which `read` has, to these earlier ones."""
     changed, moves = earlier.changed(), earlier.moves()
     files = {
         file.path: file for path in (*changed, *moves.values(), *earlier.runs) if (file := read.file(path)) is not None
@@ -240,7 +246,7 @@ def renamed_since(texts: Mapping[str, str], view: FileView, since: float, made: 
 
 
 def edited_texts(changeset: Changeset) -> dict[str, str]:
-    """Return the texts that the files of edits had before these."""
+    """Return the texts, by path, that the files of edits had before these; other changes are left out."""
     return {each.path: each.base for each in changeset if each.kind == "edit" and each.base is not None}
 
 
