@@ -58,12 +58,12 @@ class FileChange:
 
     @property
     def empty(self) -> bool:
-        """Return whether this changes nothing."""
+        """Whether this changes nothing: neither text, path nor whether it can be executed."""
         return self.base == self.text and self.moved_from is None and self.runs is None
 
     @property
     def only_mode(self) -> bool:
-        """Return whether this changes no text and no path, but whether the file can be executed."""
+        """Whether this changes neither text nor path, only whether the file can be executed."""
         return self.runs is not None and self.base == self.text and self.moved_from is None
 
     def hunks(self) -> tuple[merge.Run, ...]:
@@ -103,14 +103,16 @@ class FileChange:
         return f"old mode {modes[not self.runs]}\nnew mode {modes[bool(self.runs)]}\n"
 
     def read_as(self, now: str | None) -> FileChange | None:
-        """Return the change in the encoding in which the user's editor has read `now`; None where that is not known."""
+        """Return the change in the encoding in which the user's editor has read `now`, the present text; None if that
+        encoding is not known.
+        """
         if self.base is None or now is None or now == self.base:
             return self
         known = as_read_in(now, self.base, self.text or "")
         return known and replace(self, base=known[0], text=None if self.text is None else known[1])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data that `from_dict` reads back."""
+        """Return the change as plain JSON data, from which `from_dict` makes it again."""
         return {
             "path": self.path,
             "base": self.base,
@@ -122,7 +124,7 @@ class FileChange:
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> FileChange:
-        """Build a change from the data that `to_dict` returned."""
+        """Return the change from the result of `to_dict`. KeyError if it is malformed."""
         modes = data.get("runs"), data.get("ran")
         return FileChange(data["path"], data["base"], data["text"], data.get("version"), data.get("moved_from"), *modes)
 
@@ -198,7 +200,9 @@ class Changeset:
         return Changeset(tuple(each for each in self.files if each.path not in files and each.moved_from not in files))
 
     def renamed(self, paths: Mapping[str, str]) -> Changeset:
-        """Return a changeset of the same changes for files that have other paths now, by their old ones."""
+        """Return a changeset of the same changes for files that were moved since: `paths` maps their old paths to the
+        new ones.
+        """
         new = (replace(change, path=paths.get(change.path, change.path), version=None) for change in self.files)
         return Changeset(tuple(new)) if paths else self
 
@@ -316,13 +320,12 @@ def hunk_ids(base: str, text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """The result of applying a changeset to the user's buffers.
-
-    `done` are the changes that were applied, on the texts they were applied to; `left` are those that were not;
-    `late` those of them that the editor did not refuse, so that it may make them yet; `conflicts` the hunks that met
-    text changed by the user; `reason` is one English sentence unless the outcome is full. `unconfirmed` are the paths
-    of those of which it is not known whether they are there: the editor did not answer, or the text is another one.
-    `mode_waits` are the paths of what was done but for its mode: an editor may write a new file only when it is saved.
+    """The result of applying a changeset to the user's buffers. `done` are the changes that were applied, on the texts
+    they were applied to; `left` are those that were not; `late` those of them that the editor did not refuse, so that
+    it may still make them; `conflicts` the hunks that met text changed by the user; `reason` is one English sentence
+    unless the outcome is full. `unconfirmed` are the paths of changes whose outcome is not known: the editor did not
+    answer, or the text is another one. `mode_waits` are the paths of changes that were made, but the permission to be
+    executed could not be set yet: an editor may write a new file only when it is saved.
     """
 
     outcome: ApplyOutcome
@@ -343,22 +346,24 @@ class Applied:
 
 
 class Editor(Protocol):
-    """Applies changes to the user's buffers; one per session."""
+    """Port: applies changes to the user's buffers, and sets which files can be executed; one per session."""
 
     async def apply(self, changeset: Changeset, label: str, may_lose: frozenset[str] = frozenset()) -> Applied:
-        """Apply `changeset` to the buffers as one undoable edit named `label`, as far as it still fits.
-
-        A file with unsaved text is only deleted when its path is in `may_lose`.
+        """Apply `changeset` to the buffers as one undoable edit named `label`, as far as it still fits, and wait for
+        the editor. A file with unsaved text is only deleted when its path is in `may_lose`. Never raises if the editor
+        refuses.
         """
 
     async def open_unclear(self, paths: Iterable[str]) -> None:
-        """Have the user's editor open those of the files of which only it can tell in which encoding they are."""
+        """Have the user's editor open those of the files (absolute paths) whose encoding only it can tell."""
 
     def set_mode(self, path: str, *, runs: bool) -> bool:
-        """Make a file executable, or no longer; return whether it is so now. A link is left alone."""
+        """Make a file executable, or no longer; return whether it is so now, False also if that fails. A link is left
+        alone.
+        """
 
     def still_shows(self, path: str) -> bool:
-        """Return whether a file that was deleted is open all the same, in an editor that cannot delete files."""
+        """Return whether the editor shows a file that was deleted, as one does that cannot delete files."""
 
     def has_unsaved_text(self, path: str) -> bool:
         """Return whether a file is open with text that has not been saved to disk."""

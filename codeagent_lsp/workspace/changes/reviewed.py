@@ -24,7 +24,7 @@ _Content = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def review_digest(changeset: Changeset) -> str:
-    """Return the digest by which a review of these changes is named."""
+    """Return the digest, in hexadecimal, that names a review of these changes; equal changes have equal digests."""
     return text_digest(json.dumps([change.to_dict() for change in changeset]))
 
 

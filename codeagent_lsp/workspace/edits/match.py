@@ -344,19 +344,21 @@ def _already(text: str, new: str, why: str) -> EditRefused:
 
 
 def line_of(text: str, at: int) -> int:
-    """Return the 1-based number of the line that contains offset `at`."""
+    """Return the 1-based number of the line that contains offset `at`; LF, CRLF and CR end lines."""
     head = text[:at]
     return 1 + head.count("\n") + head.count("\r") - head.count("\r\n")
 
 
 def several(text: str, old: str, found: list[int]) -> str:
-    """Return the refusal for `old` occurring at several offsets."""
+    """Return the message of the refusal for `old` occurring at several offsets, with line numbers."""
     lead = len(old) - len(old.lstrip("\r\n"))
     return several_lines([line_of(text, at + lead) for at in found[:MAX_NUMBERS]], total=len(found))
 
 
 def several_lines(numbers: list[int], total: int | None = None) -> str:
-    """Return the refusal for a block that matches at several 1-based line numbers."""
+    """Return the message of the refusal for a block that matches at several 1-based line numbers, at most 20 of them
+    named.
+    """
     total = len(numbers) if total is None else total
     shown = ", ".join(map(str, numbers[:MAX_NUMBERS])) + (", ..." if total > min(len(numbers), MAX_NUMBERS) else "")
     return (
@@ -366,7 +368,9 @@ def several_lines(numbers: list[int], total: int | None = None) -> str:
 
 
 def nearest(file: Block, block: Block) -> str:
-    """Return the refusal for a block that was not found: the most similar lines and up to 8 lines that differ."""
+    """Return the message of the refusal for a block that was not found: the most similar lines, and up to 8 lines that
+    differ.
+    """
     start = _best_start(file, block)
     advice = _advice(file, block)
     if start is None:

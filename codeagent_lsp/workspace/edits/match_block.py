@@ -89,7 +89,7 @@ class Block:
 
     @classmethod
     def of(cls, text: str) -> Block:
-        """Build the block of `text`."""
+        """Return the block of `text`, its lines split and folded."""
         lines = split_lines(text)
         at, keys = [], []
         # Folded as one text, which is faster than line by line; no character that is folded ends a line.
@@ -129,11 +129,11 @@ class Shift:
 
     @property
     def none(self) -> bool:
-        """Return whether the indentation stays as it is."""
+        """Whether the indentation stays as it is."""
         return not (self.add or self.remove or self.width)
 
     def apply(self, indent: str) -> str | None:
-        """Return the indentation in the file for `indent` in the block; None where that is not certain."""
+        """Return the indentation in the file for `indent` in the block; None if it is not certain."""
         if indent in self.known:
             return self.known[indent]
         if self.width:

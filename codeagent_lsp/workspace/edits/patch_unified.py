@@ -257,7 +257,7 @@ class Hunk:
 
     @property
     def only_shows(self) -> bool:
-        """Whether it has lines around a change, and no change."""
+        """Whether no line of it is removed or added."""
         return all(tag == " " for tag, _ in self.rows)
 
     @property

@@ -31,8 +31,8 @@ class ListedEntry(NamedTuple):
 
 
 class FolderTree:
-    """The tree at one moment: `over` are the paths of open and staged files, `deleted` those of files that a run has
-    deleted. `rules` are the ignore rules of each workspace folder.
+    """The files and folders of the workspace at one moment: `over` are the paths of open and staged files, `deleted`
+    those of files that a run has deleted. `rules` are the ignore rules of each workspace folder.
     """
 
     def __init__(
@@ -59,11 +59,11 @@ class FolderTree:
         return name in self._names.get(folder, ()) or self._roots.kind(path) == "file"
 
     def entries(self, folder: str, depth: int) -> Iterator[ListedEntry]:
-        """Yield what is in a folder in preorder, `depth` levels deep."""
+        """Yield the entries of a folder in preorder, `depth` levels deep; ignored ones are left out."""
         return self._tree(folder, self._rules_at(folder), depth)
 
     def files(self, start: str) -> Iterator[str]:
-        """Yield the files of a walk with an explicit stack, so that deep trees do not exhaust Python's."""
+        """Yield the absolute paths of the files below a folder, in preorder; ignored ones and links are left out."""
         pending: list[tuple[str, FileKind, FolderRules | None]] = [(start, "folder", self._rules_at(start))]
         while pending:
             path, kind, rules = pending.pop()
@@ -135,7 +135,7 @@ _LOOKED_AT_FOR_NAMES = 5000
 
 
 class Buffers(Protocol):
-    """The open documents, by absolute real path, or by URI where there is no file."""
+    """Port: the documents that are open in the editor, by absolute real path, or by URI where there is no file."""
 
     def get_by_path(self, path: str) -> Document | None:
         """Return the open document of a file; None if it is not open."""
@@ -152,13 +152,13 @@ class StagedFile:
 
 
 class StagedView(Protocol):
-    """The staged changes of a run, by absolute real path."""
+    """Port: the staged changes of a run, by absolute real path."""
 
     def lookup(self, path: str) -> StagedFile | None:
         """Return the staged state of a file; None if nothing of it is staged."""
 
     def paths(self) -> Iterable[str]:
-        """Return the files whose state differs from the user's."""
+        """Return the paths of the files whose state differs from the user's, deleted ones included."""
 
 
 class NoBuffers:
@@ -187,8 +187,7 @@ class NothingStaged:
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """The text of one file. `version` is the buffer's, None for other sources.
-
+    """The text of one file. `version` is the buffer's, None for other sources; `encoding` is that of the file on disk;
     `note` is a remark for the reader or ''.
     """
 
@@ -255,8 +254,8 @@ class FileView:
         return None if kind is None else self._from_disk(path, kind)
 
     def text(self, path: str) -> str | None:
-        """Return the text of `path`; None where `read` refuses it. For a missing file it does not look for others that
-        may be meant, as a refusal does.
+        """Return the text of `path`; None where `read` refuses it. Faster than that for a missing file, as no similar
+        names are looked for.
         """
         try:
             return self.read(path).text if self.exists(path) else None
@@ -289,9 +288,8 @@ class FileView:
         return Listing(tuple(found[:limit]), len(found) > limit)
 
     def walk(self, path: str, *, limit: int = MAX_FILES) -> Iterator[str]:
-        """Yield the files below `path` in preorder, or `path` itself if it is a file; at most `limit`.
-
-        Ignored names and links are left out, unless `path` itself is ignored. A missing path yields nothing.
+        """Yield the files below `path` in preorder, or `path` itself if it is a file; at most `limit`. Ignored names
+        and links are left out, unless `path` itself is ignored. Nothing for a missing path.
         """
         folders = self._folders()
         # A folder may exist only in what is staged or open.

@@ -101,10 +101,8 @@ class Roots:
         return not is_untitled(path) and sensitive.holds_secrets(self._parts(path))
 
     def read_bytes(self, path: str, limit: int) -> bytes:
-        """Return the content of a regular file at a resolved `path`, at most `limit` bytes. Never blocks.
-
-        Raises FileRefused if it is missing, not a regular file, unreadable or longer than `limit`, PathRefused if
-        outside.
+        """Return the content of a regular file at a resolved `path`. Never waits for a pipe or device. FileRefused if
+        it is missing, not a regular file, unreadable or longer than `limit` bytes, PathRefused if outside.
         """
         return self._at(path).read_bytes(limit)
 
@@ -123,7 +121,7 @@ class Roots:
             return None
 
     def kind(self, path: str) -> FileKind | None:
-        """Return the kind of file at a resolved `path`; None if nothing is there."""
+        """Return the kind of file at a resolved `path`, without following links; None if nothing is there."""
         info = self.stat(path)
         return None if info is None else kind_of(info.st_mode)
 
@@ -253,12 +251,12 @@ def relative_name(path: str, folder: str) -> str:
 
 
 def path_of(folder: str, name: str) -> str:
-    """Return the path of a file by its name in a folder, as `relative_name` makes it: the way back."""
+    """Return the path of a file in a folder by its name there, as `relative_name` returns it."""
     return folder.rstrip(os.sep) + os.sep + name.replace("/", os.sep)
 
 
 def entries_of(folder: str) -> list[os.DirEntry[str]]:
-    """Return what is in a folder; nothing of one that is gone meanwhile, or that cannot be read. Blocks."""
+    """Return the entries of a folder; [] if it is gone or cannot be read. Blocks."""
     try:
         with os.scandir(folder) as entries:
             return list(entries)
