@@ -85,7 +85,7 @@ class Assembler:
 
     @property
     def stopped(self) -> bool:
-        """Return whether the reply has its finish reason."""
+        """Whether the reply has its finish reason; only token counts may follow."""
         return bool(self.finish_reason)
 
     def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
@@ -137,7 +137,9 @@ class Assembler:
         )
 
     def flush(self) -> list[TextChunk | ReasoningChunk]:
-        """Return what was held back because a thinking tag might have begun there."""
+        """Return the text and reasoning that were held back because a thinking tag might have begun there; call it at
+        the end.
+        """
         return self._show(*self._think.close())
 
     def _note(self, chunk: Mapping[str, Any]) -> None:
@@ -221,7 +223,7 @@ class Assembler:
 
 
 def checked_size(size: int, where: Endpoint) -> int:
-    """Return the characters of a reply so far. ModelReplyInvalid if they are more than any honest reply has."""
+    """Return `size`, the number of characters of a reply so far. ModelReplyInvalid if it is above 4 MiB."""
     if size > REPLY_LIMIT:
         raise ModelReplyInvalid("model.reply_too_long", url=where.root, limit=f"{REPLY_LIMIT >> 20} MiB")
     return size
@@ -246,7 +248,9 @@ def numbers(values: Mapping[str, Any]) -> dict[str, float]:
 
 
 def with_timings(usage: Usage, timings: Mapping[str, float]) -> Usage:
-    """Return the usage completed from llama.cpp's timings: `cache_n` reused, `prompt_n` evaluated, `predicted_n`."""
+    """Return the usage with counts that it lacks taken from llama.cpp's timings: `cache_n` tokens reused, `prompt_n`
+    evaluated, `predicted_n` written.
+    """
     cached = int(timings.get("cache_n", 0))
     return replace(
         usage,

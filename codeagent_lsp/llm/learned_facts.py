@@ -61,14 +61,17 @@ CAPABLE_WINDOW = 32_000
 
 
 def window_in(error: str) -> int | None:
-    """Return the window in tokens that the text of an overflow tells; None if it tells none that can be one."""
+    """Return the window in tokens that the text of an overflow error states; None if it states none that is
+    plausible.
+    """
     found = (_value(match) for pattern in _TOLD for match in pattern.finditer(error))
     return next((value for value in found if value is not None), None)
 
 
 def reply_in(error: str, asked: int) -> int | None:
-    """Return the longest reply in tokens that the text of a refusal of `asked` tells; None if it is about other things:
-    the largest number below `asked` beside a word for the length of replies, as `[1, 8192]` or `at most 16384`.
+    """Return the longest reply in tokens that the text of a refusal of `asked` tokens states; None if it is about other
+    things. It is the largest number below `asked` next to a word for the length of replies, as in `[1, 8192]` or `at
+    most 16384`.
     """
     if not _REPLY.search(error):
         return None
@@ -77,13 +80,17 @@ def reply_in(error: str, asked: int) -> int | None:
 
 
 class LearnedFacts:
-    """What was learned of the models of one state folder. Blocking, with small files."""
+    """The facts that errors of servers revealed about models, in one file of a state folder. Methods block; a file that
+    cannot be read counts as empty.
+    """
 
     def __init__(self, state_dir: Path) -> None:
         self._path = state_dir / FILE
 
     def get(self, url: str, name: str) -> Facts:
-        """Return what this endpoint once told of this model."""
+        """Return the window and the longest reply that this endpoint once stated for this model, None for each that is
+        unknown.
+        """
         known = read_json(self._path)
         window, reply = known.get(f"{url} {name}"), known.get(f"{url} {name} {REPLY}")
         return Facts(
@@ -164,7 +171,9 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What one source says of a model; None for what it does not say. Window and reply are in tokens."""
+    """The facts that one source states about a model; None for those that it does not state. Window and reply are in
+    tokens.
+    """
 
     context_window: int | None = None
     longest_reply: int | None = None
@@ -181,8 +190,8 @@ class KnownFacts(Facts):
     sources: Mapping[str, Source] = field(default_factory=lambda: MappingProxyType({}))
 
     def learned(self, told: Facts) -> KnownFacts:
-        """Return the facts after an error told the window, which the user and the server's lists know better, or the
-        longest reply, which nothing knows better than the refusal of a longer one.
+        """Return the facts after an error stated a window or a longest reply. Such a window does not replace one from
+        the user or the server's lists; such a reply always counts.
         """
         known = self
         if told.context_window is not None and self.sources.get("context_window") not in ("setting", "server"):
@@ -195,7 +204,7 @@ class KnownFacts(Facts):
 
 
 def combine(said: Iterable[tuple[Source, Facts]]) -> KnownFacts:
-    """Return the facts of all sources: of each fact, what the first says that knows it."""
+    """Return the facts of all sources together: each fact from the first source that states it."""
     values: dict[str, Any] = {}
     sources: dict[str, Source] = {}
     for source, facts in said:
@@ -207,7 +216,7 @@ def combine(said: Iterable[tuple[Source, Facts]]) -> KnownFacts:
 
 
 def window_known(tokens: int | None, source: Source = "server") -> KnownFacts:
-    """Return the facts of a source that tells only the window, None for one that tells nothing."""
+    """Return facts that consist of a window in tokens alone; None for no facts at all."""
     return combine([(source, Facts(context_window=tokens))])
 
 
@@ -231,7 +240,7 @@ def facts_data(facts: KnownFacts) -> dict[str, Any]:
 
 
 def facts_told(facts: KnownFacts, language: str) -> str:
-    """Return all facts in one line, unknown ones included."""
+    """Return all facts in one line in the user's language, unknown ones included."""
     return clauses((_told(item.name, facts, language) for item in fields(Facts)), language)
 
 

@@ -52,8 +52,8 @@ _WRAPPERS = ("tool_calls", "tool_uses", "calls", "function_calls")
 
 
 def from_value(value: Any, *, meant: bool = False) -> list[Raw] | None:
-    """Return the calls that a JSON value denotes; None when it does not have the shape of any. With `meant`, something
-    around it says that it is a call, so that a name is enough.
+    """Return the calls that a JSON value denotes; None when it does not have the shape of any. With `meant`, the text
+    around it marks it as a call, so that a name is enough.
     """
     if isinstance(value, list):
         inner = [from_value(item, meant=meant) for item in value]
@@ -94,13 +94,15 @@ def read_json(text: str, start: int) -> Read:
 
 
 def as_torn(calls: list[Raw], source: str) -> list[Raw]:
-    """Return the calls of a JSON text without their arguments, where that text lost its end."""
+    """Return the calls, without their arguments if `source`, the JSON text that they were read from, lost its end."""
     # The name stays, so that the model is told which call was cut.
     return [replace(call, arguments=None) for call in calls] if jsontext.torn(source) else calls
 
 
 def read_hermes(text: str, start: int) -> Read:
-    """Parse `<tool_call>` with JSON, Qwen-Coder XML or GLM pairs inside, closed or not."""
+    """Parse `<tool_call>` with JSON, Qwen-Coder XML or GLM pairs inside, closed or not; return the calls and where they
+    end.
+    """
     begin = _skip(text, text.index(">", start) + 1)
     # Some models put a code block inside the tags.
     if text.startswith("```", begin):
@@ -180,7 +182,7 @@ def read_mistral(text: str, start: int) -> Read:
 
 def read_harmony(text: str, start: int) -> Read:
     """Parse `<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{…}<|call|>`, also in the analysis
-    channel, with the name before the channel, and as servers leave it that take the tokens out.
+    channel, with the name before the channel, and without the tokens, which some servers remove.
     """
     return _sequence(text, start, _HARMONY, r"\s*<\|(?:call|end)\|>")
 

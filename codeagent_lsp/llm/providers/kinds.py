@@ -22,10 +22,10 @@ from codeagent_lsp.llm.providers.http_model import HttpModel
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of server. `home` is where it is found when no URL is set, '' for nowhere; `hosts` are names that are
-    known to speak it, with all names below them. `lists` reads the server's models, `tells` what it says of one.
-    `native` servers tell truly whether a model calls tools by the API, so that it need not prove it. Models of a kind
-    that `sees` are taken to see pictures unless somebody says otherwise.
+    """One kind of server. `where` names its class; `home` is the address when no URL is set, '' for none; `hosts` are
+    host names that are known to speak it, with all names below them. `lists` names the function that reads the server's
+    models, `tells` the one that reads its facts about one. `native` if its statement that a model calls tools by the
+    API can be believed; models of a kind that `sees` are assumed to see pictures unless another source says otherwise.
     """
 
     where: str
@@ -37,7 +37,7 @@ class Kind:
     sees: bool = False
 
     def load(self) -> type[HttpModel]:
-        """Return the class, imported now."""
+        """Import the class of this kind's models and return it."""
         found: type[HttpModel] = _named(self.where)
         return found
 
@@ -47,7 +47,9 @@ class Kind:
         return found
 
     async def facts(self, where: Endpoint, name: str, limits: TimeLimits) -> Facts:
-        """Return what the server says of one model besides its entry in the list."""
+        """Ask the server for its facts about one model, besides its entry in the list, and return them; empty if this
+        kind has none.
+        """
         found: Facts = await _named(self.tells)(where, name, limits) if self.tells else Facts()
         return found
 
@@ -120,12 +122,14 @@ class Service:
 
     @property
     def host(self) -> str:
-        """The host at which its users are, or below which they have one of their own."""
+        """The host of the service, at which, or below which, its users have their addresses."""
         return (urlsplit(self.url or self.shape).hostname or "").removeprefix("resource.")
 
 
 def key_variables(url: str) -> tuple[str, ...]:
-    """Return the environment variables in which a key for this address is looked for: those of the service there."""
+    """Return the names of the environment variables in which a key for this address is looked for; () for no known
+    service.
+    """
     host = (urlsplit(url).hostname or "").lower()
     found = (each for each in SERVICES if each.title and (host == each.host or host.endswith(f".{each.host}")))
     return next((service.variables for service in found), ())
