@@ -50,15 +50,15 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class AgentProblem:
-    """A file that does not define an agent, with the reason as one English sentence."""
+    """A file that should define an agent and does not: its absolute path, and the reason as one English sentence."""
 
     path: str
     reason: str
 
 
 class AgentShelf:
-    """Reads the definitions of agents: built-in, from `own` (the user's folder) and from a workspace. All methods
-    block.
+    """Reads the definitions of agents: built-in, from `own` (the user's folder) and from a workspace, anew with each
+    call. All methods block.
     """
 
     def __init__(self, own: Path, trust: Trust) -> None:
@@ -66,11 +66,11 @@ class AgentShelf:
         self.trust = trust
 
     def profiles(self, view: FileView) -> tuple[Profile, ...]:
-        """Return all agents that can be called."""
+        """Return all agents that can be called; files that define none are left out, see `look`."""
         return self.look(view)[0]
 
     def items(self, view: FileView) -> Iterator[WorkspaceItem]:
-        """Yield the agents of the workspace, trusted or not."""
+        """Yield the agents of the workspace, trusted or not, as items for the question whether they are trusted."""
         return (item_of(profile) for profile in self.profiles(view) if profile.place == "project")
 
     def look(self, view: FileView) -> tuple[tuple[Profile, ...], tuple[AgentProblem, ...]]:
@@ -112,7 +112,7 @@ def item_of(profile: Profile) -> WorkspaceItem:
 
 
 def builtin() -> tuple[Profile, ...]:
-    """Return the agents that ship with the product."""
+    """Return the three built-in agents: planner, coder and reviewer."""
     return (
         Profile("planner", "looks into the code and writes a plan; only reads", load("planner")),
         Profile("coder", "makes one change, checks it, reports", load("coder"), reads_only=False),

@@ -45,7 +45,9 @@ _AFTER_NAMES = ".,;:!?)]}\"'*_"
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """One instruction file; `unseen` is true when it holds characters that a reader would not see."""
+    """One instruction file: absolute path, name as shown, text; `unseen` if it has characters that a reader would not
+    see.
+    """
 
     path: str
     name: str
@@ -75,7 +77,7 @@ def nested_instructions(
 
 
 def rendered(found: Iterable[Instructions]) -> str:
-    """Format the instructions for the model, each with the name of its file."""
+    """Return the instructions as text for the model, each below the name of its file."""
     return "\n\n".join(f"Project instructions ({item.name}):\n{item.text}" for item in found)
 
 

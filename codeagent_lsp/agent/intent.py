@@ -51,7 +51,7 @@ class Intent:
 
     @property
     def sure(self) -> bool:
-        """Return whether the class is known, so that the model need not be asked."""
+        """Whether the class is known, so that the model need not be asked."""
         return self.label != "UNCERTAIN"
 
 

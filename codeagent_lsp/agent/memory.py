@@ -39,8 +39,8 @@ Answer with a JSON list alone, at most 8 items, [] for none:
 
 @dataclass(frozen=True, slots=True)
 class MemoryEntry:
-    """One remembered fact. `entry_id` is a hash of the text, `session` the id of the session it came from, `date` a
-    day.
+    """One remembered fact. `entry_id` is a hash of the text, `session` the id of the session it came from, `date` a day
+    (YYYY-MM-DD).
     """
 
     entry_id: str
@@ -125,7 +125,7 @@ def id_of(text: str) -> str:
 
 
 def entry_of(row: object) -> MemoryEntry | None:
-    """Return an entry from its stored form; None when it is invalid."""
+    """Return the entry from its stored form, plain data; None when it is invalid."""
     if not isinstance(row, Mapping) or not isinstance(row.get("text"), str) or not row["text"].strip():
         return None
     text = one_line(row["text"], LONGEST)

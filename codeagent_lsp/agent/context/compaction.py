@@ -72,10 +72,9 @@ class KeptFacts:
 
 @dataclass(frozen=True, slots=True)
 class CompactionPlan:
-    """The result of planning a compaction.
-
-    `old` is summarised, `requests` and `tail` stay; `sent` are the unchanged messages before the tail, which a model
-    has in its cache. `summary_tokens` and `aim` (for the whole conversation) are in tokens.
+    """The parts of a conversation that a compaction treats differently. `old` is summarised, `requests` and `tail`
+    stay; `sent` are the unchanged messages before the tail, which a model has in its cache. `summary_tokens` and `aim`
+    (for the whole conversation) are in tokens.
     """
 
     parts: ConversationParts
@@ -125,7 +124,8 @@ async def compact(
     keywords: Sequence[str] = (),
 ) -> tuple[Message, ...]:
     """Return the conversation in fewer tokens than before, if possible at most `budget`; unchanged when it cannot be
-    made smaller. With `pressure` 2 even the last results, requests and the system message are cut.
+    made smaller. `summarise` asks the model for the summary; without it, or if it returns '', the old steps are listed.
+    With `pressure` 2 even the last results, requests and the system message are cut.
     """
     # Measured without the files in focus: these get only what room is left in the end.
     spoken = size([note(_kept_text(kept))])
