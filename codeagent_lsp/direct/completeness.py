@@ -56,8 +56,8 @@ _HEADING = re.compile(r"^#{1,6}(?= )", re.MULTILINE)
 
 
 def stands_for_all(path: str, now: str, code: str) -> bool:
-    """Return whether `code` can be the whole new text of the file `path`, whose text is `now`. True if `now` is
-    blank.
+    """Return whether `code` can be the whole new text of the file `path`, whose text is `now`; in doubt False. True if
+    `now` is blank.
     """
     if not now.strip():
         return True

@@ -32,8 +32,8 @@ _DEV_NULL = "/dev/null"
 
 
 class Screen:
-    """The `Face` for a person. `folder` is that of the run, None for the current one; `accept_all` approves every
-    prompt.
+    """The `Face` for a person at a terminal. `folder` is that of the run, None for the current one; `accept_all`
+    approves every prompt.
     """
 
     def __init__(
@@ -49,14 +49,16 @@ class Screen:
         self._about: tuple[str, str, str] = ("", "", "")  # type, title and detail of the last event that asks
 
     def open(self, title: str, place: str) -> None:
-        """Print the head of a run, in a folder whose name is `place`."""
+        """Print the head of a run in the folder `place`, and begin to show the activity line."""
         self._stage.print(Text.assemble(("● ", "cyan"), (one_line(title), "bold")))
         self._stage.print(Text(f"  {visible(place)}\n", style="dim"))
         self._stage.activity = text("progress.thinking", self._language)
         self._stage.resume()
 
     def close(self, note: str = "", written: Sequence[FileWrite] = ()) -> None:
-        """Print the outcome, and what was `written`. `note` is the reason if there was no proper end."""
+        """Stop the activity line, and print the outcome and what was `written`. `note` is the reason if there was no
+        proper end.
+        """
         self._story.end()
         self._stage.pause()
         self._stage.gap()
@@ -165,7 +167,7 @@ def is_diff(detail: str) -> bool:
 
 
 def diff_lines(diff: str, language: str = "en") -> Iterator[Text]:
-    """Yield the lines to print, at most `MAX_LINES`, then a line that counts the rest."""
+    """Yield a unified diff as coloured lines, at most 400, then a line that counts the rest."""
     lines = list(_rendered(diff.split("\n")))
     yield from lines[:MAX_LINES]
     if len(lines) > MAX_LINES:
