@@ -91,10 +91,12 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseStart(Event, name="response_start"):
-    """The first event a client gets of a run. `attempt_of` is the run for which it makes one of several attempts, and
-    `attempt` the number of this one, from 1. `beside` is the title of one that the user has not begun and that hears
-    nothing, such as that of another agent: it stands beside their session. `foreign` tells that its changes are those
-    of other programs and in the files already: they are kept or reverted.
+    """The first event of a run that a client gets; `mode` is how the run works. `attempt_of` is the id of the run for
+    which it makes one of several attempts, and `attempt` the number of this one, from 1.
+
+    `beside` is the title of a run that the user did not begin and cannot write to, such as that of another agent;
+    clients show it beside the session. With `foreign` its changes are those of other programs and in the files already:
+    they are kept or reverted.
     """
 
     mode: Mode = "direct"
@@ -120,8 +122,9 @@ class ResponseEnd(Event, name="response_end"):
 
 @dataclass(frozen=True, kw_only=True)
 class RunStarted(Event, name="run_started", internal=True):
-    """The user's request, as it was made; stored, so that a session can be replayed. With `earlier` it was made in the
-    session of which this one is a fork, and only what was said is known of its run.
+    """The user's request: its `task` in words, a short `title`, and its `kind`, such as `run` or `ask`; stored, so that
+    a session can be replayed. With `earlier` it was made in the session of which this one is a fork, and only what was
+    said in its run is known.
     """
 
     task: str = ""
@@ -132,12 +135,14 @@ class RunStarted(Event, name="run_started", internal=True):
 
 @dataclass(frozen=True, kw_only=True)
 class RunCompleted(Event, name="run_completed"):
-    """The run is over; always its last event. `summary` is for the user, `error` the message of a run that failed.
-    `outcome` is what became of its changes, None when it had none; `files_changed` are absolute paths; `tool_used`
-    tells whether the model called a tool, `trace_id` names the run in the records; `usage` sums what its model calls
-    used (fields as in `usage`), `session_usage` what all runs of the session did; `stopped_by` is `budget` if that
-    ended it. `unconfirmed` are the files of which it is not known whether their changes are there, which the first
-    paragraph of the summary says as well: such a run is not `completed`, but `stopped`.
+    """The run is over; always its last event. `status` is how it ended, `summary` is for the user, `error` the message
+    of a run that failed. `outcome` is what became of its changes, None if it had none; `files_changed` are absolute
+    paths. `tool_used` says whether the model called a tool, `trace_id` names the run in the records; `stopped_by` is
+    `budget` if that ended it.
+
+    `usage` sums what its model calls used (fields as in `usage`), `session_usage` what those of all runs of the session
+    did. `unconfirmed` are the files of which it is not known whether their changes are there, which the first paragraph
+    of the summary says as well: such a run is not `completed`, but `stopped`.
     """
 
     status: RunStatus = "completed"
@@ -197,8 +202,8 @@ class Thought(Event, name="thought", transient=True):
 
 @dataclass(frozen=True, kw_only=True)
 class MessageAdded(Event, name="message", internal=True):
-    """A message that joined the conversation, as sent to the model; what a resumed session starts from. `item_id` is
-    that of the user's words to a run at work.
+    """A message joined the conversation, as plain data in the form that is sent to the model; a resumed session starts
+    from these. `item_id` is that of the `steered` words that it holds, None for others.
     """
 
     message: Mapping[str, Any] = field(default_factory=dict)
@@ -207,7 +212,9 @@ class MessageAdded(Event, name="message", internal=True):
 
 @dataclass(frozen=True, kw_only=True)
 class ConversationCompacted(Event, name="conversation", internal=True):
-    """What a compaction left of the run's messages and of the first `base` of the session at its `generation`."""
+    """The messages that a compaction left of the run, as plain data, in place of its own and of the first `base` of the
+    session; `generation` counts the session's compactions.
+    """
 
     messages: tuple[Mapping[str, Any], ...] = ()
     base: int = 0
@@ -221,7 +228,9 @@ class RunInterrupted(Event, name="run_interrupted", internal=True):
 
 @dataclass(frozen=True, kw_only=True)
 class StateChanged(Event, name="state", internal=True):
-    """What changed of a session: its todos, its focused files `{path, editing}` (as they are now, so without text)."""
+    """The state of a session changed: all its `todos`, or all its `focused` files as `{path, editing}`; None for what
+    did not change.
+    """
 
     todos: tuple[Mapping[str, Any], ...] | None = None
     focused: tuple[Mapping[str, Any], ...] | None = None
@@ -229,12 +238,14 @@ class StateChanged(Event, name="state", internal=True):
 
 @dataclass(frozen=True, kw_only=True)
 class UsageReported(Event, name="usage"):
-    """Tokens of one model call, and its cost in USD where the prices are known.
+    """Tokens of one model call, and its cost in USD if the prices are known. `cached_tokens` and `written_tokens` are
+    the parts of the prompt that were read from and written to the provider's cache, `reasoning_tokens` the part of the
+    completion that was reasoning.
 
     `context` is what its prompt consisted of, in tokens: `system`, `tools` (their descriptions), `notes` (maps, files
     and rules that came with a task), `summary` (of older turns), `talk` (what the user and the model said, and calls of
-    tools), `files` (that tools have shown), `output` (of commands), `results` (of other tools), `pictures`. Only the
-    sum is counted; None for questions beside the conversation.
+    tools), `files` (that tools have shown), `output` (of commands), `results` (of other tools), `pictures`. The parts
+    are estimated, only their sum is counted; None for questions beside the conversation.
     """
 
     prompt_tokens: int = 0
@@ -249,7 +260,8 @@ class UsageReported(Event, name="usage"):
 @dataclass(frozen=True, kw_only=True)
 class AnomalyDetected(Event, name="anomaly_detected"):
     """The model repeats itself without progress: `kind` and `detail` describe how, `anomaly` is both in one line.
-    `action` is `nudge` the first time, when the model is told, and `stop` the second, which ends the loop.
+    `action` is `nudge` the first time, when the model is asked to do something else, and `stop` the second, which ends
+    the loop. `step_id` and `step_number` are the plan's step, if there is one.
     """
 
     kind: str = ""
@@ -273,7 +285,9 @@ class ContextCompacted(Event, name="context_compacted"):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolCalls(Event, name="tool_calls"):
-    """The model asks for tools: `{id, name, arguments}` each."""
+    """The model calls tools: `calls` are `{id, name, arguments}` each. `step_id` and `step_number` are the plan's step,
+    if there is one.
+    """
 
     calls: tuple[Mapping[str, Any], ...] = ()
     step_id: str | None = None
@@ -282,9 +296,12 @@ class ToolCalls(Event, name="tool_calls"):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolFinished(Event, name="tool_result"):
-    """The result of a tool call. `output` is the text for the model; `error`, `error_code` and `error_type` are set
-    when it failed; `time_ms` is its duration in milliseconds; `artifacts` are the files that it exported, `{name, size,
-    path, sha256}` each. `summary` is a few words in the user's language, for clients to show in place of a long output.
+    """The result of the call `call_id` of a tool. `success` is False if the call failed, or the program that it ran;
+    `status` is that of the call alone. `output` is the text for the model; `error`, `error_code` and `error_type` are
+    set if it failed. `summary` is a few words in the user's language, for clients to show in place of a long output.
+
+    `time_ms` is its duration in milliseconds; `artifacts` are the files that it exported, `{name, size, path, sha256}`
+    each; `step_id` and `step_number` are the plan's step, if there is one.
     """
 
     tool: str = ""
@@ -353,9 +370,11 @@ class FileRunExit(Event, name="exit"):
 
 @dataclass(frozen=True, kw_only=True)
 class ApprovalRequested(Event, name="approval_requested"):
-    """The run needs the user's consent; `choices` are the titles offered, the safe one first. `call_id` is the tool
-    call that waits for it. With `beside`, clients only list it and open no prompt, because the user is busy with
-    something else.
+    """The run needs the user's consent: `title` is the question, `detail` what it is about, such as a diff; `choices`
+    are the titles offered, the safe one first. `call_id` is the tool call that waits for it; an `approval_resolved`
+    with the same `request_id` follows.
+
+    With `beside`, clients only list it and open no prompt, because the user is busy with something else.
     """
 
     request_id: str = ""
@@ -378,8 +397,9 @@ class ApprovalResolved(Event, name="approval_resolved"):
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionAsked(Event, name="question_asked"):
-    """The user is asked something, by the model itself if `by_agent`. Empty `choices` mean free text; with `multiple`
-    several may be taken. `beside` is as for `approval_requested`.
+    """The user is asked something, by the model itself if `by_agent`: `title` is the question, `detail` more about it.
+    Empty `choices` mean free text; with `multiple` several may be taken. A `question_answered` with the same
+    `request_id` follows; `beside` is as for `approval_requested`.
     """
 
     request_id: str = ""
