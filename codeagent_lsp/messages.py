@@ -156,11 +156,10 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts of one or more model calls, and their cost in USD, None where no price is known.
-
-    `cached_tokens` is the part of the prompt that was reused, `written_tokens` the part that was stored for reuse at a
-    price of its own, `written_1h_tokens` what of that is kept for an hour instead of minutes (known of single calls
-    only); `reasoning_tokens` is the part of the completion that was reasoning.
+    """Token counts of one or more model calls, and their cost in USD, None if no price is known. `cached_tokens` is the
+    part of the prompt that was reused, `written_tokens` the part that was stored for reuse at a price of its own,
+    `written_1h_tokens` what of that is kept for an hour instead of minutes (known of single calls only);
+    `reasoning_tokens` is the part of the completion that was reasoning.
     """
 
     prompt_tokens: int = 0

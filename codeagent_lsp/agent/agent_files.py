@@ -33,7 +33,10 @@ _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
 @dataclass(frozen=True, slots=True)
 class Profile:
     """The definition of one agent. Empty `tools` means all tools of the run that the agent may use; an empty `model`
-    means the model of the run, None for `max_iterations` the limit that follows its window.
+    means the run's model, None for `max_iterations` the limit by its window.
+
+    `reads_only` says that it may not change files, `place` whether it is built-in, the user's or the workspace's, and
+    `approved` is False for one of the workspace that the user does not trust yet.
     """
 
     name: str
@@ -57,8 +60,8 @@ class AgentProblem:
 
 
 class AgentShelf:
-    """Reads the definitions of agents: built-in, from `own` (the user's folder) and from a workspace, anew with each
-    call. All methods block.
+    """Reads the definitions of agents: built-in, from `own` (the user's folder) and from a workspace. Files are read
+    again at each call; all methods block.
     """
 
     def __init__(self, own: Path, trust: Trust) -> None:

@@ -48,8 +48,8 @@ FRESH_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class CustomCommand:
-    """A command. `hint` shows its arguments; `digest` is a hash of the file; `approved` is False for one of the
-    workspace that the user does not trust yet.
+    """A command that a user wrote as a file at `path`. `hint` shows its arguments, `body` is the text of the task;
+    `digest` is a hash of the file; `approved` is False for one of the workspace that the user does not trust yet.
     """
 
     name: str
@@ -78,8 +78,8 @@ class Called:
 
 
 class CommandShelf:
-    """Reads the commands from `own`, the user's folders, and from a workspace, anew with each call. All methods
-    block.
+    """Reads the users' own commands from `own`, the user's folders, and from a workspace. Files are read again at each
+    call; all methods block.
     """
 
     def __init__(self, own: Sequence[Path], trust: Trust) -> None:

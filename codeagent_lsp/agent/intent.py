@@ -56,9 +56,7 @@ class Intent:
 
 
 def classify(text: str, *, has_selection: bool = False) -> Intent:
-    """Classify a request by its words alone, of which the first 2,000 characters are read; UNCERTAIN where no rule
-    applies.
-    """
+    """Classify a request by patterns over its first 2,000 characters, without a model; UNCERTAIN if no rule applies."""
     asked = _normal(text)
     if not any(map(str.isalpha, asked)):
         return Intent("UNCERTAIN", 0.0, "there are no words in it")

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class IntentWords:
-    """The patterns of one language. `polite` matches openings that are removed before classification; `here` matches
-    words that refer to the workspace's code.
+    """The patterns of one language by which requests are classified. `polite` matches openings that are removed before,
+    `here` words that refer to the workspace's code.
     """
 
     chat: re.Pattern[str]

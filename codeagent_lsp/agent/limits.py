@@ -148,7 +148,9 @@ class LoopGuard:
         self._unreadable = 0
 
     def observe_call(self, name: str, arguments: Mapping[str, Any], result: str) -> Anomaly | None:
-        """Record a finished call; return an anomaly when it completes a cycle of at most 5 calls for the third time."""
+        """Record a finished call; return an anomaly if it completes a cycle of at most 5 calls for the third time, else
+        None.
+        """
         # With the result: the same call after an edit gives something else, and is progress.
         self._calls.append(_signature(name, arguments, result))
         for length in range(1, LONGEST_CYCLE + 1):

@@ -52,8 +52,8 @@ class MemoryEntry:
 
 
 def conversation(said: Iterable[tuple[str, str]], known: Sequence[MemoryEntry], limit: int) -> str:
-    """Return the model's input: the last 20 known notes, then the conversation, cut at its beginning to `limit`
-    characters.
+    """Return the model's input for remembering: the last 20 known notes, then the conversation, whose beginning is cut
+    so that it fits into `limit` characters.
     """
     kept: list[str] = []
     left = limit

@@ -427,9 +427,8 @@ def ends_alike(one: str, other: str) -> bool:
 
 
 def meant(path: str, known: Collection[str]) -> Sequence[str]:
-    """Return the known paths that `path` may mean: itself, or those that it shortens or, from a folder on, prolongs.
-
-    A path with a folder is not the file of that name in the top folder.
+    """Return the known paths that `path` may mean: itself, those that end with it, or those that it ends with. A path
+    with a folder is never a file in the top folder.
     """
     if path in known:
         return (path,)

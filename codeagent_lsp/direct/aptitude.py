@@ -64,7 +64,7 @@ class Proof:
 
     def has(self, form: AnswerForm) -> bool:
         """Return whether a form may be used: at least half of the edits were right. For `line` one is enough, since
-        several lines are asked for, and only where a test decides which answer is right.
+        several lines are asked for and tests decide which one is right.
         """
         score = self.scores.get(form)
         return score is not None and (score.done > 0 if form == "line" else score.share >= HALF)
@@ -122,7 +122,7 @@ class ProofStore:
 
     def failed(self, info: ModelInfo, form: AnswerForm) -> bool:
         """Record a failed run in this form. Return whether that drops the entry (the third failure in a row does), so
-        that the model is probed anew.
+        that the model is probed again.
         """
         return self._counted(info, form, failed=True)
 
@@ -221,7 +221,7 @@ class KnownForms:
             return found
 
     async def count(self, model: Model, form: AnswerForm, *, worked: bool) -> None:
-        """Record whether a run in this form worked; after three failures in a row the model is probed anew at its next
+        """Record whether a run in this form worked; after three failures in a row the model is probed again at its next
         task. Does nothing for scripted and capable models.
         """
         if model.info.provider != "scripted" and not model.info.capable:

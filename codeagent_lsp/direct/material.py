@@ -68,10 +68,11 @@ class ShownFile:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Everything that is shown for one request. `files` may change, best first; `context` may not: the tests that have
-    to pass. `example` is code of the project in whose style something new is to be written. `listing` names the files
-    of a small workspace, '' where that does not help. `suspects` are lines of the first file that may contain a small
-    fault, most likely first.
+    """Everything that is shown for one request. `files` may change, best first; `context` may not, such as the tests
+    that have to pass. `example` is code of the project in whose style something new is to be written.
+
+    `listing` names the files of a small workspace, '' if that is of no use. `suspects` are lines of the first file that
+    may contain a small fault, most likely first.
     """
 
     files: tuple[ShownFile, ...] = ()

@@ -41,7 +41,7 @@ UNKNOWN = FileState(known=False)
 
 
 class Stamp(NamedTuple):
-    """What changes with a file, without reading it. Times are in nanoseconds."""
+    """Metadata that changes when a file does, so that it need not be read. Times are in nanoseconds."""
 
     mtime: int
     ctime: int
@@ -72,7 +72,7 @@ class Tree:
         return rules is not None and not rules.ignores(name, is_dir=False)
 
     def look_again(self) -> None:
-        """Read the ignore rules anew at the next use, as they may have changed; in between they are cached by
+        """Have the ignore rules read again at the next use, as they may have changed; in between they are cached by
         folder.
         """
         self._inside.clear()

@@ -243,8 +243,8 @@ class Mapper:
         self._last: dict[object, RepoMap] = {}
 
     def task_map(self, task: Task, budget: int, *, lines: bool = False) -> RepoMap:
-        """Return the part of the map that depends on the task, or the overview if the task is empty. With `lines` each
-        definition has the number of its line.
+        """Return the map for a task, in at most `budget` tokens, or the overview if the task is empty. With `lines`
+        each definition has the number of its line.
         """
         asking = task.question()
         if not asking.words and not task.focused and not asking.names:

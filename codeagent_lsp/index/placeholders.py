@@ -116,8 +116,8 @@ def _says(line: str) -> bool:
 
 
 def left_out(before: str, after: str, *, document: bool = False) -> str:
-    """Return the first line of `after` that stands for code left out and is new; '' for none. In a `document` (prose),
-    `#` begins a heading. Where every line of `before` is still there, words alone are an ordinary comment.
+    """Return the first new line of `after` that stands for code left out; '' for none. In a `document` (prose), `#`
+    begins a heading. If every line of `before` is still there, a line of words alone is an ordinary comment.
     """
     old, new = filled_lines(before), filled_lines(after)
     spare = Counter(old)

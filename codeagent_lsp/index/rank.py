@@ -268,9 +268,8 @@ def build_graph(
     used: Iterable[tuple[str, Mapping[str, int]]],
     files: Mapping[str, bytes],
 ) -> Graph:
-    """Build the graph of all files from `Store.defined` and `used` (both streamed) and `files` (digests by path).
-
-    Of each file only the strongest 32 edges to others are kept.
+    """Build the graph of all files from `Store.defined` and `used` and from `files` (digests by index path); takes
+    seconds for large workspaces. Of each file only the strongest 32 edges to others are kept.
     """
     paths, definers = _definers(defined)
     number = _numbered(paths)

@@ -27,7 +27,7 @@ LONGEST_TEXT = 200_000
 
 
 class WarmServers(Protocol):
-    """Port: the language servers of a session, some of which run."""
+    """Port: the language servers of one session, of which only those that already run are used here."""
 
     async def look_at(
         self, view: FileView, path: str, text: str, seconds: float, found: Callable[[FoundDiagnostics], None]

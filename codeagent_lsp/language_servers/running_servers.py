@@ -264,7 +264,9 @@ def _interpreter(folder: str) -> str | None:
 
 
 class CopiedFolders(Protocol):
-    """Port: a private copy of the workspace folders, as `CopyLayer`."""
+    """Port: a private copy of the workspace folders in which servers run, such as `CopyLayer`. Methods block and are
+    called in one thread.
+    """
 
     @property
     def changed(self) -> Mapping[str, FileChangeKind]:

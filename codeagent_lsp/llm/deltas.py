@@ -230,7 +230,9 @@ def checked_size(size: int, where: Endpoint) -> int:
 
 
 def add_detail(details: list[dict[str, Any]], piece: Mapping[str, Any]) -> None:
-    """Add a streamed piece of OpenRouter's `reasoning_details`: a text or summary goes on where the last one ended."""
+    """Add a streamed piece of OpenRouter's `reasoning_details` to the list; a text or summary is appended to the last
+    one of its kind.
+    """
     last = details[-1] if details else {}
     grows = next((name for name in ("text", "summary") if piece.get("type") == f"reasoning.{name}"), "")
     same = all(piece.get(name) == last.get(name) for name in ("type", "index"))

@@ -323,7 +323,9 @@ def _readable(text: str) -> str:
 
 
 class Embedder:
-    """A client of the embedding server at `where`. With `model` '' it takes the one whose name suggests embeddings."""
+    """A client of the embedding server at `where`; every request has a connection of its own. With `model` '' it takes
+    the server's model whose name suggests embeddings.
+    """
 
     def __init__(self, where: Endpoint, model: str = "", limits: TimeLimits = SERVER_LIMITS) -> None:
         self.where = where
@@ -341,9 +343,8 @@ class Embedder:
         return self._model
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """Return one vector per text, all of the same dimension.
-
-        Raises ModelError, as ContextOverflow where a text is too long.
+        """Return one vector per text, in order, all of the same dimension. Raises ModelError; ContextOverflow if a text
+        is too long.
         """
         if not texts:
             return []

@@ -147,7 +147,7 @@ class Clock:
         self.started, self._last = True, event
 
     def next_limit(self, limits: TimeLimits) -> float:
-        """Return the deadline of the next bytes, in the event loop's time."""
+        """Return until when the next bytes must arrive, in the event loop's time."""
         if self.started and not self.stopped:
             # Comments, pings and empty pieces are signs of life, but a gateway sends them for a model that hangs, too.
             life = self.fresh + LIFE * max(limits.first, limits.silence)
@@ -189,7 +189,9 @@ def check_coding(response: httpx.Response, where: Endpoint) -> None:
 
 
 async def read_body(response: httpx.Response, limits: TimeLimits, limit: int) -> bytes:
-    """Read at most `limit` bytes of a body that is not a stream; of a broken connection, what has arrived."""
+    """Read at most `limit` bytes of a body that is not a stream. Never raises: after a failure, or `limits.silence`
+    seconds, it returns what has arrived.
+    """
     body = bytearray()
     try:
         async with asyncio.timeout(limits.silence):

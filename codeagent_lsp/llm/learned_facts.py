@@ -129,10 +129,9 @@ def remember(path: Path, key: str, value: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """USD per million tokens: of the prompt, of its part read from a cache or written to one, of the completion.
-
-    None where the source names no such price: reads and writes then cost as the prompt does. Where only the shorter
-    writes have a price, those for an hour cost twice what the prompt does, as Anthropic's page on prices says.
+    """USD per million tokens: of the prompt, of its parts read from a cache and written to one, and of the completion.
+    If the source has no such price (None), reads and writes cost as the prompt does. If only short writes have a price,
+    those for an hour cost twice what the prompt does, as with Anthropic.
     """
 
     input: float
@@ -152,8 +151,8 @@ class Prices:
         return (prompt + usage.completion_tokens * self.output) / 1_000_000
 
     def at_most(self, prompt: int, lasting: int = 0) -> float:
-        """Return what a prompt of so many tokens costs at most, in USD: all of it is written to a cache, the `lasting`
-        tokens of it for an hour.
+        """Return the most that a prompt of so many tokens can cost, in USD: if all of it is written to a cache, and
+        `lasting` tokens of it for an hour.
         """
         dear = max(self.input, self._written)
         return ((prompt - lasting) * dear + lasting * max(dear, self._hour)) / 1_000_000

@@ -142,7 +142,9 @@ class Model(Protocol):
         """
 
     async def count_tokens(self, text: str) -> int:
-        """Return the number of tokens in `text`, exact where the endpoint offers it, else a conservative estimate."""
+        """Return the number of tokens in `text`, exact if the endpoint can count, else an estimate that is rather too
+        high.
+        """
 
     async def close(self) -> None:
         """Release connections and child processes."""

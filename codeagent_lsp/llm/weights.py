@@ -242,7 +242,9 @@ class Cancelled(Exception):
 
 
 class WeightsSource(Protocol):
-    """A place to download from; `fetch` may use the path `work` and paths that begin with its name."""
+    """Port: a place to download the weights from; `fetch` may use the path `work` and paths that begin with its
+    name.
+    """
 
     @property
     def name(self) -> str:

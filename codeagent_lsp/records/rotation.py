@@ -18,9 +18,8 @@ from codeagent_lsp.system import lock, open_appending, read_at
 
 class RotatingFile:
     """Appends lines to a file that its owner alone may read. Files have at most `max_bytes` (one line may be longer);
-    `keep` older ones are kept as `.1`, `.2`, …
-
-    Opened at the first line. With `restores`, a file that is removed while it is open is written anew with its content.
+    `keep` older ones are kept as `.1`, `.2`, … With `restores`, a file that is removed while it is open is written
+    again with its content.
     """
 
     def __init__(self, path: Path, *, max_bytes: int, keep: int, restores: bool = False) -> None:

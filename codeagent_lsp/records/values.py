@@ -212,9 +212,8 @@ def looks_chosen(value: str) -> bool:
 
 
 def looks_scrambled(value: str) -> bool:
-    """Return whether `value` is so irregular that it is a secret wherever it stands near a sensitive name.
-
-    Letters and digits, or capitals and small letters, change places every two or three characters; words do not.
+    """Return whether `value` is so irregular that it is a secret anywhere near a sensitive name: letters and digits, or
+    capitals and small letters, change every two or three characters, as they do not in words.
     """
     if len(value) < SHORTEST_SCRAMBLED or not _may_be_irregular(value[:400]):
         return False
@@ -287,7 +286,9 @@ def quoted_reveals(value: str, *, sure: bool) -> bool:
 
 @lru_cache(maxsize=_CACHED)
 def is_label(value: str) -> bool:
-    """Return whether `value` is what a form shows for a name, in any language: `Passwort`, `Neues Kennwort`, `密码`."""
+    """Return whether `value` is the caption of a field for a secret in a form, in any language: `Passwort`, `Neues
+    Kennwort`, `密码`.
+    """
     if len(value) > LONGEST_PLACEHOLDER or not _WORDS.fullmatch(value):
         return bool(_CAPITAL_FIRST.fullmatch(value))
     if not value.isascii() or _CAPITAL_FIRST.fullmatch(value):

@@ -29,7 +29,7 @@ class RecordWriter:
     """Writes one file of records with a background thread that `close` ends. At most 2,000 records wait; newer ones are
     dropped and counted. A record is sanitized later, so it must not change once it was given.
 
-    `durable` syncs to disk after every batch, and writes a file anew that was removed.
+    `durable` syncs to disk after every batch, and restores a file that was removed.
     """
 
     def __init__(

@@ -111,7 +111,7 @@ class Announcer:
                 self.tell(words, types.MessageType.Warning)
 
     def tell(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
-        """Show one line to the user as a message."""
+        """Show one line to the user as a message; returns at once."""
         self._client.tell(message, kind)
 
     def tell_outcome(self, applied: Applied, key: str = "outcome.full") -> None:

@@ -110,7 +110,7 @@ class CurrentTexts:
         return self._documents.in_step(self.uri(path))
 
     def disk(self, path: str) -> str | None:
-        """Return the text on disk; None where there is none that can be read."""
+        """Return the text on disk; None if there is no file or it cannot be read as text."""
         try:
             return self._read_disk(path)
         except FileRefused:

@@ -159,7 +159,9 @@ class Documents:
         return self._open.get(uris.spelling(uri))
 
     def is_current(self, document: Document) -> bool:
-        """Return whether a snapshot is the client's text of this moment: places in it are places in the editor."""
+        """Return whether a document is the client's text at this moment, so that its positions are those in the
+        editor.
+        """
         return self.get(document.uri) is document and self.in_step(document.uri)
 
     def by_path(self, path: str) -> Document | None:

@@ -117,7 +117,7 @@ class Client:
         self.server.notify(types.WINDOW_SHOW_MESSAGE, types.ShowMessageParams(type=kind, message=in_box(message)))
 
     async def show(self, uri: str, *, external: bool | None = None, take_focus: bool | None = None) -> bool:
-        """Open a document or an address by `window/showDocument`. Return False where the client cannot, did not, or did
+        """Open a document or an address by `window/showDocument`. Return False if the client cannot, did not, or did
         not answer within 10 seconds.
         """
         if not self.policy.shows_documents:

@@ -101,7 +101,9 @@ class Inline:
         return types.CompletionList(is_incomplete=True, items=items)
 
     def next_edit(self, params: Any) -> dict[str, Any]:
-        """Return the answer to `textDocument/copilotInlineEdit`: the edit that is due nearest to the cursor."""
+        """Return the answer to `textDocument/copilotInlineEdit`: the proposed edit nearest to the cursor, if there is
+        one.
+        """
         params = params if isinstance(params, Mapping) else {}
         named = params.get("textDocument") or {}
         document = self._known(str(named.get("uri", "")))

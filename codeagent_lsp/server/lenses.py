@@ -90,9 +90,9 @@ def pending_part(
     foreign: bool = False,
     task: str = "",
 ) -> Waiting:
-    """Return the offers for a part of a changeset where it stands: a hunk, or a file with its `name`. `part` is what
-    the commands take: hunks or files, and perhaps the digest of the review. `foreign` and `task` are as for
-    `pending_changes`.
+    """Return the offers for a part of a changeset at its place in a document: a hunk, or a file with its `name`. `part`
+    has the arguments of the commands: hunks or files, and perhaps the digest of the review. `foreign` and `task` are as
+    for `pending_changes`.
     """
     argument = {"runId": run_id, **part}
 

@@ -81,7 +81,7 @@ class Models:
             return known[1]
 
     def check_named(self, model: ModelSettings, other: ModelSettings) -> None:
-        """Raise ModelRejected if the policy fixes the model or its server, and `other` is another one."""
+        """Raise ModelRejected if the policy fixes the model or its server, and `other` differs from `model` in that."""
         for key, changed in (("model.name", other.name), ("model.baseUrl", other.base_url)):
             theirs = model.name if key == "model.name" else model.base_url
             if changed != theirs and (fixed := self._link.fixed(key)) is not None:

@@ -423,7 +423,7 @@ class PromptFiles:
                 path.unlink(missing_ok=True)
 
     async def open(self, uri: str) -> None:
-        """Open a file for editing; where the client cannot, show its path."""
+        """Open a file for editing; if the client cannot, show its path to the user."""
         if not await self._client.show(uri, take_focus=True):
             self._client.tell(text("document.at", self._client.language, place=uris.to_path(uri) or uri))
 

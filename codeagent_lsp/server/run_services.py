@@ -292,11 +292,11 @@ class LentServers:
     async def ask(
         self, uri: str, method: str, params: Mapping[str, Any], seconds: float = LENT_SECONDS
     ) -> tuple[ServerAnswer, ...]:
-        """Return the answers of the other servers about the current text of `uri`, at most `MAX_ANSWERS`.
+        """Return at most 8 answers of the editor's other servers about the current text of `uri`. `params` are those of
+        `method` in LSP, with positions in the encoding negotiated with the client. () if the client lends no servers,
+        refuses, is late, answers in a wrong shape, or the text changed.
 
-        `params` are those of `method` in LSP, with positions in the encoding negotiated with the client. The result is
-        empty when the client lends no servers, refuses, is late, answers in a wrong shape, or the text changed. A
-        client may open a file to ask about it: whether its text is the one that was meant, the caller has to see.
+        A client may open a file to answer; the caller has to check that its text is the one that was meant.
         """
         if not self._client.policy.lsp or method not in LENT_METHODS:
             return ()
@@ -334,7 +334,7 @@ def _entry(item: Any, method: str, agreed: Encoding) -> ServerAnswer | None:
 
 
 def is_small(value: Any) -> bool:
-    """Return whether a JSON value is within `MAX_NODES`, `MAX_CHARACTERS` of texts and keys, and `MAX_DEPTH`."""
+    """Return whether a JSON value has at most 100,000 nodes, 2 MiB of texts and keys, and 100 levels."""
     nodes = characters = 0
     # Without recursion, as the depth is what is in question.
     rest = [(value, 0)]

@@ -43,10 +43,8 @@ Said = Literal["yes", "no", "nothing"]
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """One attempted change. `before` and `now` are the file's texts before and after it, None where there is no such
-    file.
-
-    `arrived` says that all of it is there; `said` is the client's answer, `reason` its explanation.
+    """One attempted change. `before` and `now` are the file's texts before and after it, None if there is no file.
+    `arrived` says that all of the change is in `now`; `said` is the client's answer, `reason` its explanation.
     """
 
     change: FileChange

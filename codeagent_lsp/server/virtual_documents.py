@@ -112,7 +112,7 @@ class VirtualDocuments:
         return self.uri(name) if self._client.policy.text_content else self._path(name)
 
     async def show(self, name: str, *, take_focus: bool = False) -> bool:
-        """Open a document; where the client cannot, show its path. Return True when the client opened it."""
+        """Open a document; if the client cannot, show its path to the user. Return True if the client opened it."""
         if await self._client.show(self.uri(name), take_focus=take_focus):
             return True
         message = text("document.at", self._client.language, place=str(self._path(name)))

@@ -229,9 +229,9 @@ class Judged:
 
     @property
     def merit(self) -> tuple[int, ...]:
-        """Return the sort key of attempts, the best is the largest: completed with changes, completed, tests pass, all
-        results known, fewer failed, more passed, fewer new errors, fewer new problems, more fixed, fewer changed lines,
-        lower number.
+        """The sort key of attempts; the best has the largest. In this order: completed with changes, completed, tests
+        pass, all results known, fewer failed, more passed, fewer new errors, fewer new problems, more fixed, fewer
+        changed lines, lower number.
         """
         tally, found = self.tally or Tally(0, 0, whole=False), self.found or Difference()
         done = self.status == "completed"
@@ -243,7 +243,7 @@ class Judged:
 
     @property
     def proven(self) -> bool:
-        """Whether it has come to an end with a change on which all tests pass."""
+        """Whether it was completed with a change on which all tests pass."""
         return self.status == "completed" and bool(self.changeset) and self.tally is not None and self.tally.passes
 
     def told(self, text: Callable[..., str]) -> str:

@@ -73,14 +73,14 @@ class ChangeQuestions:
     async def ask(
         self, title: str, choices: tuple[str, ...], detail: str, *, beside: bool = False
     ) -> tuple[str, ...] | None:
-        """Ask what to do with the changes, of which `detail` is the diff; None without an answer. With `beside`, the
-        user is reading the diff: the question then waits until it is asked for.
+        """Ask what to do with the changes, of which `detail` is the diff, and wait; return the chosen title, None
+        without an answer. With `beside`, the user is reading the diff, so no prompt opens over it.
         """
         self._open = Question("approval", title, choices, detail=detail, beside=beside)
         return await self._output.ask(self._open)
 
     def asks(self, question: Question) -> bool:
-        """Return whether this question, which is open, is the one about the changes."""
+        """Return whether this open question is the one about the changes."""
         return self._open is question
 
     def settle(self) -> None:

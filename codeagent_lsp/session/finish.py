@@ -97,8 +97,8 @@ class Finish:
         baselines.follow(lambda names: files_of(self._parts).tests_beside(names)[:MOST_TESTS])
 
     async def settled(self, conversation: Conversation, result: LoopResult) -> Ended:
-        """Judge how the loop has ended, and let the model go on where that helps, such as to repair failing tests,
-        once; return the run's status and summary.
+        """Ask the model to continue if that is useful, such as once to repair failing tests, and then return the run's
+        status and summary. May run the tests and ask the user.
         """
         nudged = False
         while True:

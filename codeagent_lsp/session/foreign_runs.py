@@ -108,8 +108,8 @@ def nearest(texts: Iterable[str], now: str) -> str:
 
 
 def without_part(change: FileChange, left: str, now: str, read: str) -> Merged:
-    """Return the user's text `now`, which was `read` from the disk before they typed, without a part of a foreign
-    change, of which the text `left` would be left alone.
+    """Return the user's text `now` without a part of a foreign change; `left` is the text without that part, `read`
+    what the editor had read from the disk before the user typed. Conflicts are places that the user has changed since.
     """
     if change.base is None or change.text is None or (read == change.base and read != change.text):
         return Merged(now, ())  # it has nothing of the change
@@ -123,8 +123,8 @@ def without_part(change: FileChange, left: str, now: str, read: str) -> Merged:
 
 
 class ForeignProposal(Proposal):
-    """The changes of a foreign run. `contested` are the edits that would take changes back where the user has changed
-    the same lines since. `taken_back` are the texts of files, by path, that the disk would have without what was taken
+    """The changes of a foreign run. `contested` are edits which would take back changes on lines that the user has
+    changed since. `taken_back` are, by absolute path, the texts that the disk should have without the changes taken
     back, until the user saves them.
     """
 
@@ -236,8 +236,8 @@ class ForeignProposal(Proposal):
         hunks: ChosenHunks | None = None,
         seen: Changeset | None = None,
     ) -> Applied:
-        """Take the changes back, or a part of them, in the texts as they are now; what the user has changed there since
-        stays, as conflicts of the result. SessionError if there are none.
+        """Take the changes back in the texts as they are now, or a part of them, chosen as for `apply`; places that the
+        user has changed since stay, as conflicts of the result. SessionError if there are none.
         """
         async with self._applying:
             numbers = self._numbers(files, hunks, seen)

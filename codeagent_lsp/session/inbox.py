@@ -24,8 +24,8 @@ Answer = tuple[str, ...] | None
 
 @dataclass(slots=True)
 class OpenQuestion:
-    """A question without an answer yet. `answer` resolves to the chosen titles, to the text where there are no choices,
-    or to None for no answer.
+    """A question without an answer yet. `answer` becomes the chosen titles, the text if there are no choices, or None
+    for no answer.
     """
 
     request_id: str
@@ -103,8 +103,8 @@ class Inbox:
         return answer
 
     def respond(self, request_id: str, answer: Answer) -> None:
-        """Answer an open question; None for no answer, or for what closing it stands for. SessionError if the question
-        is not open, the answer is not among its choices and it takes no others, or it takes exactly one.
+        """Answer an open question; None means no answer, or what closing the question stands for. SessionError if the
+        question is not open, or does not accept this answer.
         """
         item = self.find(request_id)
         if answer is None and item.question.dismissed:

@@ -189,7 +189,7 @@ class Proposal:
         return self._naming("outcome.unconfirmed", self.unconfirmed)
 
     def modes_words(self) -> str:
-        """Return a sentence for the user on the files that are to be executable and are not yet; '' for none."""
+        """Return a sentence for the user on the files that become executable only when they are saved; '' for none."""
         return self._naming("changes.mode_waits", tuple(path for path, runs in self.record.modes_due.items() if runs))
 
     def _naming(self, key: str, paths: Sequence[str]) -> str:

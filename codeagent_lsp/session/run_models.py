@@ -247,8 +247,8 @@ class BudgetedModel(WrappedModel):
         self._session = session
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """Stream the reply, which is cut where the budget ends. BudgetSpent, before the call, if less than a short
-        reply is left.
+        """Stream the reply, cut at the end of the budget. BudgetSpent, before the call, if less than a short reply is
+        left.
         """
         if not self._budget.limited:
             async with aclosing(self._priced(request)) as items:

@@ -175,8 +175,8 @@ def _mode(event: events.Event) -> events.Mode:
 
 
 def detailed(event: events.Event, record: RunRecord, text: Callable[[str], str]) -> events.Event:
-    """Return the event with its `plan`, `message`, `step_id`, `step_number` and `progress_detail` where it has such
-    fields without a value. `text` returns a sentence of the catalogue.
+    """Return the event with its fields `plan`, `message`, `step_id`, `step_number` and `progress_detail` filled in, as
+    far as it has them and they are None. `text` returns a sentence of the catalogue.
     """
     # None stands for "not given"; who emits an event may also set such a field, and then it stays.
     empty = {item.name for item in fields(event) if getattr(event, item.name) is None}
@@ -221,7 +221,7 @@ class OutputStream:
             self._timer = asyncio.get_running_loop().call_later(INTERVAL, self._tick)
 
     def close(self) -> None:
-        """Pass on the rest, also of an incomplete line; the limit counts anew from here."""
+        """Pass on the rest, also an incomplete line. The stream can be used again, with a new limit."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

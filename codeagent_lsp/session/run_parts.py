@@ -70,7 +70,9 @@ def files_of(parts: RunParts) -> WorkspaceFiles:
 
 
 def selection_of(target: Target, roots: Roots) -> Selection:
-    """Return the user's selection for the prompt: the file, its first and last line (1-based), the code."""
+    """Return the user's selection for the prompt: the file's path relative to the workspace, its first and last line
+    (1-based), the code.
+    """
     whole = target.file.text
     lines = LineIndex.of(whole)
     first, last = lines.line_at(target.start) + 1, lines.line_at(max(target.start, target.end - 1)) + 1

@@ -45,7 +45,7 @@ class Views(Protocol):
 
     @property
     def kind(self) -> EnvironmentKind:
-        """The kind of place where the views are made, by the present settings."""
+        """The kind of environment in which views are made, by the present settings."""
 
     async def private_view(self, kind: EnvironmentKind, folders: Sequence[str], execute: Execute) -> PrivateView:
         """Return a new view, which the caller has to close. SettingError or ToolFailed if there can be none."""

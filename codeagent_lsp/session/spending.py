@@ -76,7 +76,7 @@ def dollars(cost: float) -> str:
 
 
 def cached_percent(usage: Mapping[str, Any] | None) -> int:
-    """Return how many percent of the prompts came from a cache, rounded down; 0 where nothing is told of one."""
+    """Return how many percent of the prompts' tokens came from a cache, rounded down; 0 if that is not known."""
     prompt, cached = ((usage or {}).get(name) for name in ("prompt_tokens", "cached_tokens"))
     # Damaged files and other servers' usage: a bool is an int for isinstance.
     if type(prompt) is not int or type(cached) is not int or prompt <= 0 or cached <= 0:
@@ -85,7 +85,9 @@ def cached_percent(usage: Mapping[str, Any] | None) -> int:
 
 
 def spent_words(usage: Mapping[str, Any] | None, language: str) -> str:
-    """Return a cost for users, with the share of the prompts that came from a cache; '' where no price is known."""
+    """Return the cost as text for users, with the share of the prompts that came from a cache; '' if no price is
+    known.
+    """
     cost = (usage or {}).get("cost")
     if cost is None:
         return ""

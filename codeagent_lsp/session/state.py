@@ -177,7 +177,7 @@ class RunRecord:
         self.proposed = _joined(self.proposed, changes)
 
     def accept(self, changes: Changeset) -> None:
-        """Note changes that were applied, whatever becomes of them later."""
+        """Add changes that were applied to those that the user accepted, whatever becomes of them later."""
         self.accepted = _joined(self.accepted, changes)
         for change in changes:  # those that the user was not shown, as where each edit is applied at once
             known = self.proposed.get(change.path)

@@ -85,8 +85,8 @@ def mounting(programs: Programs, private: str, overlays: Sequence[Over], start: 
 
 
 def mount_table(private: str, read: Sequence[Over]) -> str:
-    """Return the text of `table`: read-only overlays at `<name>/view`, each over a bind, which is seen where the file
-    system permits no overlay. Their second layer is empty, as one layer is not enough.
+    """Return the text of the file `table` for read-only overlays at `<name>/view`. Below each is a bind mount, which is
+    seen if the file system permits no overlay; their second layer is empty, as one is not enough.
     """
     lines = [("empty", f"{private}/empty", "tmpfs", "size=4k,mode=755")]
     for over in read:

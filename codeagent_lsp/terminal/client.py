@@ -52,7 +52,7 @@ class NothingStaged(Exception):
 
 
 class Face(Protocol):
-    """Port: shows a run and asks the user."""
+    """Port: shows one run to the user and asks them, on a terminal or for a program."""
 
     def event(self, event: Mapping[str, Any]) -> None:
         """Show an event of the run, in the form of the protocol."""

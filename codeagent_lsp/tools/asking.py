@@ -66,7 +66,7 @@ class Question:
 
 
 class Asker(Protocol):
-    """Port: asks the user a question."""
+    """Port: asks the user one question of a run at a time, and waits for the answer."""
 
     async def ask(self, question: Question) -> tuple[str, ...] | None:
         """Wait for the user and return the chosen titles or the entered text; None without an answer. Never raises when

@@ -54,14 +54,14 @@ class Tally:
 
 
 class Complete(Protocol):
-    """Port: one request to the model, outside of the conversation."""
+    """Port: sends one request to the model that is not part of the conversation, and returns its answer."""
 
     async def __call__(self, instructions: str, text: str) -> str:
         """Return the model's answer as plain text. ModelError if there is none."""
 
 
 class SmallComplete(Complete, Protocol):
-    """Port: as `Complete`, answered by the model for small work where one is set."""
+    """Port: as `Complete`, by the model for small work if one is set, else by the run's own."""
 
 
 class OnTested(Protocol):
@@ -72,10 +72,12 @@ class OnTested(Protocol):
 
 
 class PresentTexts(Protocol):
-    """Port: the texts that the user has in the editor now."""
+    """Port: the texts of files as the user has them in the editor now, unsaved changes included."""
 
     async def refresh(self, paths: Iterable[str]) -> None:
-        """Have the texts of these files, and of all that are open, told by an editor that does not do so by itself."""
+        """Ask an editor that does not report changes by itself for the present texts of these files and of all open
+        ones; nothing for other editors.
+        """
 
     def unknown(self, paths: Iterable[str]) -> Sequence[str]:
         """Return the paths of the open files, among these paths or below them, whose text in the editor is not known
@@ -108,14 +110,14 @@ class Redaction:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """The port for what is known of the model that reads the results: its window in tokens."""
+    """Port: what is known of the model that reads the results, its context window in tokens."""
 
     window: int
 
 
 @dataclass(frozen=True, slots=True)
 class TaskWords:
-    """The port for what the task is about: its keywords in small letters, for what to keep of a long text."""
+    """Port: the keywords of the task in lower case, by which lines of long texts are chosen to be kept."""
 
     words: tuple[str, ...] = ()
 

@@ -120,8 +120,9 @@ class ToolExecutor:
 
     async def execute_batch(self, calls: Sequence[ToolCall], done: OnDone = lambda *_: None) -> tuple[ToolResult, ...]:
         """Run the calls of one reply and return their results in order; concurrently if all of them only read, else one
-        after the other. Those beyond `MAX_CALLS` are not run; each fails with a result that says so. `done` gets each
-        result, in the same order, as soon as it and those before it are there.
+        after the other. Of more than 64 calls the rest is not run, and fails with a result that says so.
+
+        `done` is called with each result, in the same order, as soon as it and those before it are there.
         """
         results: list[ToolResult] = []
 

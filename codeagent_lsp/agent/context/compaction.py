@@ -87,11 +87,11 @@ class CompactionPlan:
 
 
 def plan_compaction(messages: Sequence[Message], budget: int, *, fixed: int = 0, pressure: int = 0) -> CompactionPlan:
-    """Choose what to summarise so that the conversation takes well under `budget` tokens.
+    """Choose what to summarise so that the conversation takes well under `budget` tokens. `fixed` tokens are taken by
+    what is kept besides; with a higher `pressure` (0 to 2) less stays.
 
-    `fixed` tokens are taken by what is kept besides; with a higher `pressure` (0 to 2) less stays. The latest turn
-    stays whole where it fits, else as many of its latest exchanges as fit, all but the last with shortened results; of
-    the turns before it only the user's messages stay.
+    The latest turn stays whole if it fits, else as many of its latest exchanges as fit, all but the last with shortened
+    results; of the turns before it only the user's messages stay.
     """
     parts = take_apart(messages)
     latest = next(filter(is_request, reversed(messages)), None)

@@ -64,10 +64,11 @@ def starting_context(
     headed: Callable[[str, FileText], str] = headed,
 ) -> str:
     """Return the text to put before a task, at most about `budget` characters; files in `skip` are left out. `headed`
-    returns a file's text for the model under a line that says what it is, by its name.
+    returns a file's text for the model with a heading. With `listed` the names of files are included, for runs without
+    a repo map.
 
-    With `listed` the names of files are included, for where there is no repo map. `stands(name, text)` returns whether
-    the conversation already has that text of that file ('' for the list of names), so that it is not repeated.
+    `stands(name, text)` returns whether the conversation already has that text of that file ('' for the list of names),
+    so that it is not repeated.
     """
     files = [path for folder in view.roots.folders for path in islice(view.walk(folder), MOST_FILES)]
     names = [view.roots.relative(path) for path in files]

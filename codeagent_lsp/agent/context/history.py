@@ -108,9 +108,7 @@ def is_request(message: Message) -> bool:
 
 def reference(messages: Sequence[Message], call: ToolCall, text: str) -> str | None:
     """Return a short reply for a file that is read again unchanged while its text is still in the conversation; else
-    None.
-
-    Only the latest full text of the same call counts: a file that changed and changed back in between is sent anew.
+    None. Only the latest full text of the same call counts, so a file that changed and changed back is sent again.
     """
     if call.name != READING or len(text) < WORTH_REFERRING:
         return None

@@ -70,7 +70,7 @@ def read_json(source: str, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
 
 
 def read_strict(source: str) -> list[Raw] | None:
-    """Return the calls of one JSON value as it stands; None if it is broken or no call."""
+    """Return the calls in one JSON value, which is not repaired; None if it is broken or no call."""
     try:
         return dialects.from_value(jsontext.loads(source))
     except ValueError:
@@ -88,8 +88,8 @@ def read_python(source: str, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
 
 
 def read_action(text: str, start: int, tools: tuple[ToolSpec, ...]) -> tuple[list[Raw], int]:
-    """Parse `NAME[{…}]`, `NAME(key="value")`, or NAME with a line `Action Input: {…}` below, at `start`; return the
-    calls and where they end. Each fills its line.
+    """Parse `NAME[{…}]`, `NAME(key="value")`, or NAME with a line `Action Input: {…}` below, at the offset `start`,
+    each on lines of its own; return the calls and the offset behind them.
     """
     begin = re.compile(r"[\w.\-]+").match(text, start).end()  # type: ignore[union-attr] # the caller has found it
     if given := ACTION_INPUT.match(text, begin):

@@ -69,7 +69,9 @@ class ToolCallingModel(WrappedModel):
         return replace(self._model.info, tool_calling=self._mode)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """Yield the answer; without tools in the request, or with a schema of its own, no format is imposed."""
+        """Yield the answer in the mode that the model was found to support. If the request has no tools, or a schema of
+        its own, no format is imposed. ModelError as the wrapped model.
+        """
         by_mode = {"native": self._native, "constrained": self._constrained, "text": self._text}
         plain = not request.tools or request.response_schema is not None
         if plain and (self._mode != "native" or not request.tools):  # calls without tools are refused by some servers

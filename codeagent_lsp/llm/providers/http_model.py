@@ -281,8 +281,9 @@ def most_tokens(text: str) -> int:
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Limits of retrying: the number of attempts, the rest in seconds. A server that asks for a longer wait than
-    `longest_asked` is not retried; limits per minute are renewed within that.
+    """Limits of retrying: the most attempts; the rest is in seconds: the wait before the first retry, the longest wait,
+    a random addition of up to `jitter`, and all attempts together. If a server asks for a longer wait than
+    `longest_asked`, there is no retry; limits per minute are renewed within that.
     """
 
     attempts: int = 3

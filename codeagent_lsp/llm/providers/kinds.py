@@ -106,9 +106,9 @@ def _below(host: str, known: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One service. `url` is '' where each user has an address of their own, of the form `shape`; `variables` are those
-    of the environment in which a key of it is looked for; `page` is where one is made; `models` are proposed in this
-    order; `settings` are further settings that its models need.
+    """One hosted service. `url` is '' if each user has an address of their own, of the form `shape`; `variables` are
+    the environment variables that may hold a key; `page` is where a key is made; `models` are proposed in this order;
+    `settings` are further settings that its models need.
     """
 
     name: str

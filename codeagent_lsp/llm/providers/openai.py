@@ -195,9 +195,8 @@ async def list_models(where: Endpoint, limits: TimeLimits) -> list[str]:
 
 
 async def model_entries(where: Endpoint, limits: TimeLimits) -> list[dict[str, Any]]:
-    """Return the entries of `/models` that have an `id`, none where there is no such list.
-
-    Raises ModelError if the server is unreachable.
+    """Return the entries of `/models` that have an `id`; [] if the server has no such list. ModelError if the server is
+    unreachable.
     """
     try:
         value = await get_json(where, f"{where.api}/models", limits)

@@ -243,8 +243,8 @@ def socket_channel(connection: socket.socket) -> Channel:
 
 class Reader:
     """Reads messages on its own thread and calls `deliver` with each, in order, on the loop given to `start`. `ended`
-    is called at most once, on that thread, with the reason and an exit code: 1 when the stream ends, 3 after more than
-    MAX_SKIPPED bytes without a message header.
+    is called at most once, on that thread, with the reason and an exit code: 1 if the stream ends, 3 after more than
+    256 MiB without a message header.
     """
 
     def __init__(self, channel: Channel, deliver: Callable[[Message], None], ended: Callable[[str, int], None]) -> None:

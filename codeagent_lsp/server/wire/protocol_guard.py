@@ -240,8 +240,8 @@ def describe(error: BaseException, method: str, language: str) -> dict[str, Any]
 
 
 def log_failure(error: BaseException | None, method: str) -> None:
-    """Log where a handler failed, with the stack. Messages of exceptions can contain file contents or keys and are left
-    out.
+    """Log in which line of code a handler failed, with the stack. Messages of exceptions can contain file contents or
+    keys and are left out.
     """
     if error is None or isinstance(error, JsonRpcException | CodeAgentError):
         return

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 
 class PromptContext:
-    """The workspace's part of a run's prompts. `mode` is `direct` or `ask`; `allowed` returns the permission mode."""
+    """What a run's prompts say of the workspace: instructions, skills, memory, maps. One per run. `mode` is `direct` or
+    `ask`; `allowed` returns the permission mode.
+    """
 
     def __init__(self, parts: RunParts, model: Model, mode: str, allowed: Callable[[], Mode]) -> None:
         self._parts = parts

@@ -257,8 +257,8 @@ class FixedTools:
 
 
 def lean(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a JSON Schema for a prompt, without what only checks need: limits of length and number, closed objects,
-    and defaults that say that something is off.
+    """Return a JSON Schema for a prompt, without what only validation needs: limits of length and number, closed
+    objects, and defaults that mean "off".
     """
 
     def clean(node: Any) -> Any:

@@ -27,11 +27,11 @@ RUN_CHARS, MESSAGE_CHARS, RESULT_CHARS = 24_000, 4_000, 600
 
 @dataclass(slots=True)
 class RecordedRun:
-    """One run: times in seconds since the epoch, tokens read and written, cost in USD (None where no price is known);
-    of the tokens those of the prompts, and what of these came from a cache.
+    """One run as recorded: times in seconds since the epoch, tokens in all and of the prompts, and how many of these
+    came from a cache; cost in USD, None if no price is known.
 
-    `status` is `queued`, `running` (it has no end), or how it ended; `step` is the title of the plan's last step;
-    `text` is what can be found.
+    `status` is `queued`, `running` (it has no end), or how it ended; `step` is the title of the plan's last step,
+    `text` is what a search looks in.
     """
 
     run_id: str
@@ -331,7 +331,7 @@ def expressions(query: str) -> tuple[str, ...]:
 
 
 def excerpt(words: str, query: str) -> str:
-    """Return the words around the first place where one of the query stands, in one line."""
+    """Return the words around the first place at which one of the query's words occurs, on one line."""
     flat = " ".join(words.split())
     low = flat.lower()
     places = [low.find(word) for word in _WORD.findall(query.lower())]

@@ -90,7 +90,7 @@ class Borrower(Protocol):
         """Send the result of a call; nothing happens if it has disconnected."""
 
     async def leave(self, reason: str) -> None:
-        """End the connection: `cancelled` if the user has ended it, else `ended`."""
+        """Close the other agent's connection: with the reason `cancelled` if the user has ended it, else `ended`."""
 
 
 def lent(borrower: Borrower, quiet_seconds: float = QUIET_SECONDS) -> OwnWork:

@@ -95,7 +95,9 @@ def knowledge_in(
 
 
 class Background:
-    """The background sent so far in one session. Methods block, and may be called from any thread."""
+    """The background (instructions, memory, skills) that the model was sent in one session, so that only what is new is
+    sent. Methods block, and may be called from any thread.
+    """
 
     def __init__(self) -> None:
         self._prompts: dict[tuple[str, int], str] = {}

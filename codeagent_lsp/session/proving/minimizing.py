@@ -41,8 +41,8 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Minimal:
-    """The numbers of the parts that matter, after so many tries; `whole` is False if they did not suffice to look at
-    every part, and then those stay in `needed`.
+    """The result of minimizing: the numbers of the parts that are needed, and how many tries it took. `whole` is False
+    if there were too few tries to look at every part; parts not looked at are in `needed`.
     """
 
     needed: frozenset[int]

@@ -22,9 +22,11 @@ Words = Callable[..., str]
 
 @dataclass(frozen=True, slots=True)
 class TestsProof:
-    """A test run: counts, at most `MAX_NAMES` names of tests that fail and of those that failed on the user's own text
-    and pass now. `whole` is False if not every result is known; `before` counts the failing ones that failed in the
-    same way on the user's own text, whose names (`as_before`) are not among `failing`.
+    """A test run on a run's changes: counts, and at most 50 names of tests that fail, and of those that failed on the
+    user's own text and pass now. `whole` is False if not every result is known.
+
+    `before` counts the failing ones that failed in the same way on the user's own text; their names (`as_before`) are
+    not in `failing`.
     """
 
     digest: str

@@ -38,9 +38,9 @@ class Proofs:
         self._green: dict[str, frozenset[str]] = {}
 
     def tested(self, tally: Tally, changeset: Changeset, digest: str) -> None:
-        """Record a test run on these changes, in the state with this digest. A run without changes is one on the
-        user's own text: what fails in it is what later runs may have mended. A smaller run of the same state adds
-        nothing to what a larger one has shown, unless more fails in it.
+        """Record a test run on these changes, in the state with this digest. A run without changes is one on the user's
+        own text: later runs may have repaired what fails in it. A run of fewer tests on the same state is dropped,
+        unless more fail in it.
         """
         if not changeset:
             self._failed_before = tally.failing

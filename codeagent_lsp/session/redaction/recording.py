@@ -105,7 +105,7 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class OpenRecords:
-    """The masking and the recording of one server."""
+    """The masking and the recording of one server, once they are loaded."""
 
     masking: Masking
     recording: Recording

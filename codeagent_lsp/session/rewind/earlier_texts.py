@@ -116,8 +116,8 @@ def earlier_texts(applied: Iterable[Changeset], read: Read, *, over: bool = Fals
 
 
 class FirstRead:
-    """The user's files, each as it was when it was asked for first: what is typed since is merged later, as all edits
-    of the user are, and never taken for a part of what is taken back.
+    """The user's files, each as it was when first asked for during a rewind. What is typed later is merged, as the
+    user's edits always are, and never taken for a part of the changes that are taken back.
     """
 
     def __init__(self, view: FileView, deleted: Mapping[str, str | None] | None = None) -> None:
@@ -181,8 +181,8 @@ def taking_back(
     over: bool = False,
     still_shown: Callable[[str], bool] = lambda path: False,
 ) -> TakingBack:
-    """Return what takes back changes that were applied in this order, with `over` also where the user has changed their
-    lines since. `still_shown` is `Editor.still_shows`. Blocks; use a worker thread.
+    """Return the changes that take back these, which were applied in this order; with `over` also on lines that the
+    user has changed since. `still_shown` is `Editor.still_shows`. Blocks.
     """
     applied = tuple(applied)
     read = FirstRead(view, deleted_by(applied, still_shown))
@@ -251,8 +251,8 @@ def edited_texts(changeset: Changeset) -> dict[str, str]:
 
 
 def followed(parts: Iterable[AppliedPart], view: FileView) -> tuple[list[Changeset], dict[str, str]]:
-    """Return what was applied for the files where they are now, and the new paths of those that the user has renamed,
-    by the old ones: not of those that the agent itself has moved or deleted. Blocks.
+    """Return what was applied as changes of the files at their present paths, and the new paths of files that the user
+    has renamed, by the old ones; those that the agent moved or deleted are not among them. Blocks.
     """
     parts, changes, moved = tuple(parts), list[Changeset](), dict[str, str]()
     own = [change for part in parts for change in part.changeset if change.kind != "edit"]

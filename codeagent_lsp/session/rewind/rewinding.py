@@ -149,9 +149,9 @@ async def rewind(parts: RunParts, gone: tuple[str, ...], what: What, runs: Runs)
 
 
 async def undo_rewind(run: OneRun, runs: Runs) -> Applied | None:
-    """Undo a rewind: its runs have again what it took from them. Return None; if the editor refused some of the files,
-    return what it did, and the rewind stands, so that these can be undone later. SessionError if the session is at
-    work.
+    """Undo a rewind: what it took from its runs is theirs again, and in the editor. Return None; if the editor refused
+    some files, return what it did: the rewind then still counts, and these can be undone later. SessionError if a run
+    of the session has not ended.
     """
     session, rewind_id = run.session, run.record.run_id
     event = _standing(session, rewind_id)

@@ -110,7 +110,9 @@ class Rewinds:
         self._silence()
 
     def leaves(self, run_id: str) -> bool:
-        """Return whether a run still counts: it is not itself a rewind that stands, and none took it back."""
+        """Return whether a run still counts: no rewind took it back, and it is not a rewind itself that has not been
+        undone.
+        """
         return run_id not in self.standing and not any(run_id in each.event.gone for each in self.standing.values())
 
     def _silence(self) -> None:

@@ -185,8 +185,9 @@ class SolvingWorkshop(_RunWorkshop):
         )
 
     async def draft(self) -> tuple[Mapping[str, str], Material, str]:
-        """Return the new texts, by name, for a rename that is plainly asked for, made with the syntax trees; the files
-        as they were; and a sentence on where the old name is left, '' for none. Empty for other tasks.
+        """Return, for a rename that the task clearly asks for, the new texts by relative path, made with the syntax
+        trees; the files as they were; and a sentence on the places that keep the old name, '' for none. All empty for
+        other tasks.
         """
         words = self._subject.brief.words
         asked = rename_in(words)

@@ -41,7 +41,7 @@ MAX_NODES = 150
 
 @dataclass(frozen=True, slots=True)
 class NamedPlace:
-    """Where a name stands: absolute path, the text there, the offset of the name, and the name."""
+    """The place of a name: absolute path, the file's text, the offset of the name in it (code points), and the name."""
 
     path: str
     text: str

@@ -53,7 +53,9 @@ class ImportTargets:
 
 
 def resolved(language: str, path: str, imported: Import, files: ImportTargets) -> tuple[str, ...]:
-    """Return the files that an import in the file at `path` refers to; none if that cannot be determined."""
+    """Return the paths of the files that an import in the file at `path` refers to, relative as in `files`; () if that
+    cannot be determined.
+    """
     rule = _RULES.get(language)
     found = rule(path, imported, files) if rule is not None and imported.module else ()
     return tuple(dict.fromkeys(each for each in found if each != path))

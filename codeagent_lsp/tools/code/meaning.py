@@ -51,8 +51,8 @@ _MOST_TEXT = 160
 
 
 class Elsewhere(NamedTuple):
-    """The targets in other texts: the dotted names of the types with such members, and whether there are members and
-    others.
+    """What other texts define under the same name: the dotted names of the types that have it as a member (`owners`),
+    and whether there are members and other definitions at all.
     """
 
     owners: frozenset[str] = frozenset()
@@ -155,8 +155,8 @@ def with_constructors(source: SourceFile, definitions: Sequence[Definition]) -> 
 
 
 def hidden(source: SourceFile, definitions: Sequence[Definition], use: Use) -> bool:
-    """Return whether a plain name is used outside the module of the definitions, or in a module or class that has its
-    own.
+    """Return whether a plain name cannot mean these definitions at a use: it is outside of their module, or inside of a
+    module or class that defines the name itself.
     """
     first = definitions[0]
     if not _spanned(source, first.symbol.parent, use):
@@ -203,8 +203,8 @@ def dotted(path: str) -> str:
 
 
 def is_prescribed(source: SourceFile, definitions: Iterable[Definition], sources: Iterable[SourceFile]) -> bool:
-    """Return whether one of the definitions, members of a type in `source`, may have its name from somewhere else;
-    `sources` are the texts that may hold its interface.
+    """Return whether one of the definitions, members of a type in `source`, may have to keep its name because a base
+    class or an interface has it; `sources` are the texts that may hold that.
     """
     members = [each for each in definitions if is_member(source, each)]
     if not members:

@@ -221,7 +221,9 @@ async def files_of(codebase: Codebase, context: ToolContext) -> ImportTargets:
 
 
 def described(symbol: SymbolInfo) -> dict[str, Any]:
-    """Return a definition as a JSON-like object; `type` and `file_path` are its kind and path again."""
+    """Return a definition as an object for JSON, with the dotted name as `name`; `type` and `file_path` repeat its kind
+    and path under other names.
+    """
     return {
         "name": symbol.qualified,
         "kind": symbol.kind,

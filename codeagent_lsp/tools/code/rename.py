@@ -51,8 +51,8 @@ _REQUIRED = re.compile(r"([A-Za-z_$][\w$]*)\s*=\s*require\b")
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """The splices of a rename, and the 1-based lines on which the old name was left; `doubtful` are those among them
-    with uses in code that may mean the same, for all that the syntax shows.
+    """The splices of a rename, and the 1-based lines on which the old name was left. `doubtful` are those of these
+    lines on which it may mean the renamed definition, as the syntax alone cannot exclude it.
     """
 
     splices: tuple[Splice, ...]
@@ -99,8 +99,8 @@ def left(source: SourceFile, old: str, changed: Iterable[tuple[int, int]]) -> tu
 
 
 def blind(source: SourceFile, old: str) -> Iterator[int]:
-    """Yield the byte offsets of a name in code where the syntax does not show what it is: in the arguments of a macro
-    or of a shell command, a pattern, a line of the preprocessor, or what the grammar cannot read.
+    """Yield the byte offsets at which a name is in code whose meaning the syntax does not show: arguments of a macro or
+    of a shell command, a pattern, a line of the preprocessor, or code that the grammar cannot read.
     """
     captures = source.parsed.captures
     wanted = old.encode("utf-8", "replace")

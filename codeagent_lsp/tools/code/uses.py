@@ -70,7 +70,9 @@ _NO_PATTERN_FIELDS = frozenset(("right", "value", "type", "default", "default_va
 
 
 class Use(NamedTuple):
-    """A use of a name. `receiver` is the text in front of the dot, '' if there is none."""
+    """One use of a name: its node, whether it is called or imported, how it is accessed, and the text before the dot
+    (`receiver`, '' if there is none).
+    """
 
     node: Node
     call: bool
@@ -275,7 +277,9 @@ def of_one_kind(one: Definition, other: Definition, language: str) -> bool:
 
 
 def around(source: SourceFile, place: int) -> Definition | None:
-    """Return the innermost definition, other than a variable or constant, around a byte offset."""
+    """Return the innermost definition around a byte offset, variables and constants not counted; None if there is
+    none.
+    """
     found = None
     for definition in source.definitions:
         node = definition.outer

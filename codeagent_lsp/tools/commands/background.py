@@ -61,9 +61,9 @@ CloseShell = Callable[[str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What a background command has printed since it was asked last, and whether it `runs`. `code` is None if it has
-    not ended by itself; `result` is there once it has ended and what it wrote is staged. `ready` tells whether what was
-    waited for was printed.
+    """What a background command has printed since the last call, and whether it still `runs`. `code` is None if it has
+    not ended by itself; `result` is set once it has ended and what it wrote is staged. `ready` is False if the text
+    that was waited for was not printed.
     """
 
     name: str

@@ -114,8 +114,8 @@ def _is_count(value: Any) -> bool:
 @dataclass(frozen=True, slots=True)
 class Difference:
     """The diagnostics that a change made (`new`, places in the new texts) and removed (`fixed`, places in the old
-    ones); `unknown` are the files, absolute paths, of which it is not known; `sources` name what has checked the
-    others, besides their syntax.
+    ones). `unknown` are the absolute paths of files that could not be checked in time; `sources` name what has checked
+    the others, besides their syntax.
     """
 
     new: tuple[Diagnostic, ...] = ()
@@ -125,7 +125,7 @@ class Difference:
 
     @property
     def errors(self) -> int:
-        """Return how many of the new ones are errors."""
+        """The number of errors among the new diagnostics."""
         return sum(item.severity == "error" for item in self.new)
 
 

@@ -49,7 +49,7 @@ Error = tuple[int, int, str]
 
 
 def syntax_errors(path: str, text: str) -> tuple[Diagnostic, ...] | None:
-    """Return the syntax errors of code or of a data file, at most `MAX_PER_FILE`; None if the language is not known."""
+    """Return the syntax errors of code or of a data file, at most 10; None if the language is not known."""
     if (data := data_errors(path, text)) is not None:
         return data
     if not is_for_syntax(path):
@@ -63,8 +63,8 @@ def syntax_errors(path: str, text: str) -> tuple[Diagnostic, ...] | None:
 
 
 def broken_syntax(path: str, before: str, after: str) -> tuple[Diagnostic, ...] | None:
-    """Return the syntax errors that a change brings into C or C++ that had none, but for lines with names in capitals,
-    which may be macros; None for other files, and where something was wrong before.
+    """Return the syntax errors that a change brings into C or C++, without lines with names in capitals, which may be
+    macros. None for other files, and if the text before had errors itself.
     """
     grammar = grammar_of(path)
     if grammar is None or grammar.name not in _MACROS or not before.strip():
@@ -336,8 +336,8 @@ def broken_comments(path: str, before: str, after: str) -> tuple[Diagnostic, ...
 
 
 def moved_entries(path: str, before: str, after: str) -> tuple[Diagnostic, ...]:
-    """Return a warning for each entry of a YAML file on a line that a change does not touch, but that belongs elsewhere
-    since, or has become text, or the other way round; at most `MAX_PER_FILE`.
+    """Return at most 10 warnings about entries of a YAML file on lines that a change does not touch, but that now
+    belong to another parent, have become text, or were text before.
     """
     if PurePosixPath(path).suffix.lower() not in _YAML or max(len(before), len(after)) > MAX_CHARS:
         return ()

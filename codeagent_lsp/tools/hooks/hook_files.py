@@ -66,9 +66,9 @@ class Hook:
         return not self.tools or any(fnmatchcase(name, tool) for tool in self.tools for name in names)
 
     def is_met(self, names: Sequence[str], subjects: Sequence[str], command: str = "") -> bool:
-        """Return whether its condition holds for a tool with these names, called for one of `subjects`: a path as the
-        user and as the system knows it, or the commands in the line `command`, which is read as the permissions read
-        it. Where these are not known, or cannot be seen before they run, it holds: a guard rather runs too often.
+        """Return whether its condition holds for a call of a tool with these names. `subjects` are the call's paths, as
+        written and resolved; `command` is its command line, read as the permissions read it. If these are not known
+        before the call, the condition holds, since a guard should rather run too often.
         """
         match = _CONDITION.fullmatch(self.only)
         if match is None or not names:
@@ -90,8 +90,8 @@ class Hook:
 @dataclass(frozen=True, slots=True)
 class HookFile:
     """The hooks of one file, an absolute path. `digest` covers them and the files of the workspace that they run;
-    `left_out` says what was not understood; `foreign` tells that its commands expect the names of another program;
-    `stops` that no hooks of such files are to run.
+    `left_out` says what in it was not understood. `foreign` says that its commands expect the names of another program,
+    `stops` that no hooks of foreign files may run.
     """
 
     path: str
@@ -258,7 +258,7 @@ class HookConsent:
         return made
 
     def decided(self, file: HookFile, shell: Shell) -> bool:
-        """Return whether the user has said in this run what becomes of the hooks of a file as they are."""
+        """Return whether the user has already answered in this run whether these hooks, with this content, may run."""
         return _digest(file, shell.isolation) in self._answers
 
     def given(self, file: HookFile, shell: Shell) -> bool:

@@ -402,14 +402,16 @@ class SeenChanges:
         self._texts.pop(path, None)
 
     def add_written(self, paths: Iterable[str], before: Changeset, after: Changeset) -> None:
-        """Note what a hook has written, unless it is a change of something that none has seen."""
+        """Note that the hooks have seen what one of them wrote in these files; not for a file in which there was a
+        change before that no hook has seen.
+        """
         for path in paths:
             earlier, now = before.get(path), after.get(path)
             if earlier is None or self._is_seen(earlier):
                 self._texts[path] = None if now is None else now.text
 
     def unseen(self, changes: Changeset) -> list[FileChange]:
-        """Return the changes that no hook has seen as they are."""
+        """Return the changes whose present text no hook has been sent."""
         return [change for change in changes if not self._is_seen(change)]
 
     def _is_seen(self, change: FileChange) -> bool:

@@ -97,7 +97,9 @@ async def http_transport(
 async def sse_transport(
     settings: ServerSettings, health: Health, auth: httpx2.Auth | None = None, network: NetworkSettings = DEFAULTS
 ) -> AsyncGenerator[Any, None]:
-    """Open the older HTTP+SSE transport (MCP 2024-11-05) and yield its message streams, until this context ends."""
+    """Open the older HTTP+SSE transport (MCP 2024-11-05) and yield its message streams, until this context ends.
+    Failures are recorded in `health`.
+    """
 
     def factory(headers: Any = None, timeout: Any = None, auth: httpx2.Auth | None = None) -> httpx2.AsyncClient:
         return _client(settings, health, auth, network)

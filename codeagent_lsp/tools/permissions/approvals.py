@@ -37,10 +37,8 @@ _LONG_RUN = re.compile(" {17,}")
 def asked_title(
     call: ToolCall, traits: ToolTraits, place: CommandEnvironment, news: str, language: str
 ) -> tuple[str, bool]:
-    """Return the question about a call as one line, and whether it shows the whole call.
-
-    `news` are the changed words of a tool. What a command is allowed besides stands before its words, so that no
-    command can imitate it.
+    """Return the question about a call as one line, and whether it shows the whole call. `news` are the changed words
+    of a tool. What a command may do besides is written before the command, so that no command can imitate it.
     """
     terms = _terms(call, traits, place, language)
     subject = exactly(_subject(call, traits))

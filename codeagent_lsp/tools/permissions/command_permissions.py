@@ -83,10 +83,11 @@ class Places(Protocol):
 
 
 def judged_command(command: str, rules: CommandRules, places: Places, folder: str = "") -> Decision:
-    """Return the decision about a command line by its words alone, wherever it runs; `folder` is the one it starts in.
+    """Return the decision about a command line by its words alone, wherever it runs; `folder` is the absolute path of
+    the folder it starts in. `deny` means that it is never run.
 
-    `deny`: it is never run. A `firm` decision (a rule of the user, or the name of a secret) holds under any isolation.
-    Otherwise `allow` means that the command only reads, and `ask` that isolation may decide instead.
+    A `firm` decision (a rule of the user, or the name of a secret) holds under any isolation. Otherwise `allow` means
+    that the command only reads, and `ask` that the isolation may decide instead.
     """
     from codeagent_lsp.tools.permissions.shell_policy import (  # late: its tables are large
         covered_by,

@@ -45,7 +45,9 @@ FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
-    """One step. `error` is the reason why it failed, or was skipped."""
+    """One step of a plan: its id, unique in the plan, its title and description, and its state. `expected_tools` are
+    names of tools; `error` is the reason why it failed or was skipped, '' for none.
+    """
 
     step_id: str
     title: str

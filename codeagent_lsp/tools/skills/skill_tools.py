@@ -75,8 +75,9 @@ class SkillLoader(Tool[SkillLoaderParameters]):
     output = dict[str, Any]  # name, digest, title, output, metadata; or name, file
 
     async def run(self, arguments: SkillLoaderParameters, context: ToolContext) -> ToolOutput:
-        """Return the text, with the names of its other files and of the tools that it uses. ToolFailed if there is no
-        such skill or file, PermissionDenied if the user does not trust it.
+        """Return the text, with the names of its other files and of the tools that it uses, which are offered from now
+        on. May ask the user first. ToolFailed if there is no such skill or file, PermissionDenied if the user does not
+        trust it.
         """
         desk = _desk(context)
         name, _, file = arguments.skill_name.strip().partition("/")

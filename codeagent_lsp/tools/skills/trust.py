@@ -29,8 +29,9 @@ ItemKind = Literal["skills", "commands", "agents", "hooks", "tools"]
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceItem:
-    """One thing that a workspace brings and that is used only if the user trusts it as it is: this content has this
-    `digest`. `path` is as it is shown; `line` says what it does, `detail` is all of it.
+    """One thing that a workspace brings, such as a hook or a skill, and that is used only if the user trusts its
+    present content, of which `digest` is the hash. `path` is the path as the user is shown it; `line` says what it
+    does, `detail` is its whole text.
     """
 
     kind: ItemKind
@@ -82,7 +83,7 @@ class Trust:
             return
 
     def reconsider(self, items: Iterable[WorkspaceItem]) -> None:
-        """Forget what the user has said of these in this process, so that they are asked again."""
+        """Forget which of these the user has declined in this process, so that they are asked about again."""
         digests = {item.digest for item in items}
         self.declined -= digests
         self.singly -= digests

@@ -41,8 +41,8 @@ class FileCoverage:
 
 @dataclass(frozen=True, slots=True)
 class CoverageReport:
-    """The coverage of all files, the lowest first; `unit` is what was counted. With a `problem`, the numbers are
-    incomplete.
+    """The coverage of all files, the lowest first; `unit` is what was counted, such as lines. With a `problem`, a
+    sentence in English, the numbers are incomplete.
     """
 
     framework: str

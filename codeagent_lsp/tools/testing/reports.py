@@ -57,8 +57,8 @@ class ReportBroken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TestCase:
-    """One test. `file` is relative to the folder in which the tests ran; `line` (1-based) is the failure's or the
-    test's.
+    """One test: its id, its outcome, its duration in seconds and the message of a failure. `file` is relative to the
+    folder in which the tests ran; `line` (1-based) is the failure's or the test's.
     """
 
     __test__: ClassVar[bool] = False  # the name is not meant for pytest
@@ -73,7 +73,9 @@ class TestCase:
 
 @dataclass(frozen=True, slots=True)
 class TestReport:
-    """One run of one framework. A `problem`, in English, is the reason why the numbers are incomplete."""
+    """The results of one run of one framework; `seconds` is its duration, `note` a remark for the model. A `problem`,
+    in English, is the reason why the numbers are incomplete, '' if they are not.
+    """
 
     __test__: ClassVar[bool] = False
 
@@ -255,7 +257,10 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The failures of a test run by their fates, and the names of the tests that failed before and pass now."""
+    """The failures of a test run compared with one on the user's own text: `new` ones passed there, `otherwise` failed
+    there in another way, `as_before` in the same way; of the `unknown` ones it has no result. `mended` are the names of
+    tests that failed there and pass now.
+    """
 
     new: tuple[TestCase, ...] = ()
     otherwise: tuple[TestCase, ...] = ()

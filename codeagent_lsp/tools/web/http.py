@@ -57,7 +57,9 @@ class Page:
 
 
 class Fetcher:
-    """Fetches pages. `trust` determines the accepted certificates, None for those of the dialer's settings."""
+    """Fetches pages within limits of time and size. `trust` is the TLS context that decides about certificates, None
+    for that of the dialer's settings.
+    """
 
     def __init__(self, dialer: Dialer, limits: PageLimits | None = None, trust: ssl.SSLContext | None = None) -> None:
         self.dialer = dialer
@@ -65,7 +67,9 @@ class Fetcher:
         self._trust = trust
 
     async def get(self, target: Target) -> Page:
-        """Return the page, after redirects within its site. WebRefused, ToolRetry or ToolFailed, with advice."""
+        """Return the page, after redirects within its site, in at most 30 s. WebRefused, ToolRetry or ToolFailed, with
+        advice, if that fails.
+        """
         return await self._bounded(target, self._hops(target))
 
     async def post(self, target: Target, body: bytes, headers: Mapping[str, str]) -> Page:

@@ -45,7 +45,9 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One result; untrusted text, with invisible characters escaped, and cut."""
+    """One result of a search: its title, its address and an excerpt. Untrusted text: invisible characters are escaped,
+    and long text is cut.
+    """
 
     title: str
     url: str

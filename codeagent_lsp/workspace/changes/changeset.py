@@ -32,11 +32,12 @@ ApplyOutcome = Literal["full", "partial", "none", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """The change of one file: an edit, a creation, a deletion or a move.
+    """The change of one file: an edit, a creation, a deletion or a move; paths are absolute. `base` is the text the
+    change was made on and `version` that buffer's version (None: not open; 0 is a version). `moved_from` is the path
+    the file had before, None if it was not moved.
 
-    `base` is the text the change was made on and `version` that buffer's version (None: not open; 0 is a
-    version). `moved_from` is the path the file had before, None when it is not moved. `runs` says whether the file can
-    be executed afterwards (None: as before), and `ran` whether it could before, where that is known and differs.
+    `runs` says whether the file is executable afterwards (None: as before), and `ran` whether it was before, if that is
+    known and differs.
     """
 
     path: str
@@ -240,10 +241,9 @@ class Changeset:
         return Changeset(tuple(_inverse_change(change) for change in reversed(self.files)))
 
     def rebase(self, current: Mapping[str, Current], *, formatted: bool = False) -> Rebased:
-        """Rebase these changes onto the texts in `current`, keyed by the path the user has now.
-
-        On conflict the user's text wins. Lines that stand beside each other are none, nor with `formatted` such that
-        are only written in another way.
+        """Rebase these changes onto the texts in `current`, keyed by the path the user has now. On conflict the user's
+        text wins. Changes of adjacent lines do not conflict, nor, with `formatted`, lines that only a formatter has
+        changed.
         """
         kept: list[FileChange] = []
         conflicts: list[HunkConflict] = []
@@ -302,10 +302,10 @@ def _rebase_change(
 
 
 def hunk_ids(base: str, text: str) -> tuple[str, ...]:
-    """Return the ids of the hunks between two texts, in order: hexadecimal, with a letter in each.
+    """Return the ids of the hunks between two texts, in order: hexadecimal, with a letter in each. They are made of the
+    hunk and the lines before and after it, so that decisions about other hunks do not change them.
 
-    The line before and the one after a hunk count: no decision about another hunk changes these. Of hunks that are
-    alike even so, each id says which of how many it is, so that none is taken for another once one of them is decided
+    Of equal hunks, each id says which of how many it is, so that none is taken for another once one of them is decided
     about.
     """
     old, new = split_lines(base), split_lines(text)

@@ -35,7 +35,9 @@ MAX_PLACES, MAX_COMPARED = 30, 40
 
 @dataclass(frozen=True)
 class Replacement:
-    """The whole text after an edit, and the name of the tier that found the match, such as `exact`."""
+    """The whole text after an edit, and the name of the tier (see `Tier`) at which the old text matched, such as
+    `exact`.
+    """
 
     text: str
     tier: str

@@ -20,7 +20,7 @@ MANY = 40  # so many matches are ambiguous, even if one of them is closer
 
 
 class Tier(IntEnum):
-    """How far a match differs from the block that was asked for, the nearest first."""
+    """How exactly a match agrees with the block that was searched for; smaller is closer."""
 
     EXACT = 0
     LINE_ENDS = 1
@@ -231,7 +231,9 @@ def places(file: Block, block: Block, *, limit: Tier = Tier.TYPO) -> list[BlockM
 
 
 def rival(file: Block, block: Block, place: BlockMatch) -> int | None:
-    """Return a token of the file where the block matches with one or two extra lines in between, other than `place`."""
+    """Return the 0-based number of a line of the file, blank lines not counted, at which the block also matches with
+    one or two extra lines in between; None if it matches only at `place`.
+    """
     # From the first line on, which a block with extra lines still begins with.
     for start, key in enumerate(file.keys):
         if key != block.keys[0] or place.first <= start < place.stop:

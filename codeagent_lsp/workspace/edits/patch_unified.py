@@ -273,7 +273,10 @@ class Hunk:
 
 @dataclass(frozen=True)
 class FileChange:
-    """The operation on one file: `add`, `delete` or `update`, the last with an optional new path."""
+    """The operation of a patch on one file: `add`, `delete` or `update`, the last with an optional new path
+    (`moved_to`). `blob` is the beginning of git's hash of the text before, '' if the patch has none; `runs` says
+    whether the file becomes executable (None: as before).
+    """
 
     kind: str
     path: str

@@ -24,7 +24,9 @@ LONGEST = 400  # lines between two that are the same, in which such are looked f
 
 
 class Segment(NamedTuple):
-    """Lines `start:end` of a text that stand as `other_start:other_end` in another one (0-based, half-open)."""
+    """Lines `start:end` of a text that correspond to the lines `other_start:other_end` of another one (0-based,
+    half-open).
+    """
 
     start: int
     end: int

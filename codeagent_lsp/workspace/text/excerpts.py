@@ -83,8 +83,9 @@ def excerpt(text: str, limit: int, keywords: Sequence[str] = ()) -> str:
 
 @dataclass(frozen=True, order=True, slots=True)
 class FoundLine:
-    """A line of a long text: how interesting it is, and minus the number of its first byte, so that of equal ones the
-    first is the greatest. `size` is in bytes with the line end, `text` is without it.
+    """A line of a long text with its score; the higher, the more interesting. `before` is minus the offset of its first
+    byte, so that of lines with equal scores the first is the greatest. `size` is in bytes with the line end, `text` is
+    without it.
     """
 
     score: float
