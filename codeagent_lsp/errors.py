@@ -247,7 +247,9 @@ class ModelReplyInvalid(ModelError):
 
 
 class ContextOverflow(ModelError):
-    """The prompt does not fit the model's window. `stated` is the window as the server told it, in tokens."""
+    """The prompt does not fit the model's window. `stated` is the window that the server named, in tokens, None if it
+    named none.
+    """
 
     code = ErrorCode.CONTEXT_OVERFLOW
 
@@ -293,7 +295,7 @@ class PatchRefused(AgentError):
 
 
 class ToolFailed(AgentError):
-    """A tool could not do its work; the error is reported to the model, which goes on."""
+    """A tool could not do its work; the model gets the error as the call's result, and the run continues."""
 
     def __init__(self, message: str, code: ErrorCode = ErrorCode.EXECUTION_ERROR) -> None:
         super().__init__(message)

@@ -293,7 +293,7 @@ REASONS = {
 
 
 class BadFrame(Exception):
-    """Raised for a frame that cannot be read; `reason` is a key of `REASONS`."""
+    """Raised for a frame that cannot be read; `reason` is `http`, `json` or `large`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(REASONS[reason])

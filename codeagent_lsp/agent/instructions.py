@@ -58,9 +58,8 @@ class Instructions:
 def root_instructions(
     view: FileView, limit: int = INSTRUCTIONS_LIMIT, may_read: MayRead | None = None
 ) -> tuple[Instructions, ...]:
-    """Return the instruction files of the workspace folders, in their order, together at most `limit` bytes.
-
-    `may_read` tells of a file (absolute path) whether it may be read without asking; without it none is imported.
+    """Return the instruction files of the workspace folders, in their order, together at most `limit` bytes. `may_read`
+    returns whether a file (absolute path) may be read without asking; without it, files that they import are left out.
     """
     return _Collected(view, limit, may_read).of(view.roots.folders)
 

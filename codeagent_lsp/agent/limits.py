@@ -64,7 +64,7 @@ class LoopLimits:
 
 
 def limits_for(settings: Settings, info: ModelInfo, iterations: int | None = None) -> LoopLimits:
-    """Return the limits of a run with this model by the settings, where `auto` follows the window. `iterations`
+    """Return the limits of a run with this model by the settings; `auto` means by the model's window. `iterations`
     replaces that setting, None leaves it.
     """
     window = window_of(info)

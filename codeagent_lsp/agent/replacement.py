@@ -39,8 +39,8 @@ _KEY = re.compile(r"[\w\"'@.-]+[:=(]?")
 
 
 def replaced(text: str, start: int, end: int, given: str, path: str = "") -> str:
-    """Return `text` with `start:end` replaced by the code of a model's answer; unchanged if that is empty. `path` tells
-    the language.
+    """Return `text` with `start:end` replaced by the code of a model's answer; unchanged if that is empty. The suffix
+    of `path` gives the language.
     """
     selected = text[start:end]
     bare = without_tags(with_newlines(given, "\n"), selected)

@@ -42,10 +42,11 @@ NOT_YET = "The tool {tool!r} cannot be called yet. Now: {tools}."
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """The calling run as its agents use it: model, tools (those that are offered, or those of the given names), and
-    where events go. `model` opens a model by its name, '' for the run's own; `prompt` returns the system prompt of an
-    agent; `vouched` asks whether the user trusts an agent of the workspace; `before` returns the text to put before a
-    task.
+    """What the agents of a run use of it: model, tools (those that are offered, or those of the given names),
+    approvals, and the function that emits their events.
+
+    `model` opens a model by its name, '' for the run's own; `prompt` returns the system prompt of an agent; `vouched`
+    asks whether the user trusts an agent of the workspace; `before` returns the text to put before a task.
     """
 
     registry: ToolRegistry

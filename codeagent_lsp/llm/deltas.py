@@ -285,7 +285,7 @@ def _index(value: Any) -> int | None:
 
 
 def token_count(value: Any) -> int:
-    """Return a count of tokens as a server tells it; 0 for what is none."""
+    """Return a count of tokens from a server's answer; 0 if it is no such number."""
     return value if type(value) is int and value > 0 else 0
 
 

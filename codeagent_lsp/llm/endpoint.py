@@ -130,9 +130,9 @@ def endpoint(
 
 
 def open_client(where: Endpoint, limits: TimeLimits) -> httpx.AsyncClient:
-    """Return a client, which the caller closes, that follows no redirects and has the certificates and the proxy for
-    this address. httpx itself gets no read timeout: first token and silence are watched where the stream is read.
-    ModelUnreachable if a setting of the network cannot be used.
+    """Return a client with the certificates and the proxy for this address, which follows no redirects; the caller
+    closes it. It has no read timeout, as callers limit the first token and silence themselves. ModelUnreachable if a
+    setting of the network cannot be used.
     """
     logging.getLogger("httpx").setLevel(logging.WARNING)  # below that it logs URLs with their parameters
     try:

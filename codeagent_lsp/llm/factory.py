@@ -104,8 +104,8 @@ async def open_model(settings: ModelSettings, state_dir: Path, *, around: Surrou
 
 
 async def list_models(settings: ModelSettings, *, around: Surroundings | None = None) -> list[str]:
-    """Return the names of the models that the settings' server, or else this machine, offers; none of a server that
-    does not answer.
+    """Return the names of the models that the settings' server, or else this machine, offers; [] for a server that does
+    not answer.
     """
     around = around or Surroundings()
     names = [name for found in await _surveys(settings, around) for name in found.names]

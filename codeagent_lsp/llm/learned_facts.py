@@ -99,8 +99,8 @@ class LearnedFacts:
         )
 
     def learn(self, url: str, name: str, learned: Facts) -> None:
-        """Remember the window and the longest reply, in tokens, that the server at `url` told of the model `name`, as
-        far as known.
+        """Store the window and the longest reply, in tokens, that the server at `url` named for the model `name`, as
+        far as known. Blocks; errors of the disk are ignored.
         """
         if learned.context_window is not None:
             remember(self._path, f"{url} {name}", learned.context_window)

@@ -72,11 +72,13 @@ def _is_light(name: str) -> bool:
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One request. `messages` start with the system message; `max_tokens` None means the backend's choice. `session` is
-    the id of the session that it belongs to, whose requests share a prompt cache; '' for none. `response_schema` asks
-    for one JSON object of that schema, `grammar` (GBNF) for a text of that grammar, where the backend can constrain it.
+    the id of the session that it belongs to, whose requests share a prompt cache; '' for none. If the backend can do
+    that, `response_schema` holds the reply to one JSON object of that schema, `grammar` to a GBNF grammar.
+
     `allowed` are the names of the tools that this reply may call, None for all: the prompt describes all of them either
     way, so that its beginning stays cached. `also` are further tools that a call may name, though the prompt does not
-    describe them. With `thinks` False a reasoning model is asked to answer without, where its server supports that.
+    describe them. With `thinks` False a reasoning model is asked to answer without reasoning, if its server supports
+    that.
     """
 
     messages: tuple[Message, ...]

@@ -507,8 +507,9 @@ def _plain_edits(edit: types.TextDocumentEdit) -> list[types.TextEdit]:
 def misplaced(
     change: FileChange, edits: Sequence[types.TextEdit], heard: Sequence[str], encoding: Encoding
 ) -> FileChange | None:
-    """Return the change that takes back `edits`, made for the change's base, if one of the texts in `heard` shows them
-    in another text and at other places than meant. None if none does. Pure.
+    """Return the change that takes back `edits`, made for the change's base, if one of the texts in `heard` (which the
+    client sent meanwhile) shows that they were made in another text and so at wrong places; None if none does. Computes
+    only.
     """
     if change.kind != "edit" or not edits or change.text in heard:
         return None

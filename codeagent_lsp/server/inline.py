@@ -235,8 +235,8 @@ class Inline:
 
 
 class InlineCapability:
-    """Tells one client whether there are inline completions. A client that takes no registrations was told at its
-    start.
+    """Registers inline completions with one client while there are any. A client that takes no registrations gets the
+    capability at its start, for good.
     """
 
     def __init__(self, client: Client) -> None:

@@ -23,7 +23,7 @@ MOST_TITLE = 60
 
 
 async def tell_what_waits(backend: Backend) -> None:
-    """Load the sessions in which something waits, besides the current one; show that to the user, and ask open
+    """Load the sessions other than the current one in which something waits; show that to the user, and ask open
     questions again.
     """
     sessions = await backend.manager.recall()

@@ -89,8 +89,8 @@ class Prompting:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The place of a completion: the kind of name before the cursor, what is typed of it, and where it begins in its
-    line; for `symbol` and `inside`, `path` is the file before it.
+    """What is to be completed in a prompt: the kind of name before the cursor, the part of it that is typed, and its
+    first column; for `symbol` and `inside`, `path` is the file before it.
     """
 
     kind: Literal["file", "inside", "symbol", "command"]

@@ -81,8 +81,8 @@ async def decisions(parts: RunParts) -> str:
 
 
 def describe(run: RunRecord, now: Text, name: Callable[[str], str]) -> str:
-    """Return what became of the changes of one run: a line for each file whose hunks share a fate, else one for each
-    hunk. `now` returns a file's present text, None if it is gone; `name` makes shown names of absolute paths.
+    """Return what became of the changes of one run: a line for each file, or for each hunk if they differ. `now`
+    returns a file's present text, None if there is none; `name` returns a path for display.
     """
     fates = {change.path: fates_of(run, change, now(change.path)) for change in run.proposed}
     if all(hunk.fate == "applied" for hunks in fates.values() for hunk in hunks):

@@ -81,8 +81,8 @@ class Finish:
         self._judged: tuple[str, Verdict | None] | None = None
 
     async def begin(self) -> None:
-        """Start the tests that this task is about on the user's own text, in the background, for later comparison.
-        Nothing for runs that only answer, or where commands are not isolated.
+        """Start the tests that this task is about on the user's own text, in the background, for later comparison. Does
+        nothing for runs that only answer, or if commands are not isolated.
         """
         if self._request.kind in ANSWERS or not self._isolated:
             return

@@ -76,8 +76,8 @@ def _around(known: FileChange, change: DiskChange) -> FileChange:
 
 
 def on_taken_back(changes: Iterable[DiskChange], runs: Iterable[ForeignProposal]) -> tuple[DiskChange, ...]:
-    """Return the changes of the disk as changes of the user's text: where a foreign change was taken back and is not
-    saved yet, the disk still has it. Updates `taken_back` of the runs, which forget files that were saved.
+    """Return the changes of the disk as changes of the user's text, which lacks foreign changes that were taken back
+    but are not saved yet. Updates `taken_back` of the runs, which forget files that were saved.
     """
     proposals, found = tuple(runs), list[DiskChange]()
     for each in changes:
@@ -97,8 +97,8 @@ def on_taken_back(changes: Iterable[DiskChange], runs: Iterable[ForeignProposal]
 
 
 def nearest(texts: Iterable[str], now: str) -> str:
-    """Return the text from which `now` differs in the fewest lines, of several alike the first: what a buffer had read
-    from the disk before the user typed in it.
+    """Return the text from which `now` differs in the fewest lines, the first of equal ones; it is taken as what a
+    buffer had read from the disk before the user typed in it.
     """
 
     def distance(text: str) -> int:

@@ -63,7 +63,9 @@ async def own_run(parts: RunParts, request: RunRequest, work: OwnWork | None) ->
 
 
 def trial(kind: RunKind, about: Proposal) -> OwnWork:
-    """Return the work that tries the changes of another run."""
+    """Return the work of a run that tries the changes of another run: its tests for the kind `prove`, else the smallest
+    part of them.
+    """
     tries = prove if kind == "prove" else minimize
     return lambda parts, request: tries(parts, about)
 
@@ -202,7 +204,9 @@ def _outcome(run: TriedTests, wanted: frozenset[str]) -> Tried:
 
 @dataclass(frozen=True, slots=True)
 class HunkPart:
-    """A part of a changeset: absolute path, 0-based number of a hunk or `WHOLE`, and how likely it matters."""
+    """A part of a changeset that can be left out: absolute path, 0-based number of a hunk (-1: the whole file), and how
+    likely it matters.
+    """
 
     path: str
     hunk: int

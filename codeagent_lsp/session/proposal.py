@@ -283,8 +283,8 @@ class Proposal:
         return late
 
     def files_written(self, paths: Collection[str]) -> None:
-        """Set which of these files, real paths that were just written, can be executed, where that waited for it: in
-        some editors a new file is on the disk only once it is saved.
+        """Make those of these files (real paths), which the editor has just written, executable or not, for which that
+        waited: some editors write a new file only when it is saved.
         """
         if not self.record.mode_waits:
             return
@@ -340,8 +340,8 @@ class Proposal:
         return self.changeset.rebase(now).conflicts
 
     def onto_present(self, files: Collection[str]) -> ChosenHunks:
-        """Stage the changes of these files, absolute paths, on the user's present text, with the agent's lines where
-        both have changed the same ones; return the hunks in which that is so.
+        """Stage the changes of these files (absolute paths) on the user's present text; on lines that both have
+        changed, the agent's win. Return the hunks with such lines.
         """
         changes = Changeset()
         found: dict[str, frozenset[int | str]] = {}

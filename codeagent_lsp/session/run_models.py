@@ -183,10 +183,9 @@ class Budget:
         return self._limits != Limits()
 
     def promise(self, prompt: int, wanted: int | None, prices: Prices | None, lasting: int = 0) -> Usage:
-        """Promise a call its prompt, at the most that it can cost, and a reply as long as is left, at most `wanted`
-        tokens. `lasting` is the part of the prompt that a cache may keep for an hour.
-
-        Raises BudgetSpent if less than a short reply is left.
+        """Reserve for a call its prompt, at the most that it can cost, and a reply as long as the budget allows, at
+        most `wanted` tokens; return both. `lasting` is the part of the prompt that a cache may keep for an hour.
+        BudgetSpent if less than a short reply is left.
         """
         least = min(LEAST_REPLY, wanted or LEAST_REPLY)
         room = [wanted] if wanted else []
@@ -202,7 +201,7 @@ class Budget:
         return promised
 
     def settle(self, promised: Usage, used: Usage | None) -> None:
-        """Take back a promise and count what the call used; None if that is unknown: then all that was promised."""
+        """Replace a reservation by what the call used; None if that is unknown: then all of it counts."""
         self._promised = Usage(
             self._promised.prompt_tokens - promised.prompt_tokens,
             completion_tokens=self._promised.completion_tokens - promised.completion_tokens,

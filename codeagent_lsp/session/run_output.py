@@ -195,8 +195,9 @@ def detailed(event: events.Event, record: RunRecord, text: Callable[[str], str])
 
 
 class OutputStream:
-    """Passes printed text to `emit` in pieces of at most `PIECE` characters, in order, up to `total` characters until
-    `close`. Of the text beyond that, `close` passes on only its length and its end. Used again after `close`.
+    """Passes printed text to `emit` in order, in pieces of at most 8,192 characters, and at most `total` characters
+    until `close`. Of the text beyond that, `close` passes on only its length and its end. It can be used again after
+    `close`.
     """
 
     def __init__(self, emit: Callable[[Stream, str], None], total: int = TOTAL, left_out: str = "") -> None:

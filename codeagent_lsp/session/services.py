@@ -112,8 +112,10 @@ class ModelPorts:
 class WorkspacePorts:
     """The workspace as the client has it. `view` makes a file view over a staged state; `diagnostics` is None if the
     client shows none, `indexing` if there is no code index, `lent` if the editor lends no language servers, `servers`
-    if there are none of our own. `present` makes views of the present text where `view` keeps that of an earlier
-    moment; `texts` asks for the open texts an editor that does not send them by itself.
+    if there are none of our own.
+
+    `present` makes views of the present text if `view` keeps that of an earlier moment; `texts` asks an editor that
+    does not report open texts by itself for them.
     """
 
     environment: Callable[[], Environment]

@@ -96,7 +96,7 @@ def spent_words(usage: Mapping[str, Any] | None, language: str) -> str:
 
 
 def cost_words(run: Mapping[str, Any] | None, session: Mapping[str, Any] | None, language: str) -> str:
-    """Return a phrase for the user on what a run and its session have cost, from results of `usage_data`; '' where no
+    """Return a phrase for the user on what a run and its session have cost, from results of `usage_data`; '' if no
     price is known.
     """
     cost, whole = (run or {}).get("cost"), (session or {}).get("cost")

@@ -70,8 +70,9 @@ class SessionStore:
                 self._open(session_id)
 
     def append(self, session_id: str, record: Mapping[str, Any]) -> None:
-        """Write one record and wait until it is on the disk, with all before it; records of the types in `LATER` are
-        written, but not waited for. Nothing after a failed write. SessionError if another process has the session.
+        """Write one record, and block until it and all before it are on the disk; records of frequent types, such as
+        messages and output, are written, but not waited for. After a failed write nothing is written any more.
+        SessionError if another process has the session.
         """
         if session_id in self._silent:
             return

@@ -360,9 +360,9 @@ def hooks_of(session_id: str, services: Services, proposal: Proposal, own_view: 
 
 
 class Baselines:
-    """Implements `Baseline` for one run. `opened` returns what executes a call on the user's own text, None where that
-    cannot or must not be done unasked; `close` removes the private view; `touched` returns whether the run has changed
-    something, applied or staged.
+    """Implements `Baseline` for one run. `opened` returns what executes a call on the user's own text, None if that is
+    impossible or would need the user's approval; `close` removes the private view; `touched` returns whether the run
+    has changed something, applied or staged.
     """
 
     def __init__(

@@ -43,8 +43,8 @@ def stamp_of(info: os.stat_result) -> Stamp:
 
 
 class UpperEntry(NamedTuple):
-    """One entry of the upper folder. `path` is where the command sees it, `upper` its absolute place in the upper
-    folder, `lower` that on the disk, None if a parent is no folder there.
+    """One entry of the upper folder. `path` is its path for the command, `upper` its absolute path in the upper folder,
+    `lower` that on the disk, None if a parent is no folder there.
 
     `rules` are those of its folder, `inner` its own for a folder that is walked. `hides` says that it is a folder that
     hides the contents on the disk.

@@ -27,9 +27,10 @@ NO_SHELL = "Commands cannot run here."
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The counts of a test run. `failed` includes tests that could not run; `whole` is True if
-    every result is known. `passing` and `failing` are the names of tests, where they are known; `as_before` those of
-    the failing ones that failed in the same way before the change, and `mended` of the passing ones that failed before.
+    """The counts of a test run. `failed` includes tests that could not run; `whole` is True if every result is known.
+    `passing` and `failing` are the names of tests, as far as known; `as_before` those of the failing ones that failed
+    in the same way before the change, and `mended` of the passing ones that failed before.
+
     `green` are the files, relative to the workspace, of which all tests ran and passed.
     """
 

@@ -93,8 +93,8 @@ def _revealed(redaction: Redaction, text: str) -> str:
 
 
 def check_marks(call: ToolCall, traits: ToolTraits, context: ToolContext) -> None:
-    """Raise ToolRetry for a call that would write a mark whose secret is not known. A mark in the file's own text may
-    be written to it. Reads files, so it blocks, only where there are marks.
+    """Raise ToolRetry for a call that would write a mark whose secret is not known. A mark that is in the file's own
+    text may be written to it. Blocks while reading the file, if the call has marks.
     """
     lost = context.redaction.lost(call.arguments)
     if not lost:

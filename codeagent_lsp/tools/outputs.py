@@ -161,10 +161,9 @@ def _ends(path: Path, limit: int) -> str:
 
 
 def truncate(value: str, limit: int, whole: str = "", keywords: Sequence[str] = ()) -> str:
-    """Return at most about `limit` bytes of UTF-8: head and tail, cut at line ends where possible, and from between
-    them, in up to a third, lines with errors or with one of `keywords`.
-
-    `whole` names, in the first line that stands for what is left out, where the complete text is.
+    """Return at most about `limit` bytes of UTF-8: head and tail, cut at line ends if possible, and between them, in up
+    to a third, lines with errors or with one of `keywords`. `whole` is the place of the complete text, which the first
+    line about omitted text names.
     """
     encoded = value.encode("utf-8", "surrogatepass")
     if len(encoded) <= limit:

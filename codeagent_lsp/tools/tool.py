@@ -105,8 +105,8 @@ class Tool(ABC, Generic[P]):
         return _schema_of(self.parameters, untold=False)
 
     def accepted_schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of all parameters that calls may have, also those (`UNTOLD`) that models are not
-        shown; callers must not change it.
+        """Return the JSON Schema of all parameters that calls may have, also those that models are not shown; callers
+        must not change it.
         """
         return _schema_of(self.parameters, untold=True)
 
@@ -131,8 +131,8 @@ class Tool(ABC, Generic[P]):
 
 
 def compact_schema(schema: dict[str, Any], *, untold: bool = False) -> dict[str, Any]:
-    """Return a pydantic JSON Schema without titles, empty defaults and object descriptions, with references resolved;
-    with the parameters that are `UNTOLD`, or without.
+    """Return a pydantic JSON Schema without titles, empty defaults and object descriptions, with references resolved.
+    With `untold` it has the parameters that models are not shown as well.
     """
     definitions = schema.get("$defs", {})
 

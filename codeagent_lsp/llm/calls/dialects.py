@@ -52,8 +52,8 @@ _WRAPPERS = ("tool_calls", "tool_uses", "calls", "function_calls")
 
 
 def from_value(value: Any, *, meant: bool = False) -> list[Raw] | None:
-    """Return the calls that a JSON value denotes; None when it does not have the shape of any. With `meant`, the text
-    around it marks it as a call, so that a name is enough.
+    """Return the calls that a JSON value denotes; None if it does not have the form of any. With `meant`, the text
+    around it marks it as a call, so that a name alone is enough.
     """
     if isinstance(value, list):
         inner = [from_value(item, meant=meant) for item in value]
@@ -100,8 +100,8 @@ def as_torn(calls: list[Raw], source: str) -> list[Raw]:
 
 
 def read_hermes(text: str, start: int) -> Read:
-    """Parse `<tool_call>` with JSON, Qwen-Coder XML or GLM pairs inside, closed or not; return the calls and where they
-    end.
+    """Parse `<tool_call>` with JSON, Qwen-Coder XML or GLM pairs inside, closed or not, at the offset `start`; return
+    the calls and the offset behind them.
     """
     begin = _skip(text, text.index(">", start) + 1)
     # Some models put a code block inside the tags.

@@ -134,7 +134,7 @@ def torn(source: str) -> bool:
 
 
 def ambiguous(source: str) -> bool:
-    """Return whether a repair of the JSON would be a guess: two texts are adjacent, as where quotes in one are not
+    """Return whether a repair of the JSON would be a guess: two texts are adjacent, as after a quote that is not
     escaped, a value is missing, or a name comes twice.
     """
     if _PLAIN_QUOTES.match(source):  # a dictionary of Python, whose strings may hold such quotes

@@ -280,7 +280,7 @@ def _alternating(messages: list[Message]) -> list[Message]:
 
 
 def render(call: ToolCall, dialect: str = "hermes") -> str:
-    """Return the call as text in `dialect`, one of `DIALECTS`. KeyError for any other."""
+    """Return the call as text in `dialect`, such as `hermes`; a key of `DIALECTS`, KeyError for any other."""
     return DIALECTS[dialect](call.name, call.arguments)
 
 

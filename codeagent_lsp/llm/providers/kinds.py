@@ -22,10 +22,12 @@ from codeagent_lsp.llm.providers.http_model import HttpModel
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of server. `where` names its class; `home` is the address when no URL is set, '' for none; `hosts` are
-    host names that are known to speak it, with all names below them. `lists` names the function that reads the server's
-    models, `tells` the one that reads its facts about one. `native` if its statement that a model calls tools by the
-    API can be believed; models of a kind that `sees` are assumed to see pictures unless another source says otherwise.
+    """One kind of server. `where`, `lists` and `tells` name, as `module:name`, its class, the function that reads the
+    server's models, and the one that reads its facts about one. `home` is the address if no URL is set, '' for none;
+    `hosts` are host names that are known to be of this kind, with all names below them.
+
+    `native` says that the server can be believed when it says that a model calls tools by the API; models of a kind
+    that `sees` are assumed to see pictures unless another source says otherwise.
     """
 
     where: str

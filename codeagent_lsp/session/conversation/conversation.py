@@ -70,8 +70,8 @@ _GIVEN = re.compile(rf"^{WHOLE} (.+), as it is now:$", re.MULTILINE)
 
 
 class Conversation:
-    """The conversation of one run with the model. Call `open` once, before all else; each `loop` goes on where the last
-    one ended.
+    """The conversation of one run with the model. Call `open` once, before everything else; each `loop` continues after
+    the last one.
     """
 
     def __init__(self, parts: RunParts, model: Model, planning: Planning, planner: RunPlanner) -> None:

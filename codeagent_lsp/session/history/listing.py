@@ -17,7 +17,7 @@ FOLDER, DATABASE = "sessions", "runs.sqlite"
 
 
 def listed(run: RecordedRun, state: str = "") -> dict[str, Any]:
-    """Return a run as plain data without empty fields; `state` replaces the recorded one where more is known."""
+    """Return a run as plain data without empty fields; `state` replaces the recorded one, '' keeps it."""
     row = {
         "runId": run.run_id,
         "sessionId": run.session_id,

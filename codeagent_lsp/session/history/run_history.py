@@ -172,7 +172,9 @@ class RunHistory:
         return []
 
     def refresh(self) -> None:
-        """Read what the session files have got since the last time, and forget those that are gone."""
+        """Read what was added to the session files since the last time, and drop the runs of files that no longer
+        exist. Blocks.
+        """
         known = {name: (size, offset) for name, size, offset in self._database.rows("SELECT * FROM files")}
         # Ids of sessions are ASCII; a name with other bytes is no file of ours, and SQLite could not store it.
         present = {path.stem: path for path in self._sessions.glob(f"*{SUFFIX}") if path.stem.isascii()}

@@ -54,7 +54,9 @@ class Steering:
         return self._state.plan
 
     def retry(self, step_id: str) -> bool:
-        """Retry a step that did not succeed, or go on with the next one. SessionError if that is impossible."""
+        """Retry a step that did not succeed, or continue with the next one; return whether the run has to be resumed
+        for that. SessionError if it is impossible.
+        """
         self._check_standing()
         following = self._state.plan.steps.next
         if self._start.waiting and following is not None and following.step_id == step_id:
@@ -66,7 +68,9 @@ class Steering:
         return True
 
     def skip(self, step_id: str) -> bool:
-        """Skip a step, a pending one also while others are being worked on. SessionError if that is impossible."""
+        """Skip a step, a pending one also while others are being worked on; return whether the run has to be resumed
+        for that. SessionError if it is impossible.
+        """
         self._check_standing()
         step = self._state.plan.steps.by_id(step_id)
         # Its turn has not come, so the work need not stop.

@@ -150,9 +150,9 @@ def proof_from(data: Mapping[str, Any]) -> ProposalProof:
 def state_digest(
     changeset: Changeset, own: Callable[[str], str | None], name: Callable[[str], str], accepted: Iterable[str] = ()
 ) -> str:
-    """Return a digest of the files that a run has changed, as they are with its changes: those staged, and those that
-    the user has `accepted` (paths) as they are now. Accepting a change does not alter it. `own` returns a file's
-    present text, `name` its path in the workspace, so that the digest does not depend on where that is.
+    """Return a digest of the files that a run has changed: those staged, with its changes, and those that the user has
+    `accepted` (paths), as they are now. Accepting a change does not alter it. `own` returns a file's present text,
+    `name` its path relative to the workspace, so that the workspace's place does not matter.
     """
     parts = {name(path): _digest(own(path)) for path in accepted}
     for change in changeset:

@@ -31,8 +31,9 @@ CLOCK_SECONDS = 1.0  # so much the clocks of a file system may differ
 
 @dataclass(slots=True)
 class EarlierTexts:
-    """Files by path as they will be: `texts` (None: no such file), and where moved ones come from. `conflicts` are
-    places that were changed since in the same lines: the user's text stays, unless the earlier one goes `over` it.
+    """Files by absolute path as they will be after changes were taken back: `texts` (None: no such file), and
+    `origins`, the present paths of moved ones. `conflicts` are places on lines that were changed since: the user's text
+    stays there, unless the earlier one goes `over` it.
     """
 
     read: Read

@@ -108,7 +108,7 @@ class TaskWork:
 
     async def judged(self, conversation: Conversation | None, ended: Ended) -> Ended:
         """Let the model repair what a hook refuses, in its conversation or, without one, on the direct path, at most
-        `MENDING_ROUNDS` times; return status and summary. What is refused then is not proposed.
+        twice; return status and summary. What is still refused then is not proposed.
         """
         for _ in range(MENDING_ROUNDS):
             if ended[0] != "completed" or not (reason := await self._parts.proposal.judge()):

@@ -335,8 +335,8 @@ class NameChanges:
         self._files = files
 
     def renamed(self, words: str) -> tuple[Mapping[str, str], Material, tuple[str, ...]]:
-        """Return the new texts, by name, for a rename that is all that the words ask for, the files as they were, and
-        where they have the old name still, as `file:line`; empty for other tasks.
+        """If the words ask for a rename and nothing else, return the new texts by relative path, the files as they
+        were, and the places that keep the old name, as `file:line`; all empty for other tasks.
         """
         asked = rename_in(words)
         # In a workspace that was not listed to its end, files with the name would be left out.

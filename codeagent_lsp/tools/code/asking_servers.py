@@ -144,7 +144,7 @@ async def first(
 
 
 def no_server(path: str) -> ToolFailed:
-    """Return, without raising it, the failure of a tool that needs a language server where none answers."""
+    """Return, without raising it, the failure of a tool that needs a language server for a file if none answers."""
     return ToolFailed(
         f"No language server answered for {path}. Use find_references, read_file and edit_file.", ErrorCode.NOT_FOUND
     )

@@ -191,7 +191,7 @@ def rename_elsewhere(
     source: SourceFile, home: SourceFile, definitions: Sequence[Definition], new: str, files: ImportTargets
 ) -> Renamed:
     """Return the splices that rename, in `source`, the certain uses of `definitions` of `home`, which share one dotted
-    name, and the lines where the old name is left. EditRefused where the file has the new name already.
+    name, and the lines on which the old name is left. EditRefused if the file has the new name already.
     """
     first, uses = definitions[0], Uses(source)
     certain = _CertainUses(uses, home, first, _brought(source, home, files))

@@ -110,8 +110,8 @@ class Uses:
         return self.scopes.bound_at(use.node)
 
     def in_other_namespace(self, definition: Definition, use: Use) -> bool:
-        """Return whether a use cannot refer to a definition because its name is of another kind, such as that of a
-        type where the definition is a function.
+        """Return whether a use cannot refer to a definition because its name is of another kind, such as a type's for a
+        function.
         """
         if use.imported:
             return False
@@ -134,8 +134,8 @@ class Uses:
         return [each for each in same if not any(of_one_kind(each, other, language) for other in definitions)]
 
     def namespaces_of(self, use: Use) -> frozenset[str]:
-        """Return the namespaces that a use may be of, such as those of types and of values; empty where its language
-        has only one.
+        """Return the namespaces that a use may be of, such as those of types and of values; empty if its language has
+        only one.
         """
         node = use.node
         kind = node.parent.type if node.parent is not None else ""
@@ -210,7 +210,7 @@ class Uses:
 
 
 def namespaces(definition: Definition, language: str) -> frozenset[str]:
-    """Return the namespaces that a definition puts its name into, such as that of types or of values; empty where its
+    """Return the namespaces that a definition puts its name into, such as that of types or of values; empty if its
     language has only one.
     """
     kind, node = definition.symbol.kind, definition.node

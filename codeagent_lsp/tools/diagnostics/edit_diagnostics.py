@@ -79,7 +79,7 @@ class _Found:
 
 class EditDiagnostics:
     """Checks what the changes of one run made worse and better, and keeps the results for the user's own texts.
-    `servers` and `lint` are None where none can run.
+    `servers` and `lint` are None if none can run.
     """
 
     def __init__(self, views: BeforeAndAfter, servers: ServersWithDiagnostics | None, lint: Lint | None) -> None:

@@ -113,8 +113,8 @@ class OwnView:
 
 
 class Hooks:
-    """Port: the hooks of one run. `own_view` is where they run (None: in the view of the run's commands), `consent` is
-    what the user has said already; `brings` returns what else of the workspace needs trust.
+    """Port: the hooks of one run. `own_view` is the view in which they run (None: that of the run's commands),
+    `consent` is what the user has said already; `brings` returns what else of the workspace needs trust.
     """
 
     def __init__(

@@ -53,9 +53,9 @@ class Logins(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The client's side as servers may see it: the workspace's folders and the environment. `changed` is called when a
-    list of tools changes, `waits` when waiting for the user begins (True) or ends; `logins` is None where no login is
-    possible; `network` is how other machines are reached.
+    """What servers may see of the client: the workspace's folders and the environment. `changed` is called when a list
+    of tools changes, `waits` when waiting for the user begins (True) or ends; `logins` is None if no login is possible;
+    `network` is how other machines are reached.
     """
 
     folders: Callable[[], Sequence[str]]

@@ -107,8 +107,8 @@ class EnableTools(Tool[EnableToolsParameters]):
     output = list[str]
 
     async def run(self, arguments: EnableToolsParameters, context: ToolContext) -> ToolOutput:
-        """Enable the group; return the names of its tools, or their parameters where the prompt never gets them.
-        ToolRetry for an unknown group, ToolFailed if all tools are enabled already.
+        """Enable the group; return the names of its tools, or their parameters if the prompt never gets them. ToolRetry
+        for an unknown group, ToolFailed if all tools are enabled already.
         """
         groups = context.need(ToolGroups, "All tools there are are switched on.")
         names = groups.enable(arguments.group.strip())

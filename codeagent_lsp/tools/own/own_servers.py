@@ -38,8 +38,8 @@ class OwnToolsUser(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OwnToolsPlace:
-    """Where own tools are and how they run: the user's folder, the workspace's folders, the environment, the time limit
-    of a call in seconds, and the names of tools that are switched off.
+    """The places of own tools and how they run: the user's folder, the workspace's folders, the environment, the time
+    limit of a call in seconds, and the names of tools that are switched off.
     """
 
     own: Path

@@ -56,7 +56,7 @@ def about(call: ToolCall, traits: ToolTraits, hide: Callable[[str], str] = str) 
 
 
 def asked_detail(call: ToolCall, traits: ToolTraits, place: CommandEnvironment, reason: str, language: str) -> str:
-    """Return paragraphs about a call: the exact call; how it would run, where that is not as usual; why it is asked."""
+    """Return paragraphs about a call: the exact call; how it would run, if that is unusual; why the user is asked."""
     terms = ", ".join(_terms(call, traits, place, language))
     how = text("approval.terms", language, terms=terms) if terms else ""
     return "\n\n".join(filter(None, (describe(call), how, reason)))

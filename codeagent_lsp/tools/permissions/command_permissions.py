@@ -121,8 +121,8 @@ def judged_command(command: str, rules: CommandRules, places: Places, folder: st
 
 
 def placed(decision: Decision, arguments: Mapping[str, Any], place: CommandEnvironment, mode: Mode) -> Decision:
-    """Return the decision in view of where the call would run. A rule that allows a command does not allow it the
-    network; without isolation every command asks.
+    """Return the decision changed by how the call would run: a rule that allows a command does not allow it the
+    network, and without isolation every command asks.
     """
     shell, isolation = place.shell, place.isolation
     if isolation is None:

@@ -92,8 +92,7 @@ def decide(
     place: CommandEnvironment = NOWHERE,
     names: Iterable[str] = (),
 ) -> Decision:
-    """Return the decision for one call, from the mode, the rules, what the call touches and where it would run.
-
+    """Return the decision for one call, from the mode, the rules, what the call touches and how it would run.
     `arguments` must be the validated ones: before repair, a path could hide in a text that holds JSON. `names` are
     other names of the tool, by which rules may name it.
     """

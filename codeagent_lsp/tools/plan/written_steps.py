@@ -28,7 +28,9 @@ _SENTENCE = re.compile(r"(?<=[.!?。！？])\s*")
 
 @dataclass(frozen=True, slots=True)
 class ListedStep:
-    """An item of a Markdown list that is a step; `number` is '' where none was written."""
+    """An item of a Markdown list that is a step: its title, its description, and its `number` as written, '' for
+    none.
+    """
 
     number: str
     title: str

@@ -273,7 +273,7 @@ def listed(skills: Iterable[Skill], mode: str, limit: int) -> str:
 
 
 def hint(skills: Iterable[Skill], task: str, mode: str) -> str:
-    """Return a note for the model on which skills to read first for `task`, 3 at most; '' where none matches."""
+    """Return a note for the model on which skills to read first for `task`, 3 at most; '' if none matches."""
     names = matching(skills, task, mode)
     if not names:
         return ""

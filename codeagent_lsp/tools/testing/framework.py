@@ -108,8 +108,8 @@ class TestFramework(ABC):
 
     @abstractmethod
     def script(self, project: Project, selection: Selection) -> Script:
-        """Return the script that runs the tests and writes the report into `REPORTS`. ToolRetry for what cannot be
-        selected.
+        """Return the script that runs the tests and writes the report into the folder of reports. ToolRetry for what
+        cannot be selected.
         """
 
     def parse(self, project: Project, run: TestRun) -> Parsed:
@@ -137,8 +137,8 @@ class TestFramework(ABC):
         return ""
 
     def new_test(self, view: FileView, project: Project, source: str, words: str) -> str:
-        """Return where a new test of the file `source` goes, both absolute; `words` are for its name. Only called where
-        there is a `style`.
+        """Return the absolute path for a new test of the file `source` (absolute); `words` are for its name. Only
+        called for frameworks with a `style`.
         """
         return os.path.join(os.path.dirname(source), f"{words}_test{os.path.splitext(source)[1]}")
 

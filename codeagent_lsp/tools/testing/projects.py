@@ -158,8 +158,8 @@ class ProjectFacts:
 
 def own_environment(view: FileView, folder: str, isolation: Isolation) -> dict[str, str]:
     """Return the variables by which a command in `folder` finds the project's own programs first (`.venv`,
-    `node_modules/.bin`, the nearest first). {} where commands are not isolated, as a repository's programs must not
-    replace those of the system there, and in containers.
+    `node_modules/.bin`, the nearest first). {} without isolation, as a repository's programs must not replace those of
+    the system there, and in containers.
     """
     if not isolation.complete or isolation.level == "container":
         return {}

@@ -62,7 +62,7 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Repl
 
 
 def replace_lines(text: str, old: str, new: str) -> Replacement:
-    """Return `text` as `replace` does, where both are whole lines, and so is the match, if any is."""
+    """Return `text` as `replace` does, but only for whole lines: `old` and `new` are, and so must the match be."""
     return _replaced(text, new, [plan(text, old, new, lines=True)])
 
 

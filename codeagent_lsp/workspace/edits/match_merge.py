@@ -219,9 +219,9 @@ def _three_way(file: str, old: str, new: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """One changed region. Blank lines of the file and of the old block around each of the n `removed` lines (n + 1
-    numbers each), and of the new block around each of the m `added` lines (m + 1 numbers); the kept lines `above` and
-    `below`, None where the block begins or ends.
+    """One changed region. Numbers of blank lines of the file and of the old block around each of the n `removed` lines
+    (n + 1 numbers each), and of the new block around each of the m `added` lines (m + 1 numbers); the kept lines
+    `above` and `below`, None at the beginning or end of the block.
     """
 
     file: tuple[int, ...]
@@ -239,7 +239,7 @@ class Gaps:
 
 
 def after_edit(gaps: Gaps) -> tuple[int, ...]:
-    """Return the number of blank lines in each gap of the added lines; raises `Unsafe` where they are not certain."""
+    """Return the number of blank lines in each gap of the added lines; raises `Unsafe` if they are not certain."""
     if gaps.file == gaps.old:
         return gaps.new
     if not gaps.added and not gaps.edge:

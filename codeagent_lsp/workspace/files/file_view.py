@@ -135,7 +135,7 @@ _LOOKED_AT_FOR_NAMES = 5000
 
 
 class Buffers(Protocol):
-    """Port: the documents that are open in the editor, by absolute real path, or by URI where there is no file."""
+    """Port: the documents that are open in the editor, by absolute real path, or by URI if they have no file."""
 
     def get_by_path(self, path: str) -> Document | None:
         """Return the open document of a file; None if it is not open."""
@@ -254,7 +254,7 @@ class FileView:
         return None if kind is None else self._from_disk(path, kind)
 
     def text(self, path: str) -> str | None:
-        """Return the text of `path`; None where `read` refuses it. Faster than that for a missing file, as no similar
+        """Return the text of `path`; None if `read` would refuse it. Faster than that for a missing file, as no similar
         names are looked for.
         """
         try:

@@ -270,7 +270,9 @@ def is_unicode(name: str) -> bool:
 
 
 class FolderNames:
-    """The names of `folders`, absolute real paths: where there are several, a file's name begins with its folder's."""
+    """The names of files in `folders` (absolute real paths): relative to the folder, which they begin with if there are
+    several.
+    """
 
     def __init__(self, folders: Sequence[str]) -> None:
         self._folders = folders
