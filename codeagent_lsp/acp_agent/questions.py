@@ -39,8 +39,9 @@ class AskInWords(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """A question that waits for the user, as `codeagent.pending` lists it. `call_id` is the tool call that it is about,
-    '' for none; `run_id` the run.
+    """A question that waits for the user, as `codeagent.pending` lists it. `choices` are the titles to choose from, ()
+    for a free text; with `free` a text of the user's own is also allowed, with `multiple` several choices. `secret`:
+    the answer must not be shown. `call_id` is the tool call that it is about, '' for none.
     """
 
     request_id: str

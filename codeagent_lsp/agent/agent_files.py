@@ -33,9 +33,8 @@ _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
 @dataclass(frozen=True, slots=True)
 class Profile:
     """The definition of one agent. Empty `tools` means all tools of the run that the agent may use; an empty `model`
-    means the run's model, None for `max_iterations` the limit by its window.
-
-    `reads_only` says that it may not change files, `place` whether it is built-in, the user's or the workspace's, and
+    means the run's model, None for `max_iterations` the limit by its window. `reads_only` says that it may not change
+    files, `place` whether it is built-in, the user's or the workspace's; `digest` is a hash of the definition, and
     `approved` is False for one of the workspace that the user does not trust yet.
     """
 

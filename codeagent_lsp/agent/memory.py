@@ -39,8 +39,8 @@ Answer with a JSON list alone, at most 8 items, [] for none:
 
 @dataclass(frozen=True, slots=True)
 class MemoryEntry:
-    """One remembered fact. `entry_id` is a hash of the text, `session` the id of the session it came from, `date` a day
-    (YYYY-MM-DD).
+    """One remembered fact. `entry_id` is a hash of the text, `reason` one sentence or '', `session` the id of the
+    session it came from, `date` a day (YYYY-MM-DD).
     """
 
     entry_id: str

@@ -176,7 +176,8 @@ def _settings(options: BatchOptions) -> Settings:
 @dataclass(frozen=True, slots=True)
 class AgentRun:
     """The end of one agent run: `completed` is its last event ({} if it had none), `error` why it has none, `code` that
-    of its last error; `late` says that its time was over. `usage` sums all its model calls, those of all attempts.
+    of its last error; `late` says that its time was over. `written` are the files that it changed, `session` is its
+    session's id. `usage` sums all its model calls, those of all attempts.
     """
 
     completed: Mapping[str, Any] = field(default_factory=dict)

@@ -40,8 +40,9 @@ class TaskResult:
     """What came of one task. `solved` is by the check; without one, by whether the run was completed. `status` is that
     of the run ('' if there was none), `error` a sentence, `check_exit` None without a check.
 
-    Times are in seconds, `cost` in USD, None if the prices are not known. Once recorded, tokens and cost are those of
-    all tries. `digest` identifies the task's content, see `BatchTask`.
+    Durations are in seconds, `started` in seconds since the epoch, `cost` in USD, None if the prices are not known.
+    Once recorded, tokens and cost are those of all tries. `added` and `removed` count lines. `digest` identifies the
+    task's content, see `BatchTask`.
     """
 
     id: str

@@ -78,10 +78,9 @@ _FENCE = re.compile(r"^ {0,3}```[^\n]*$", re.MULTILINE)
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What was read from a reply: new texts by path relative to the workspace (only of files that change), the prose
-    around them, and `problem`, a sentence for the model if its code could not be used.
-
-    `unknown` are paths it wants to change that were not shown to it. `declined` is the model's reason for changing
-    nothing, if it gave one in the form asked for.
+    around them, and `problem`, a sentence for the model if its code could not be used. `unknown` are paths it wants to
+    change that were not shown to it. `declined` is the model's reason for changing nothing, if it gave one in the form
+    asked for; `has_code` is also True for code that could not be used.
     """
 
     texts: Mapping[str, str] = field(default_factory=dict)

@@ -291,8 +291,9 @@ def _score(line: str, *, traced: bool) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is known of a task: its brief, the file that the user points at with its lines (1-based), files of earlier
-    runs and of the index, best first, and files that the model has asked for.
+    """What is known of a task: its brief, the file that the user points at (`target`, '' for none) with its lines
+    (1-based), files of earlier runs and of the index (`mapped`), best first, and those that the model has asked for
+    (`wanted`).
 
     `pieces` are the files and lines that the search finds, best first. All paths are relative to the workspace.
     """

@@ -155,7 +155,9 @@ MOST_CONTEXT = 3000
 
 @dataclass(frozen=True, slots=True)
 class RewriteRequest:
-    """A file, the part of it to rewrite (`start:end`, 0-based character offsets into `text`), and what to do."""
+    """A file (`name` is its path relative to the workspace), the part of it to rewrite (`start:end`, 0-based character
+    offsets into `text`), what to do, and the diagnostics of the part, a line each.
+    """
 
     name: str
     text: str

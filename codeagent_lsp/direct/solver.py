@@ -121,8 +121,8 @@ class Solution:
     check still fails).
 
     `text` is the model's last prose, or what the user is told of a change without a model; `verdict` is the check of
-    what is staged, `forms` the forms that were asked for, `problem` why the last answer could not be used, in English
-    for the model.
+    what is staged, `attempts` the number of rounds made, `forms` the forms that were asked for, `problem` why the last
+    answer could not be used, in English for the model.
     """
 
     ending: Ending

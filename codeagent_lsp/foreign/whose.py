@@ -21,7 +21,9 @@ GROWS = 3  # so many changes in a row that only add to the end are told at once;
 
 @dataclass(frozen=True, slots=True)
 class DiskChange:
-    """A change of one file on the disk, by absolute path: the texts before and after, None for no file."""
+    """A change of one file on the disk, by absolute path: the texts before and after, None for no file. `is_foreign` is
+    False for a change of the user's own, such as a save of the editor.
+    """
 
     path: str
     was: str | None

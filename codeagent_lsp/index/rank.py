@@ -210,9 +210,9 @@ def fused(found: Sequence[Sequence[Chunk]], limit: int) -> tuple[Chunk, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A weighted graph of files by index path, in compressed sparse rows. The edges of file n are those from
-    `starts[n]` to `starts[n + 1]`; their weights add up to 1. `importance` is each file's PageRank, `contents` a short
-    digest of its text.
+    """A weighted graph of files by index path, in compressed sparse rows; file n is `paths[n]`, and `number` is the
+    reverse. Its edges are those from `starts[n]` to `starts[n + 1]` in `targets` and `weights`, which add up to 1.
+    `importance` is each file's PageRank, `contents` a short digest of its text.
     """
 
     paths: tuple[str, ...]

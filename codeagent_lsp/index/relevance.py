@@ -164,7 +164,7 @@ def _counts(symbol: SymbolInfo, lines: WordLines | None, words: QueryWords) -> M
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """A part of a file by its index path. Lines are 1-based and inclusive; `symbol` is the dotted name of the
-    definition it is or is in, '' for none.
+    definition it is or is in, '' for none; `score` is comparable only within one search.
     """
 
     path: str

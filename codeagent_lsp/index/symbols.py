@@ -85,8 +85,8 @@ class Packed(NamedTuple):
 
 
 class RawTags(NamedTuple):
-    """The result of parsing, before the references are made. `used` has by name the 1-based lines of its uses, negative
-    if it is called there.
+    """The result of parsing, before the references are made. `language` is '' for a text without a grammar, `broken`
+    says that it has syntax errors. `used` has by name the 1-based lines of its uses, negative if it is called there.
     """
 
     language: str

@@ -307,7 +307,9 @@ def prefix_of(place: Place, budget: Budget) -> str:
 
 
 def suffix_of(place: Place, budget: Budget) -> str:
-    """Return the text after the cursor within the budget, up to the end of a line if it is cut."""
+    """Return the text after the cursor, at most `budget.suffix` characters; if it is cut, up to the end of its last
+    whole line.
+    """
     text = place.text[place.offset : place.offset + budget.suffix]
     if place.offset + budget.suffix >= len(place.text):
         return text

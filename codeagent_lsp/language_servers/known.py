@@ -35,13 +35,13 @@ _KEYS = frozenset({"command", "languages", "settings", "initializationOptions", 
 
 @dataclass(frozen=True, slots=True)
 class KnownServer:
-    """A language server: its command, and the language identifiers of its files by suffix (without the dot). `role` is
-    `types` for one that knows what names mean, and `lint` for one that only has diagnostics and quick fixes: a file has
-    at most one of each.
+    """A language server: its command, and the language identifiers of its files by suffix (without the dot).
 
-    `markers` are files at the top of its projects; with `needs_marker` it is not used without one. `settings` answer
-    `workspace/configuration`; their first keys are its sections. `ready` is a part of the log message by which it says
-    that it has found the project's files; `max_open` is how many texts it may have open.
+    `role` is `types` for one that knows what names mean, and `lint` for one that only has diagnostics and quick fixes:
+    a file has at most one of each. `markers` are files at the top of its projects; with `needs_marker` it is not used
+    without one. `settings` answer `workspace/configuration`; their first keys are its sections; `options` are its
+    initialization options. `ready` is a part of the log message by which it says that it has found the project's files;
+    `max_open` is how many texts it may have open.
 
     For a server that cannot be asked for diagnostics, `pause_files` is how many seconds it waits before it looks at
     files that came or went, `pause_texts` before it looks at what depends on a changed text. A `quiet` one publishes

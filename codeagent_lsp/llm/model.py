@@ -26,9 +26,10 @@ _WEIGHTS = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)b(?![a-z0-9])", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """The model's name, provider, URL and capabilities. `facts` are what is known of it and from where; `slots` is how
-    many requests the server handles in parallel without slowing each other down, as far as known; `local` says that it
-    is on this machine or in its private network; `api_mode` is whether it gets conversations or texts to complete.
+    """The model's name, provider, URL and capabilities. `facts` are what is known of it and from where; `tool_calling`
+    is whether its tool calls are the provider's own, text held to a grammar, or plain text; `slots` is how many
+    requests the server handles in parallel without slowing each other down, as far as known; `local` says that it is on
+    this machine or in its private network; `api_mode` is whether it gets conversations or texts to complete.
     """
 
     name: str

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The heavy parts of one server: the backend, and over it the commands and the inline completions."""
+    """The heavy parts of one server, made once and kept until its end: the backend, and over it the commands and the
+    inline completions.
+    """
 
     backend: Backend
     commands: Commands

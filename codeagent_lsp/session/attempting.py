@@ -219,7 +219,9 @@ def _document(view: FileView, path: str) -> Document | None:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The result of one attempt, by its number from 1. `tally` is None without tests, `found` without changes."""
+    """The result of one attempt, by its number from 1. `status` is how its run ended; `tally` is None without tests,
+    `found` (its new diagnostics) without changes.
+    """
 
     number: int
     status: str

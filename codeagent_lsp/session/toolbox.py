@@ -116,7 +116,9 @@ class Toolbox:
         return self.shell.isolation if self.shell else None
 
     async def open(self) -> None:
-        """Load the redactor, and find out how commands can run here; quick after the first time."""
+        """Load the redactor, and find out how commands can run here; quick after the first time. If they cannot run,
+        `shell` stays None, and `no_shell` is the reason.
+        """
         proposal = self._proposal
         # First: no tool may read anything before secrets can be masked.
         self._behind = await self._services.redactor.ready() if self._services.redactor else None

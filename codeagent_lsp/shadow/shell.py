@@ -94,12 +94,11 @@ Ending = Literal["exited", "timeout", "output", "memory", "processes", "disk"]
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The end of a command: by itself, or stopped at a limit.
-
-    `exit_code` is 128 + signal number for a process ended by a signal, as in bash. `output` is the text of both
-    streams in order, of a long one head, tail and lines of interest; `size` counts all bytes, `whole` is the file with
-    the complete output if that was requested and `output` is not complete. `reports` are the files that the command
-    wrote into its report folder, `streams` the text of each stream by itself, with `Command.apart`.
+    """The end of a command: `ending` is `exited`, or the limit at which it was stopped. `exit_code` is 128 + signal
+    number for a process ended by a signal, as in bash. `output` is the text of both streams in order, of a long one
+    head, tail and lines of interest; `size` counts all bytes, `whole` is the file with the complete output if that was
+    requested and `output` is not complete. `reports` are the files that the command wrote into its report folder,
+    `streams` the text of each stream by itself, with `Command.apart`.
     """
 
     exit_code: int

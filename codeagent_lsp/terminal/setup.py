@@ -100,7 +100,7 @@ def setup_command() -> int:
 
 class Dialogue:
     """One dialogue, in which nothing is kept before a model has answered. Servers on this machine are looked for on
-    `ports`, None for the usual ones.
+    `ports` (by their kind), None for the usual ones.
     """
 
     def __init__(self, out: Console, lines: Lines, language: str, *, ports: Mapping[str, int] | None = None) -> None:

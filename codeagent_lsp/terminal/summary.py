@@ -31,8 +31,9 @@ SUBJECT_KEYS = ("pattern", "query", "path", "file_path", "command", "question", 
 @dataclass(frozen=True, slots=True)
 class Summary:
     """The result of a run so far. `status` is '' before its end; `declined` counts prompts without a user to answer
-    them. `unconfirmed` says that `words` begin with the files of which it is not known what became of them. `refused`
-    is why accepted changes were not all written, None if they were.
+    them; `told` is the last error that was reported on the way, `error` that with which the run ended. `unconfirmed`
+    says that `words` begin with the files of which it is not known what became of them. `refused` is why accepted
+    changes were not all written, None if they were.
 
     `staged` are the changes that were neither applied nor discarded; `question` is the last one that was not answered,
     followed by its choices. Of `attempts` (run ids) only the tokens count, as the best of them is proposed as the run's

@@ -233,7 +233,9 @@ def _builtin() -> Iterator[Tool[Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Resting:
-    """A tool whose circuit is not closed. `seconds` remain until a trial call is admitted, 0 if it is admitted now."""
+    """A tool whose circuit is not closed, after `failures` in a row; `error` is the last of them. `seconds` remain
+    until a trial call is admitted, 0 if it is admitted now.
+    """
 
     name: str
     failures: int

@@ -171,7 +171,9 @@ def well_formed(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 @dataclass(frozen=True, slots=True)
 class FocusedFile:
-    """One file: its path relative to the workspace, and the full text that the model read."""
+    """One file: its path relative to the workspace, and the full text that the model read. `editing` says that the run
+    changes it; such files are kept before others.
+    """
 
     path: str
     text: str

@@ -30,8 +30,8 @@ LONGEST_NODE = 600
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """One open file: its path, the text before the edits, the text of now, and what was changed last, the characters
-    `at` to `end`.
+    """One open file: its path, the text before the edits (`base`), the text of now, and what was changed last, the
+    characters `at` to `end` of the text of now.
     """
 
     path: str

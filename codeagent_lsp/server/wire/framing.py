@@ -189,7 +189,7 @@ def find_header(data: bytes | bytearray, start: int = 0) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A message that must be answered exactly once."""
+    """A message that must be answered exactly once; `raw` is the whole message as a dict."""
 
     id: MessageId
     method: str
@@ -198,7 +198,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """A message of the client that must not be answered."""
+    """A message of the client that must not be answered; `raw` is the whole message as a dict."""
 
     method: str
     raw: dict[str, Any]
@@ -206,7 +206,7 @@ class Notification:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The client's answer to a request of ours."""
+    """The client's answer to a request of ours, whose `id` it has; `raw` is the whole message as a dict."""
 
     id: Any
     raw: dict[str, Any]
@@ -214,7 +214,9 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """An invalid message, which is answered with an error; `id` is None when none could be read."""
+    """An invalid message, which is answered with an error of this JSON-RPC `code`; `id` is None when none could be
+    read, `reason` is a sentence in English.
+    """
 
     id: MessageId | None
     code: int

@@ -296,8 +296,8 @@ def _focusing(parts: RunParts, context: ToolContext) -> Focusing:
 
 
 class RunMode:
-    """The permission mode of one run. `user` returns the user's present mode; `reading` is True while the loop may
-    only read, as when it replans.
+    """The permission mode of one run of this kind, which may be stricter than the user's. `user` returns the user's
+    present mode; `reading` is True while the loop may only read, as when it replans.
     """
 
     def __init__(self, kind: str, planner: RunPlanner, user: Callable[[], Mode]) -> None:

@@ -23,7 +23,7 @@ Words = Callable[..., str]
 @dataclass(frozen=True, slots=True)
 class TestsProof:
     """A test run on a run's changes: counts, and at most 50 names of tests that fail, and of those that failed on the
-    user's own text and pass now. `whole` is False if not every result is known.
+    user's own text and pass now. `digest` is that of the tested state; `whole` is False if not every result is known.
 
     `before` counts the failing ones that failed in the same way on the user's own text; their names (`as_before`) are
     not in `failing`.
@@ -41,8 +41,9 @@ class TestsProof:
 
 @dataclass(frozen=True, slots=True)
 class DiagnosticsProof:
-    """Diagnostics that the changes make and remove; `unknown` counts files that could not be checked in time, and
-    `sources` name what has checked the others, besides their syntax.
+    """Diagnostics that the changes make (`new`) and remove (`fixed`), counted; `digest` is that of the checked state.
+    `lines` describe them for the user; `unknown` counts files that could not be checked in time, and `sources` name
+    what has checked the others, besides their syntax.
     """
 
     digest: str

@@ -72,8 +72,8 @@ class FindDefinition(Tool[SymbolParameters]):
     output = list[dict[str, Any]]
 
     async def run(self, arguments: SymbolParameters, context: ToolContext) -> ToolOutput:
-        """Return one line for each definition, which the data has as objects; if the path has none, those elsewhere. A
-        name that is not found is no error.
+        """Return one line for each definition (at most 200), which the data has as objects; if the path has none, those
+        elsewhere. A name that is not found is no error.
         """
         arguments = await _with_name(arguments, context)
         exact = await exact_definition(context, arguments.symbol, arguments.path)

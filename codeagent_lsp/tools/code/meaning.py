@@ -225,9 +225,9 @@ def is_prescribed(source: SourceFile, definitions: Iterable[Definition], sources
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """An occurrence of a name. `line` and `column` are 1-based; `kind`: definition, call, use, import or member.
-
-    `within` is the dotted name of the enclosing definition, '' at the top of the file.
+    """An occurrence of a name; `text` is its line, for a definition the signature. `line` and `column` are 1-based;
+    `kind`: definition, call, use, import or member. `within` is the dotted name of the enclosing definition, '' at the
+    top of the file.
     """
 
     path: str

@@ -203,7 +203,8 @@ Markers = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Linter:
-    """A linter: its program, its files, its arguments and the parser of its output.
+    """A linter: its program (`name`), the suffixes of its files, its arguments (`words`), further variables of its
+    environment, and the parser of its output.
 
     `markers` are files at the top of its project; with `needs_marker` it is not used without one. `whole` linters check
     their project and get no files. `instead_of` names a linter that makes this one redundant.

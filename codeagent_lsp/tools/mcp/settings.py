@@ -101,7 +101,9 @@ class ServerSettings:
 
     @property
     def identity(self) -> str:
-        """A SHA-256 hash, in hexadecimal, of what identifies the server: without limits, approvals and secrets."""
+        """A SHA-256 hash, in hexadecimal, of what the server is: transport, command and arguments, folder, address,
+        OAuth client; limits, approvals and secrets do not change it.
+        """
         told = [self.transport, self.command, self.args, self.cwd, self.where if self.url else ""]
         told += [self.oauth["clientId"]] if self.oauth else []
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()

@@ -91,9 +91,10 @@ class Unreadable(ValueError):
 
 @dataclass(slots=True)
 class Health:
-    """Facts about one connection. `noise` counts invalid messages since the last valid one, `garbled` all of them;
-    `status` is the last HTTP error status, 0 for none; `login` is the reason why a login failed; `refused` is what a
-    certificate or the proxy refused; `ending` is how its process ended; `gone` is set when nothing more can arrive.
+    """Facts about one connection. `noise` counts invalid messages since the last valid one, `garbled` all of them,
+    `sample` is the last one; `status` is the last HTTP error status, 0 for none; `login` is the reason why a login
+    failed; `refused` is what a certificate or the proxy refused; `problem` is the error that broke it; `stderr` has its
+    last 4,096 bytes; `ending` is how its process ended; `gone` is set when nothing more can arrive.
     """
 
     noise: int = 0

@@ -93,7 +93,9 @@ MAX_STANDING = 1000
 
 @dataclass(frozen=True, slots=True)
 class StandingApproval:
-    """A call that is always allowed. `approval_id` is its fingerprint; `since` is in seconds since the Unix epoch."""
+    """A call that is always allowed. `approval_id` is its fingerprint; `shown` is the call as the user saw it; `since`
+    is in seconds since the Unix epoch.
+    """
 
     approval_id: str
     tool: str

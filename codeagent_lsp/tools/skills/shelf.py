@@ -60,7 +60,9 @@ class SkillInvalid(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """One skill. `files` maps the other files of its folder to their sizes in bytes.
+    """One skill, from the absolute path `folder`; `body` is its text without the head. `triggers` are words in a task
+    that call for it; `tools` are names of tools offered with it; `agent_modes` are the agents it is meant for, () for
+    all. `files` maps the other files of its folder to their sizes in bytes.
 
     `digest` is a hash of the whole content; `approved` is False for a skill of the workspace that the user does not
     trust yet.

@@ -12,7 +12,7 @@ Priority = Literal["high", "medium", "low"]
 
 @dataclass(frozen=True, slots=True)
 class Todo:
-    """One item of the model's todo list; its `id` is unique in the list."""
+    """One item of the model's todo list; its `id` is unique in the list, `content` is what to do."""
 
     id: str
     content: str

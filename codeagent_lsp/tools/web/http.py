@@ -47,7 +47,9 @@ class PageLimits:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A response. `target` is the final address; `cut` is True if the body is longer than the limit."""
+    """A response. `target` is the final address, `media` its type in small letters, such as `text/html`; `cut` is True
+    if the body is longer than the limit.
+    """
 
     target: Target
     media: str

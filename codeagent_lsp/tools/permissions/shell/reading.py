@@ -115,8 +115,8 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A parsed script. `tree` is None if parsing took too long; `cut` is True if commands beyond the limit were
-    dropped.
+    """A parsed script: its commands, and the files that its redirections write and read. `tree` is None if parsing took
+    too long; `cut` is True if commands beyond the limit were dropped.
     """
 
     text: str
