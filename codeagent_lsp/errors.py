@@ -148,7 +148,7 @@ class UserError(CodeAgentError):
         self.values = values
 
     def localized(self, language: str) -> str:
-        """Return the sentence in `language` (`en` or `zh-cn`)."""
+        """Return the sentence for the user in `language` (`en` or `zh-cn`)."""
         return text(self.key, language, **self.values)
 
 

@@ -88,7 +88,9 @@ def read_json(path: Path, most: int = -1) -> dict[str, Any]:
 
 
 def replace_json(path: Path, values: Mapping[str, Any]) -> None:
-    """Replace a file by these values as indented JSON, as `replace_text` does."""
+    """Replace a file in one step by these values as indented JSON. OSError, with the old file unchanged, if that
+    fails.
+    """
     replace_text(path, json.dumps(dict(values), ensure_ascii=False, indent=2) + "\n")
 
 

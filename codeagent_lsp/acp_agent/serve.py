@@ -55,7 +55,7 @@ class Lines:
         self._writer = writer
 
     async def receive(self) -> dict[str, Any] | None:
-        """Return the next message; None at the end of the stream."""
+        """Return the next message; None at the end of the stream. Lines that are no JSON object are skipped."""
         while True:
             try:
                 line = await self._reader.readline()

@@ -122,7 +122,9 @@ class SessionFiles:
         self._names = names
 
     async def read(self, path: str) -> str:
-        """See `client_files.FileRequests`."""
+        """Return the text of a file, by its real path, as the client has it. FileRequestFailed if the client refuses or
+        is gone.
+        """
         try:
             answer = await self._client.read_text_file(session_id=self.session_id, path=self._names.shown(path))
         except (RequestError, ConnectionError, ValueError) as error:

@@ -54,7 +54,7 @@ class WorkspaceFiles:
         return ImportTargets(frozenset(self.names), modules)
 
     def relative(self, path: str) -> str:
-        """Return the name of the file with this absolute path."""
+        """Return the path relative to the workspace for this absolute path."""
         return self._view.roots.relative(path)
 
     def read(self, name: str) -> FileText | None:
@@ -92,7 +92,7 @@ class WorkspaceFiles:
         return found
 
     def sources(self) -> list[str]:
-        """Return the names of the code files that are neither tests nor generated."""
+        """Return the relative paths of the code files that are neither tests nor generated."""
         return [name for name in self.names if is_source(name) and not is_test(name) and not is_made(name)]
 
     def using(self, words: Collection[str], most: int = MOST_SEARCHED) -> list[str]:
@@ -123,7 +123,7 @@ class WorkspaceFiles:
         ]
 
     def test_files_in(self, words: str) -> tuple[str, ...]:
-        """Return the names of the test files that the words of a task mention."""
+        """Return the relative paths of the test files that the words of a task mention."""
         return tuple(name for name in self.named(words) if is_test(name))
 
     def tests_beside(self, names: Iterable[str]) -> tuple[str, ...]:

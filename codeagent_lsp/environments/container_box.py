@@ -130,7 +130,7 @@ class Box:
         return f"/{VERSION}/exec/{await self._made(task.argv, task, stdin=True, terminal=True)}"
 
     async def code(self) -> int:
-        """Return the exit code of the program that ran last."""
+        """Wait for the program that ran last to end, without a time limit, and return its exit code."""
         return await self._ended(self._last)
 
     async def ran_out_of_memory(self) -> bool:

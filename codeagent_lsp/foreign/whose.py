@@ -131,7 +131,7 @@ class Gathering:
         return max(0.0, min(ends) - now) if ends else None
 
     def take(self, now: float) -> tuple[str, ...]:
-        """Return the files that can be looked at now, and forget them."""
+        """Return the absolute paths of the files that can be looked at now, and forget them."""
         usual = {path: last for path, last in self._last.items() if path not in self._patience}
         ready = [path for path, last in self._last.items() if now >= last + self._patience.get(path, self._pace.quiet)]
         if usual and now < self._end(usual.values()):

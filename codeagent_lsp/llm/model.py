@@ -167,7 +167,7 @@ class WrappedModel:
         return self._model.info
 
     async def count_tokens(self, text: str) -> int:
-        """Return the number of tokens as the wrapped model counts them."""
+        """Return the number of tokens of a text as the wrapped model counts them."""
         return await self._model.count_tokens(text)
 
     async def close(self) -> None:

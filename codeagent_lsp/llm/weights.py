@@ -159,7 +159,7 @@ def serve(port: int, key: str, slots: int = 1) -> None:
 
 
 def checksum(path: Path) -> str:
-    """Return the SHA-256 of a file, hexadecimal."""
+    """Return the SHA-256 of a file in hexadecimal. Blocks while it is read; OSError if it cannot be."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -56,7 +56,9 @@ class Disk:
         return found
 
     def read(self, path: Path) -> bytes | None:
-        """Return the bytes of a file, or of the one that a link leads to; None if there is none."""
+        """Return the bytes of a file, or of the one that a link leads to; None if there is none. OSError for a folder
+        or what cannot be read.
+        """
         try:
             with self._folder(found := self.real(path)) as folder:
                 descriptor = folder.open_reading(found.name)

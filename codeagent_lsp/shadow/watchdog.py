@@ -64,7 +64,8 @@ def main() -> None:
 
 def guard(spec: dict[str, Any], control: int) -> dict[str, Any]:
     """Start the command, follow it until it ends, exceeds a limit or `control` closes, and kill everything that is left
-    of it. Return the answer for `main`.
+    of it. Return `{"code", "ending", "left"}`: exit code, why it ended, how many processes survived; or `{"error"}`, an
+    errno, if it could not start.
     """
     _prctl(_SUBREAPER, 1)
     # Before the start, as a command that ends at once must wake us too.

@@ -178,11 +178,11 @@ class Folder:
         os.rmdir(name, dir_fd=self._descriptor)
 
     def remove(self, name: str) -> None:
-        """Delete a file or a link."""
+        """Delete a file or a link. OSError if there is none."""
         os.unlink(name, dir_fd=self._descriptor)
 
     def replace(self, old: str, new: str) -> None:
-        """Rename a file in one step; a file that has the new name is replaced."""
+        """Rename a file in one step; a file that has the new name is replaced. OSError if that is impossible."""
         os.replace(old, new, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
 
 

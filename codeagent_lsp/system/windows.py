@@ -251,11 +251,11 @@ class Folder:
         (self._path / name).rmdir()
 
     def remove(self, name: str) -> None:
-        """Delete a file or a link."""
+        """Delete a file or a link. OSError if there is none."""
         (self._path / name).unlink()
 
     def replace(self, old: str, new: str) -> None:
-        """Rename a file in one step; a file that has the new name is replaced."""
+        """Rename a file in one step; a file that has the new name is replaced. OSError if that is impossible."""
         (self._path / old).replace(self._path / new)
 
     def _hold(self) -> None:

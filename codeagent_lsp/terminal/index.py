@@ -201,7 +201,9 @@ def _json(value: object) -> str:
 
 
 class IndexLocation(NamedTuple):
-    """A folder (absolute, without links) with its open index store, and the user's language."""
+    """A folder (absolute, without links) with its open index store, which `with_index` closes, and the user's
+    language.
+    """
 
     folder: str
     folders: Folders

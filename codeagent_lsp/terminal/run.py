@@ -65,14 +65,16 @@ class JsonLines:
         print(visible(words), file=sys.stderr, flush=True)
 
     async def choose(self, title: str, choices: tuple[str, ...]) -> str | None:
-        """See `client.Face`."""
+        """Return the choice that accepts, with `--yes`; else None at once, and count a question that nobody
+        answered.
+        """
         if self._accept_all:
             return accepted(choices)
         self._nobody()
         return None
 
     async def ask(self, title: str, detail: str, *, secret: bool) -> str | None:
-        """See `client.Face`."""
+        """Return None at once, and count a question that nobody answered."""
         self._nobody()
         return None
 

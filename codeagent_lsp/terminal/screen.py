@@ -78,7 +78,9 @@ class Screen:
         self._stage.print(Text.assemble(("! ", "yellow"), visible(words)))
 
     async def choose(self, title: str, choices: tuple[str, ...]) -> str | None:
-        """See `client.Face`."""
+        """Show the question and return the choice that the user types; with `--yes` the one that accepts, without a
+        keyboard None.
+        """
         self._stage.pause()
         try:
             kind, detail = self._asked(title)
@@ -102,7 +104,9 @@ class Screen:
             self._stage.resume()
 
     async def ask(self, title: str, detail: str, *, secret: bool) -> str | None:
-        """See `client.Face`."""
+        """Show the question and return the line that the user types; None without a keyboard. A `secret` is not
+        shown.
+        """
         self._stage.pause()
         try:
             self._show_title(title)

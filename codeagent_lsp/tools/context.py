@@ -167,7 +167,7 @@ class ToolContext:
 
     @property
     def redaction(self) -> Redaction:
-        """Return the redaction of this run; one that hides nothing if the run has no records."""
+        """The redaction of this run; one that hides nothing if the run has no records."""
         return self.get(Redaction) or Redaction()
 
 

@@ -48,7 +48,7 @@ class OutputStore:
 
     @property
     def view(self) -> FileView:
-        """Return a file view of the stored results, for code that reads files; created at its first use."""
+        """A file view of the stored results, for code that reads files; created at its first use."""
         if self._view is None:
             largest = self._file_bytes + _SLACK
             self._view = FileView(Roots([str(self._folder)]), NoBuffers(), NothingStaged(), max_bytes=largest)

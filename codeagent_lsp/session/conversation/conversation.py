@@ -97,7 +97,7 @@ class Conversation:
 
     @property
     def window(self) -> int:
-        """Return the model's context window in tokens."""
+        """The model's context window in tokens."""
         return window_of(self._model.info)
 
     @property

@@ -134,7 +134,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A run that a search found, with the words around the first match, in one line."""
+    """A run that a search found, with the words around the first match: at most 160 characters on one line."""
 
     run: RecordedRun
     excerpt: str

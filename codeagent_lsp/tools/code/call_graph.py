@@ -106,7 +106,7 @@ class DefinitionPlace(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Return an identifier that is unique among all definitions: path, 1-based line and qualified name."""
+        """An identifier that is unique among all definitions: path, 1-based line and qualified name."""
         return f"{self.source.path}:{self.definition.symbol.line_start}:{self.definition.qualified}"
 
 

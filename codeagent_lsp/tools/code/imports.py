@@ -39,7 +39,7 @@ class ImportTargets:
         return (found,) if found is not None else ()
 
     def ending(self, path: str) -> tuple[str, ...]:
-        """Return the files whose path ends with these components, at most 50."""
+        """Return the index paths of the files whose path ends with these components, at most 50."""
         found = self._by_name.get(path.rpartition("/")[2], ())
         return tuple(each for each in found if each == path or each.endswith(f"/{path}"))[:_MOST]
 

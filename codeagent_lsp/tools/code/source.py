@@ -42,7 +42,7 @@ class Definition:
 
     @property
     def qualified(self) -> str:
-        """Return the dotted name `Parent.name`."""
+        """The dotted name `Parent.name`."""
         return self.symbol.qualified
 
     @property

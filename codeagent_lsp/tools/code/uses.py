@@ -89,7 +89,7 @@ class Uses:
 
     @cached_property
     def scopes(self) -> Scopes:
-        """Return the scopes of the text, computed once."""
+        """The scopes of the text, computed once."""
         return Scopes(self.source)
 
     def named(self, name: str) -> Iterator[Use]:
@@ -405,7 +405,7 @@ class Scopes:
 
     @property
     def bound_names(self) -> frozenset[bytes]:
-        """Return all names that some scope binds, as UTF-8."""
+        """All names that some scope binds, as UTF-8."""
         return frozenset(self._bindings)
 
     def bound_at(self, node: Node) -> Node | None:

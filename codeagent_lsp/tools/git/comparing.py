@@ -86,7 +86,9 @@ async def head_of(repository: Repository, inner: str) -> Entries:
 
 
 async def index_of(repository: Repository, inner: str) -> Entries:
-    """Return the files of the index at or below `inner`; for a conflict, our side if there is one."""
+    """Return the files of the index at or below `inner` by their paths in the repository; for a conflict, our side if
+    there is one. ToolFailed if git fails or is not understood.
+    """
     output = await call(
         repository, "ls-files", "-z", "-t", "--stage", "--debug", "--no-recurse-submodules", *_only(inner)
     )

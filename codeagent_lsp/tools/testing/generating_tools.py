@@ -73,13 +73,13 @@ class Trial:
 
     @property
     def reports(self) -> Sequence[Mapping[str, Any]]:
-        """Return the reports, one for each framework that ran."""
+        """The reports, one for each framework that ran."""
         reports: Sequence[Mapping[str, Any]] = self.output.data["reports"]
         return reports
 
     @property
     def ok(self) -> bool:
-        """Return whether some test passed and none failed, without any problem."""
+        """Whether some test passed and none failed, without any problem."""
         bad = any(report["failed"] or report["errors"] or report["problem"] for report in self.reports)
         return not bad and any(report["passed"] for report in self.reports)
 

@@ -174,7 +174,7 @@ class Changeset:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths after the changes."""
+        """The absolute paths of the changed files; of moved ones the new path."""
         return tuple(change.path for change in self.files)
 
     def get(self, path: str) -> FileChange | None:
@@ -341,7 +341,7 @@ class Applied:
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """Return the paths of the files that the editor did not change although nothing in them conflicts."""
+        """The paths of the files that the editor did not change although nothing in them conflicts."""
         conflicting = {conflict.path for conflict in self.conflicts}
         paths = (path for change in self.left for path in (change.path, change.moved_from) if path is not None)
         return tuple(dict.fromkeys(path for path in paths if path not in conflicting))

@@ -100,7 +100,9 @@ def plan(text: str, old: str, new: str, *, lines: bool = False) -> Edit:
 
 
 def plan_all(text: str, old: str, new: str) -> list[Edit]:
-    """Return the changes of `replace(..., replace_all=True)`; without an exact occurrence, the change of `plan`."""
+    """Return the changes of `replace(..., replace_all=True)`; without an exact occurrence, the change of `plan`.
+    EditRefused if neither is possible.
+    """
     _check_not_empty(old, new)
     # An LF that is found in the middle of a CRLF would leave a lone CR behind.
     found = [at for at in exact_places(text, old) if not _splits_newline(text, old, at)]
@@ -120,7 +122,7 @@ def plan_all(text: str, old: str, new: str) -> list[Edit]:
 
 
 def plan_lines(text: str, old: str, new: str) -> Edit:
-    """Return the change as `plan` does, but match whole lines only."""
+    """Return the change as `plan` does, but match whole lines only. EditRefused as there."""
     file, before, after = Block.of(text), Block.of(old), Block.of(new)
     found = places(file, before)
     if not found:

@@ -289,7 +289,9 @@ class FileChange:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths this change reads or writes."""
+        """The paths that this change reads or writes, as the patch names them: the file's, and the new one if it is
+        moved.
+        """
         return (self.path,) if self.moved_to is None else (self.path, self.moved_to)
 
 

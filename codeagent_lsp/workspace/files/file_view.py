@@ -141,7 +141,7 @@ class Buffers(Protocol):
         """Return the open document of a file; None if it is not open."""
 
     def open_paths(self) -> Iterable[str]:
-        """Return the paths of all open documents."""
+        """Return the absolute real paths of all open documents."""
 
 
 @dataclass(frozen=True, slots=True)

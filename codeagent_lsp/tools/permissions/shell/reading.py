@@ -466,7 +466,7 @@ def fields(node: Node, variables: Variables) -> tuple[str, ...]:
 
 
 def value(node: Node, variables: Variables) -> str:
-    """Return the expansion of the word at `node` as one text."""
+    """Return the word at `node` as one text, with `UNKNOWN` for each part that only a run would tell."""
     return _decoded(node, variables, 0).translate(_LITERAL).replace(_BREAK, " ")
 
 
