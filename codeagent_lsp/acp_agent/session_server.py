@@ -132,7 +132,7 @@ class SessionFiles:
         return answer.content
 
     async def write(self, path: str, content: str) -> None:
-        """See `client_files.FileRequests`."""
+        """Write a file, by its real path, through the client. FileRequestFailed if the client refuses or is gone."""
         try:
             await self._client.write_text_file(
                 session_id=self.session_id, path=self._names.shown(path), content=content

@@ -232,7 +232,9 @@ class Copies:
         self._total = 0
 
     def state(self, path: str) -> FileState | None:
-        """Return a file as it was when it was kept, `UNKNOWN` if its copy is gone; None if it was never kept."""
+        """Return a file (absolute path) as it was when it was kept, `UNKNOWN` if its copy is gone; None if it was never
+        kept.
+        """
         if path not in self._sizes:
             return None
         size = self._sizes[path]
@@ -246,8 +248,8 @@ class Copies:
             return UNKNOWN
 
     def keep(self, path: str, state: FileState) -> None:
-        """Keep this state of a file in place of an earlier one. If there is no more room, only that it is not known is
-        kept.
+        """Keep this state of a file (absolute path) in place of an earlier one. If there is no more room, only that it
+        is not known is kept.
         """
         self._total -= max(self._sizes.pop(path, 0) or 0, 0)
         if not state.known or state.text is None:
@@ -265,7 +267,7 @@ class Copies:
         self._total += len(data)
 
     def drop(self, path: str) -> None:
-        """Forget a file and delete its copy, since what it was is known otherwise."""
+        """Forget a file (absolute path) and delete its copy, since what it was is known otherwise."""
         self._total -= max(self._sizes.pop(path, 0) or 0, 0)
         self._forget(path)
 

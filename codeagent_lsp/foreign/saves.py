@@ -36,7 +36,9 @@ class Saves:
             place.touch(mode=0o600)
 
     def last(self, path: str) -> float | None:
-        """Return when any server noted a save of a file, in seconds since the epoch; None if that is not known."""
+        """Return when any server noted a save of a file (absolute path), in seconds since the epoch; None if that is
+        not known.
+        """
         try:
             return self._place(path).stat().st_mtime
         except OSError:

@@ -111,8 +111,8 @@ class ForeignWatch:
         self.touched(paths)
 
     def expects(self, path: str, *texts: str | None) -> None:
-        """Note the texts, None for no file, that a file may get because the editor was asked to write them, so that the
-        change counts as ours.
+        """Note the texts, None for no file, that a file (absolute path) may get because the editor was asked to write
+        them, so that the change counts as ours.
         """
         _note(self._ours, path, self._ours.get(path, frozenset()).union(texts))
 

@@ -242,7 +242,7 @@ class Store(Reader):
         return {path: Known(digest, Stamp(*stamp), note) for path, digest, *stamp, note in rows}
 
     def digest(self, path: str) -> bytes:
-        """Return the digest of one file's content; b"" if it is not indexed."""
+        """Return the 16-byte digest of one file's content, by its index path; b"" if it is not indexed."""
         rows = self._database.rows("SELECT digest FROM indexed WHERE path = ?", (path,))
         return bytes(rows[0][0]) if rows else b""
 

@@ -132,7 +132,7 @@ class Completer:
         return await flight.wait(place) or ""
 
     def moved(self, path: str, text: str) -> None:
-        """Take the new text of a file; a request in progress that does not fit it is cancelled."""
+        """Take the new text of a file, by `Place.path`; a request in progress that does not fit it is cancelled."""
         flight = self._flight
         if flight is None or flight.over or flight.place.path != path:
             return
@@ -142,7 +142,7 @@ class Completer:
             flight.end()
 
     def forget(self, path: str) -> None:
-        """Drop the answers for a file that was closed, and cancel a request for it."""
+        """Drop the answers for a file, by `Place.path`, that was closed, and cancel a request for it."""
         self._known.forget(path)
         if self._flight is not None and self._flight.place.path == path:
             self._flight.end()

@@ -69,7 +69,7 @@ class Modes:
 
 
 def set_mode(path: str, *, runs: bool) -> None:
-    """Make a file executable, or no longer. OSError if that cannot be done."""
+    """Make a file (absolute path) executable, or no longer. OSError if that cannot be done."""
     mode = stat.S_IMODE(Path(path).stat().st_mode)
     # Who may read a file may run it, as git does.
     wanted = mode | (mode & 0o444) >> 2 if runs else mode & ~0o111
@@ -121,8 +121,8 @@ def delete_for_client(policy: ClientPolicy, group: Sequence[FileChange]) -> None
 
 
 def drop_places(texts: CurrentTexts, paths: Sequence[str]) -> None:
-    """Remove the empty files and folders made for a client that then refused, unless they have content now; never
-    raises.
+    """Remove the empty files and folders (absolute paths) made for a client that then refused, unless they have content
+    now; never raises.
     """
     for path in paths:
         if Path(path).is_dir() or (texts.document(path) is None and texts.disk(path) == ""):

@@ -388,7 +388,9 @@ def shown_name(view: FileView, may_read: Callable[[str], bool], path: str) -> st
 
 
 def project_of(path: str, is_file: Callable[[str], bool]) -> str:
-    """Return the folder of the nearest project file, such as `pyproject.toml`, above a file; '' for none."""
+    """Return the absolute path of the folder with the nearest project file, such as `pyproject.toml`, above a file
+    (absolute path); '' for none.
+    """
     for folder in PurePosixPath(path).parents:
         if any(is_file(str(folder / marker)) for marker in MARKERS):
             return str(folder)

@@ -220,13 +220,15 @@ class ClientTexts:
         self._client = client
 
     async def refresh(self, paths: Iterable[str]) -> None:
-        """Ask a client that does not send its unsaved texts by itself for those of these files, for at most 10 s."""
+        """Ask a client that does not send its unsaved texts by itself for those of these files (absolute paths), for at
+        most 10 s.
+        """
         if self._client.policy.syncs:
             await self._client.sync(map(self._client.server.documents.uri, paths))
 
     def unknown(self, paths: Iterable[str]) -> Sequence[str]:
-        """Return the paths of the open files, among these paths or below them, whose text in the editor is no longer
-        known.
+        """Return the absolute paths of the open files, among these paths or below them, whose text in the editor is no
+        longer known.
         """
         asked = tuple(paths)
         lost = self._client.server.documents.lost_paths()

@@ -147,7 +147,9 @@ def command_for(file: FileText, args: Sequence[str], view: FileView) -> tuple[st
 async def run_file(
     shell: Shell, words: tuple[str, ...], folder: str, file: str, emit: Callable[[events.Event], None]
 ) -> CommandResult:
-    """Run the command for `file` in a folder to its end; its start, output and exit are emitted as events."""
+    """Run the command for a file in `folder` (absolute) to its end, and emit its start, output and exit as events, in
+    which `file` is the file's name.
+    """
     emit(events.FileRunStarted(command=shlex.join(words), file=file))
     output = OutputStream(lambda stream, text: emit(_printed(stream, text)))
     try:

@@ -509,8 +509,8 @@ class Proposal:
 
 
 def part_of(changeset: Changeset, files: frozenset[str] | None, hunks: HunkNumbers | None) -> Changeset:
-    """Return the chosen part of the changes; None for both means all. SessionError if a chosen hunk does not exist: the
-    changes may be others than the user has seen.
+    """Return the chosen part of the changes, by absolute path; None for both means all. SessionError if a chosen hunk
+    does not exist: the changes may be others than the user has seen.
     """
     for path, numbers in (hunks or {}).items():
         change = changeset.get(path)

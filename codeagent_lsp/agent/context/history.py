@@ -200,7 +200,7 @@ class FocusedFiles:
         return tuple(file.path for file in self.files)
 
     def get(self, path: str) -> FocusedFile | None:
-        """Return the file with that path; None when it is not in focus."""
+        """Return the file with that path relative to the workspace; None when it is not in focus."""
         return next((file for file in self.files if file.path == path), None)
 
     def seen(self, path: str, text: str) -> FocusedFiles:
@@ -216,12 +216,12 @@ class FocusedFiles:
         return self if known is None else self._with(known)
 
     def editing(self, paths: Iterable[str]) -> FocusedFiles:
-        """Return the files with exactly `paths` marked as being edited."""
+        """Return the files with exactly `paths` (relative to the workspace) marked as being edited."""
         chosen = frozenset(paths)
         return replace(self, files=tuple(replace(file, editing=file.path in chosen) for file in self.files))
 
     def without(self, path: str) -> FocusedFiles:
-        """Return the files without the one with this path; unknown paths change nothing."""
+        """Return the files without the one with this path (relative to the workspace); unknown paths change nothing."""
         return replace(self, files=tuple(file for file in self.files if file.path != path))
 
     def refreshed(self, current: Mapping[str, str | None]) -> FocusedFiles:

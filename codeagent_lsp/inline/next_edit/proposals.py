@@ -136,10 +136,14 @@ class Source(Protocol):
         """
 
     async def text(self, path: str) -> str | None:
-        """Return the text of a file that may be shown and changed; None for others, and if it cannot be read."""
+        """Return the text of a file (absolute path) that may be shown and changed; None for others, and if it cannot be
+        read.
+        """
 
     def project(self, path: str) -> str:
-        """Return the path of the project that a file belongs to; edits are proposed only in the same project."""
+        """Return the path of the project that a file (absolute path) belongs to; edits are proposed only in the same
+        project.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,9 @@ class Background:
     def below(
         self, knowledge: Knowledge, view: FileView, paths: Iterable[str], window: int, on_unseen: OnUnseen
     ) -> str:
-        """Return the instructions in subfolders that apply to these files and are new or changed; '' for none."""
+        """Return the instructions in subfolders that apply to these files (absolute paths) and are new or changed; ''
+        for none.
+        """
         limit = min(INSTRUCTIONS_LIMIT, max(LEAST, window // 2))
         found = nested_instructions(view, paths, limit, may_read(knowledge.permissions(), view.roots))
         with self._lock:

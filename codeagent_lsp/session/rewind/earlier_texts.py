@@ -168,7 +168,9 @@ class TakingBack:
 
 
 def names_of(files: Iterable[str], applied: Iterable[Changeset]) -> frozenset[str]:
-    """Return all paths that some files have had in these changes: of one that was moved also those before and after."""
+    """Return all absolute paths that some files have had in these changes: of one that was moved also those before and
+    after.
+    """
     names, moves = set(files), [(each.path, each.moved_from) for made in applied for each in made if each.moved_from]
     for _ in moves:
         names.update(path for pair in moves if not names.isdisjoint(pair) for path in pair)

@@ -248,8 +248,8 @@ async def in_background(command: Command, ready: str, context: ToolContext) -> T
 
 
 def folder_of(roots: Roots, path: str | None) -> str:
-    """Return the folder in which a command runs: `path`, or the first workspace folder. ToolRetry if it is no
-    folder.
+    """Return the absolute path of the folder in which a command runs: `path`, or the first workspace folder. ToolRetry
+    if it is no folder.
     """
     if path is None:
         if not roots.folders:

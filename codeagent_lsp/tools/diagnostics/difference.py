@@ -55,8 +55,8 @@ class Diagnostics(Protocol):
     """Port: the diagnostics that the client shows."""
 
     async def of(self, path: str) -> tuple[Diagnostic, ...] | None:
-        """Return the diagnostics of an open file for its current buffer; None if the client has none to give. Never
-        raises.
+        """Return the diagnostics of an open file (absolute path) for its current buffer; None if the client has none to
+        give. Never raises.
         """
 
 

@@ -288,7 +288,7 @@ def rewritten(known: str, content: str) -> str:
 
 
 def refuse_below_file(context: ToolContext, path: str) -> None:
-    """Refuse a path below an existing file now rather than when the user applies the change (ToolRetry)."""
+    """Refuse an absolute path below an existing file now rather than when the user applies the change (ToolRetry)."""
     for parent in Path(path).parents:
         if context.view.roots.kind(str(parent)) == "folder":
             return
@@ -298,7 +298,9 @@ def refuse_below_file(context: ToolContext, path: str) -> None:
 
 
 def existing_text(context: ToolContext, path: str, parameter: str = "path") -> FileText | None:
-    """Return the file at a path; None if there is none. ToolRetry, naming `parameter`, if it is not a text."""
+    """Return the file at an absolute path; None if there is none. ToolRetry, naming `parameter`, if it is not a
+    text.
+    """
     if not context.view.exists(path):
         return None
     try:

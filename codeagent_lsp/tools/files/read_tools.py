@@ -210,8 +210,8 @@ def listed(view: FileView, path: str) -> str:
 
 
 def picture(view: FileView, path: str) -> tuple[Image, int]:
-    """Return a picture and its size in bytes. FileRefused if it is none, too large or cannot be read: servers answer
-    with an error that would end the run.
+    """Return a picture (absolute path) and its size in bytes. FileRefused if it is none, too large or cannot be read:
+    servers answer with an error that would end the run.
     """
     data = view.roots.read_bytes(path, MOST_IMAGE)
     if (found := Image.of(data)) is None:

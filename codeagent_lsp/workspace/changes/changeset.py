@@ -178,7 +178,7 @@ class Changeset:
         return tuple(change.path for change in self.files)
 
     def get(self, path: str) -> FileChange | None:
-        """Return the change of `path`, None if there is none."""
+        """Return the change of the file that has this absolute path after it, None if there is none."""
         return next((change for change in self.files if change.path == path), None)
 
     def with_change(self, change: FileChange) -> Changeset:
@@ -190,16 +190,16 @@ class Changeset:
         return Changeset(tuple(item for item in kept if not item.empty))
 
     def without(self, paths: Iterable[str]) -> Changeset:
-        """Return a changeset without the changes of `paths`."""
+        """Return a changeset without the changes of the files with these absolute paths."""
         gone = frozenset(paths)
         return Changeset(tuple(change for change in self.files if change.path not in gone))
 
     def of(self, files: Collection[str]) -> Changeset:
-        """Return the changes of these files, by the paths before or after a move."""
+        """Return the changes of these files, by their absolute paths before or after a move."""
         return Changeset(tuple(each for each in self.files if each.path in files or each.moved_from in files))
 
     def without_files(self, files: Collection[str]) -> Changeset:
-        """Return all changes but those of these files, by the paths before or after a move."""
+        """Return all changes but those of these files, by their absolute paths before or after a move."""
         return Changeset(tuple(each for each in self.files if each.path not in files and each.moved_from not in files))
 
     def renamed(self, paths: Mapping[str, str]) -> Changeset:
@@ -360,15 +360,17 @@ class Editor(Protocol):
         """Have the user's editor open those of the files (absolute paths) whose encoding only it can tell."""
 
     def set_mode(self, path: str, *, runs: bool) -> bool:
-        """Make a file executable, or no longer; return whether it is so now, False also if that fails. A link is left
-        alone.
+        """Make a file (absolute path) executable, or no longer; return whether it is so now, False also if that fails.
+        A link is left alone.
         """
 
     def still_shows(self, path: str) -> bool:
-        """Return whether the editor shows a file that was deleted, as one does that cannot delete files."""
+        """Return whether the editor shows a file (absolute path) that was deleted, as one does that cannot delete
+        files.
+        """
 
     def has_unsaved_text(self, path: str) -> bool:
-        """Return whether a file is open with text that has not been saved to disk."""
+        """Return whether a file (absolute path) is open with text that has not been saved to disk."""
 
 
 def _shown(hunk: merge.Run, old: list[str], new: list[str]) -> str:

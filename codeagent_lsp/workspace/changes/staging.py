@@ -55,7 +55,7 @@ class Staging:
         return self._changeset
 
     def lookup(self, path: str) -> StagedFile | None:
-        """Return the staged state of `path`, None when nothing is staged for it."""
+        """Return the staged state of an absolute path, None when nothing is staged for it."""
         change = self._changeset.get(path)
         if change is not None:
             return StagedFile(change.text)

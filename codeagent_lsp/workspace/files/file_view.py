@@ -48,18 +48,20 @@ class FolderTree:
         self._deleted = deleted - self._names.keys()  # a folder may replace a deleted file
 
     def holds(self, folder: str) -> bool:
-        """Return whether open or staged files are in `folder`, which may not exist on disk."""
+        """Return whether open or staged files are in the folder with this absolute path, which may not exist on
+        disk.
+        """
         return folder in self._names
 
     def is_file(self, path: str) -> bool:
-        """Return whether there is a file at `path`."""
+        """Return whether there is a file at this absolute path."""
         if path in self._deleted:
             return False
         folder, name = os.path.split(path)
         return name in self._names.get(folder, ()) or self._roots.kind(path) == "file"
 
     def entries(self, folder: str, depth: int) -> Iterator[ListedEntry]:
-        """Yield the entries of a folder in preorder, `depth` levels deep; ignored ones are left out."""
+        """Yield the entries of a folder (absolute path) in preorder, `depth` levels deep; ignored ones are left out."""
         return self._tree(folder, self._rules_at(folder), depth)
 
     def files(self, start: str) -> Iterator[str]:
@@ -165,7 +167,7 @@ class NoBuffers:
     """A `Buffers` without any open document."""
 
     def get_by_path(self, path: str) -> Document | None:
-        """Return None."""
+        """Return None, as no file is open."""
         return None
 
     def open_paths(self) -> Iterable[str]:
@@ -177,7 +179,7 @@ class NothingStaged:
     """A `StagedView` without any staged change."""
 
     def lookup(self, path: str) -> StagedFile | None:
-        """Return None."""
+        """Return None, as nothing is staged."""
         return None
 
     def paths(self) -> Iterable[str]:
@@ -306,7 +308,9 @@ class FileView:
         return tuple(self._buffers.open_paths())
 
     def is_ignored(self, path: str, *, is_dir: bool = False) -> bool:
-        """Return whether the ignore rules leave out the file or folder `path`."""
+        """Return whether the ignore rules leave out the file or folder at this absolute path; False outside of the
+        workspace.
+        """
         root = self.roots.root_of(path)
         return root is not None and self._rules[root].is_ignored(path, is_dir=is_dir)
 
@@ -369,7 +373,9 @@ class FileView:
 
 
 def own_file(view: FileView, path: str) -> FileText | None:
-    """Return the user's version of a file, as `FileView.base`; None also for one that cannot be read as text."""
+    """Return the user's version of a file (absolute path), as `FileView.base`; None also for one that cannot be read as
+    text.
+    """
     try:
         return view.base(path)
     except FileRefused:

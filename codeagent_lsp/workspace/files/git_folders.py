@@ -22,7 +22,9 @@ _WORKTREE = re.compile(r"^[ \t]*worktree[ \t]*=[ \t]*\"?([^\"\n]+?)\"?[ \t]*$", 
 
 
 def top_of(path: str) -> str | None:
-    """Return the innermost folder at or above `path` that is the top of a repository; None if there is none."""
+    """Return the innermost folder at or above an absolute path that is the top of a repository; None if there is
+    none.
+    """
     here = Path(path)
     for folder in (here, *here.parents):
         marker = folder / ".git"

@@ -68,7 +68,9 @@ class Roots:
         return max(holders, key=len, default=None)
 
     def folders_above(self, path: str) -> list[str]:
-        """Return the folders that contain a file, innermost first, up to its workspace folder; none outside of one."""
+        """Return the absolute paths of the folders that contain a file (absolute path), innermost first, up to its
+        workspace folder; none outside of one.
+        """
         root = self.root_of(path)
         folders: list[str] = []
         folder = os.path.dirname(path)
@@ -97,7 +99,9 @@ class Roots:
         return sensitive.runs_later(self._parts(path)) or _has_twins(self.stat(path))
 
     def is_secret(self, path: str) -> bool:
-        """Return whether reading `path` needs its own approval, as such files usually contain keys or passwords."""
+        """Return whether reading an absolute path needs its own approval, as such files usually contain keys or
+        passwords.
+        """
         return not is_untitled(path) and sensitive.holds_secrets(self._parts(path))
 
     def read_bytes(self, path: str, limit: int) -> bytes:
@@ -231,7 +235,7 @@ def _refuse_traps(path: str, real: str, root: str) -> None:
 
 
 def is_build_file(roots: Roots, path: str) -> bool:
-    """Return whether `path` is protected only because builds and tests of the project run it."""
+    """Return whether an absolute path is protected only because builds and tests of the project run it."""
     root = None if is_untitled(path) else roots.root_of(path)
     if root is None or _has_twins(roots.stat(path)):
         return False
