@@ -50,7 +50,9 @@ class LocalWorkers:
         self._folder = folder
 
     def work(self, take: Take, done: Callable[[Outcome], None]) -> None:
-        """See `Workers`."""
+        """Do the jobs as `Workers.work`, in processes of this machine, which have ended when it returns. A job whose
+        process dies is tried again, then given up as an outcome of its own.
+        """
         busy: dict[_Worker, tuple[Job, int]] = {}
         free: list[_Worker] = []
         again: list[tuple[Job, int]] = []

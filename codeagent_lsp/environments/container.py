@@ -142,11 +142,15 @@ class ContainerEnvironment:
         return CONTAINER
 
     def bind(self, view: FileView, staging: Staging, approve: Approve) -> BoundShell:
-        """See `Environment`."""
+        """Return the shell of one run in this container, as `Environment.bind`; commands raise EnvironmentProblem if
+        the container fails.
+        """
         return self._workspace.bind(view, staging, approve)
 
     async def close(self) -> None:
-        """See `Environment`. The container is removed with everything that runs in it, even if this is cancelled."""
+        """Let no further command begin, wait at most 30 s for the running one, and remove the container with everything
+        that runs in it, even if this is cancelled.
+        """
         try:
             await self._workspace.close()
         finally:

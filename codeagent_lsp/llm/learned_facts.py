@@ -215,7 +215,7 @@ def combine(said: Iterable[tuple[Source, Facts]]) -> KnownFacts:
 
 
 def window_known(tokens: int | None, source: Source = "server") -> KnownFacts:
-    """Return facts that consist of a window in tokens alone; None for no facts at all."""
+    """Return facts that consist of a window in tokens alone, or of nothing for None."""
     return combine([(source, Facts(context_window=tokens))])
 
 

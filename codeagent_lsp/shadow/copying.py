@@ -103,21 +103,23 @@ class CopyLayer:
         return {path_of(root, name): kind for root, name, kind in changed}
 
     def launch(self, command: Command) -> Launch:
-        """See `Layer`."""
+        """Return how to start `command` in the copy, in the sandbox if there is one; `prepare` must have updated the
+        copy.
+        """
         for mirror in self._mirrors:
             # An earlier command may have taken the rights that the next one needs to start there.
             open_way(mirror.place, command.cwd.removeprefix(mirror.root) if within(command.cwd, (mirror.root,)) else "")
         return self._outside(command) if self._sandbox is None else self._inside(self._sandbox, command)
 
     def writings(self) -> Writings:
-        """See `Layer`. Looks at every file of the copy."""
+        """Return the files that differ from the prepared copy. Looks at every file of it."""
         found = WrittenFiles(self._limits)
         for mirror in self._mirrors:
             mirror.collect(found)
         return Writings(tuple(found.files.values()), found.more)
 
     def close(self) -> None:
-        """See `Layer`."""
+        """Remove the copy; no command may be running in it."""
         self._folder.close()
 
     def _inside(self, sandbox: Sandbox, command: Command) -> Launch:

@@ -118,7 +118,9 @@ class OverlayLayer:
                 made[1].prepare({path: data for path, data in wanted.items() if self._root_of(path) == root})
 
     def launch(self, command: Command) -> Launch:
-        """See `Layer`. Killing the started process ends all others of the command."""
+        """Return how to start `command` in the overlay, which `prepare` must have updated. Killing the started process
+        ends all others of the command.
+        """
         overlays = []
         binds = []
         for root in self._shown:
@@ -150,7 +152,9 @@ class OverlayLayer:
         return Launch(argv, "/", OUTER_ENVIRONMENT, f"{self._sandbox.private}/reports")
 
     def writings(self) -> Writings:
-        """See `Layer`."""
+        """Return the files that differ from the prepared overlay, sorted by path. Takes time by the number of
+        changes.
+        """
         found = WrittenFiles(self._limits)
         for root in self._shown:
             if (made := self._known[root]) is not None:
@@ -158,7 +162,7 @@ class OverlayLayer:
         return Writings(tuple(found.files[path] for path in sorted(found.files)), found.more)
 
     def close(self) -> None:
-        """See `Layer`."""
+        """Remove the overlay with what commands wrote there; no command may be running in it."""
         self._folder.close()
 
     def _read(self) -> list[Over]:

@@ -253,11 +253,13 @@ class BoundShell:
 
     @property
     def isolation(self) -> Isolation:
-        """See `Shell`."""
+        """How its commands are isolated from the user's files."""
         return self._workspace.isolation
 
     async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
-        """See `Shell`."""
+        """Run a command to its end, after other commands of the session. Cancelling kills its whole process tree.
+        ToolFailed if it cannot be started.
+        """
         return await self._workspace.run(self._binding, command, on_output)
 
     def hand_over(self, view: FileView, staging: Staging, approve: Approve) -> None:

@@ -162,11 +162,15 @@ class Folder:
         return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
 
     def open_reading(self, name: str) -> int:
-        """See the function `open_reading`, for a name in the folder."""
+        """Return a descriptor of a file in the folder for reading, which the caller closes. OSError if it cannot be
+        opened or is a link.
+        """
         return os.open(name, _READ, dir_fd=self._descriptor)
 
     def open_new(self, name: str) -> int:
-        """See the function `open_new`, for a name in the folder."""
+        """Create a file in the folder for its owner alone and return a descriptor for writing, which the caller closes.
+        OSError if it exists.
+        """
         return os.open(name, _CREATE, 0o600, dir_fd=self._descriptor)
 
     def make_folder(self, name: str) -> None:

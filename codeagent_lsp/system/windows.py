@@ -235,11 +235,15 @@ class Folder:
         return os.lstat(self._path / name)
 
     def open_reading(self, name: str) -> int:
-        """See the function `open_reading`, for a name in the folder."""
+        """Return a descriptor of a file in the folder for reading, which the caller closes. OSError if it cannot be
+        opened or is a link.
+        """
         return open_reading(self._path / name)
 
     def open_new(self, name: str) -> int:
-        """See the function `open_new`, for a name in the folder."""
+        """Create a file in the folder and return a descriptor for writing, which the caller closes. OSError if it
+        exists.
+        """
         return open_new(self._path / name)
 
     def make_folder(self, name: str) -> None:

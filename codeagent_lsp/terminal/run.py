@@ -56,12 +56,12 @@ class JsonLines:
                 self.message(line.plain)
 
     def event(self, event: Mapping[str, Any]) -> None:
-        """See `client.Face`."""
+        """Print an event as one line of JSON and add it to `summary`."""
         self.summary = self.summary.after(event)
         print(json.dumps(event), file=self._out, flush=True)
 
     def message(self, words: str) -> None:
-        """See `client.Face`."""
+        """Print a warning or an error that is no event of the run on stderr."""
         print(visible(words), file=sys.stderr, flush=True)
 
     async def choose(self, title: str, choices: tuple[str, ...]) -> str | None:

@@ -67,14 +67,14 @@ class Screen:
             self._stage.print(line)
 
     def event(self, event: Mapping[str, Any]) -> None:
-        """See `client.Face`."""
+        """Show an event of the run, in the form of the protocol, and add it to `summary`."""
         self.summary = self.summary.after(event)
         if event["type"] in ASKING:
             self._about = (event["type"], event["title"], event.get("detail", ""))
         self._story.tell(event)
 
     def message(self, words: str) -> None:
-        """See `client.Face`."""
+        """Print a warning or an error that is no event of the run."""
         self._stage.print(Text.assemble(("! ", "yellow"), visible(words)))
 
     async def choose(self, title: str, choices: tuple[str, ...]) -> str | None:
