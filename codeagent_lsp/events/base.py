@@ -268,7 +268,9 @@ class StepOutput(Event, name="step_output", transient=True):
 
 @dataclass(frozen=True, kw_only=True)
 class StepError(Event, name="step_error"):
-    """An attempt at a step of the plan failed with `error`; it may be tried again, skipped or replaced."""
+    """An attempt at a step of the plan failed with `error`; it may be tried again, skipped or replaced. `step_number`
+    is its place in the plan, from 1.
+    """
 
     step_id: str = ""
     error: str = ""

@@ -283,7 +283,9 @@ class PromptDocuments:
         self._unsent: list[str] = []
 
     async def open(self, words: str, language: str) -> str:
-        """Make a new document that begins with these words, open it, and return its URI."""
+        """Write a new file in the workspace's state folder that begins with these words, open it in the client, and
+        return its URI. UserError if it cannot be written.
+        """
         name = f"{time.strftime('%Y-%m-%d-%H%M%S')}-{uuid.uuid4().hex[:4]}.md"
         uri = self._files.write(name, f"<!-- {text('prompt.head', language)} -->\n\n{words}")
         self._unsent.append(uri)

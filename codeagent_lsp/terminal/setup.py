@@ -99,8 +99,8 @@ def setup_command() -> int:
 
 
 class Dialogue:
-    """One dialogue, in which nothing is kept before a model has answered. Servers on this machine are looked for on
-    `ports` (by their kind), None for the usual ones.
+    """The dialogue of one setup of a model; nothing is stored before a model has answered. `ports` are the ports of
+    this machine to look for servers on, by the kind of server; None for the usual ones.
     """
 
     def __init__(self, out: Console, lines: Lines, language: str, *, ports: Mapping[str, int] | None = None) -> None:

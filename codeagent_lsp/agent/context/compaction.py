@@ -60,8 +60,8 @@ SUBJECTS = ("path", "file", "command", "pattern", "query", "target", "name")
 
 @dataclass(frozen=True, slots=True)
 class KeptFacts:
-    """The facts that every compaction repeats: todo list and plan as text, paths of changed files, files in focus
-    (current texts).
+    """The facts that every compaction repeats: todo list and plan as text, '' for none, paths of changed files relative
+    to the workspace, files in focus (current texts).
     """
 
     todos: str = ""

@@ -28,11 +28,9 @@ _OFF_SIDE = "python"
 
 
 def shifted(source: SourceFile, code: str, indent: str, before: str = "") -> str:
-    """Return `code` re-indented to `indent`, with LF and without blank lines around it; the indentation of its lines
-    relative to each other stays.
-
-    Lines inside strings stay unchanged, or become as in the text if a model has moved them with the code. Lines at the
-    margin also stay there if `before`, the code to be replaced, has them there.
+    """Return `code` re-indented to `indent`, with LF and without blank lines around it; its lines keep their
+    indentation relative to each other. Lines inside strings stay unchanged, or get the text's form if a model has moved
+    them with the code. Lines without indentation stay so if `before`, the code to be replaced, has them too.
     """
     lines = _lines(code)
     inside = literals_of_piece("\n".join(lines), source.parsed.grammar)

@@ -46,10 +46,10 @@ class Vault(Protocol):
     """Port: stores values beyond a session. Methods block; ToolFailed if the vault fails."""
 
     def get(self, name: str) -> str | None:
-        """Return a stored value; None if there is none."""
+        """Return a stored value; None if there is none. ToolFailed if the vault fails."""
 
     def set(self, name: str, value: str) -> None:
-        """Store a value, in place of an earlier one."""
+        """Store a value, in place of an earlier one. ToolFailed if the vault fails."""
 
 
 class Variables:

@@ -31,8 +31,8 @@ class ListedEntry(NamedTuple):
 
 
 class FolderTree:
-    """The files and folders of the workspace at one moment: `over` are the paths of open and staged files, `deleted`
-    those of files that a run has deleted. `rules` are the ignore rules of each workspace folder.
+    """The files and folders of the workspace at one moment: `over` are the absolute paths of open and staged files,
+    `deleted` those of files that a run has deleted. `rules` are the ignore rules by the path of each workspace folder.
     """
 
     def __init__(

@@ -39,7 +39,7 @@ class Roots:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The absolute real paths of the folders."""
+        """The absolute real paths of the workspace folders."""
         return self._real
 
     def resolve(self, path: str) -> str:

@@ -349,7 +349,7 @@ export interface StepOutput extends EventBase {
   readonly step_number?: number;
 }
 
-/** An attempt at a step of the plan failed with `error`; it may be tried again, skipped or replaced. */
+/** An attempt at a step of the plan failed with `error`; it may be tried again, skipped or replaced. `step_number` is its place in the plan, from 1. */
 export interface StepError extends EventBase {
   readonly type: "step_error";
   readonly step_id: string;

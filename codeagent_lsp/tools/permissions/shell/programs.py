@@ -35,8 +35,8 @@ _END = re.compile(r"\s*(?:$|[)\];}|]|,\s*(?:\w+\s*=[^=]|\{|function\b|\(|\w+\s*=
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The commands that a program in a command's words starts, as far as they are literal texts; `more` if it could
-    start others.
+    """The commands that a program starts from the words of its command line, as `find -exec` does, if they are literal
+    texts; `more` says that it could start others.
     """
 
     commands: tuple[Inner, ...] = ()
