@@ -19,7 +19,9 @@ def create_server() -> CodeAgentServer:
 
 
 async def load(front: Front) -> Loaded:
-    """Build the heavy part of a server. The import runs in a thread, so that the event loop is not blocked."""
+    """Import and build the heavy part of a server, once, after `initialize` was answered. The import runs in a thread,
+    so that the event loop is not blocked.
+    """
     for name in ("backend", "commands.commands", "inline"):
         await asyncio.to_thread(import_module, f"codeagent_lsp.server.{name}")
     from codeagent_lsp.server.backend import Backend  # late: the start-up path must stay light

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class BackgroundTasks:
-    """The running background tasks of one object, referenced until they end."""
+    """The running background tasks of one object, which are referenced until they end; the object closes them."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -22,19 +22,23 @@ class BackgroundTasks:
         return len(self._tasks)
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Start a coroutine and return its task."""
+        """Start a coroutine in the running loop and return its task. Nobody else need keep the task; its errors are the
+        coroutine's own to handle.
+        """
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
     def cancel(self) -> None:
-        """Cancel all tasks, without waiting for their end."""
+        """Request the cancellation of all tasks, and return without waiting for their end."""
         for task in tuple(self._tasks):
             task.cancel()
 
     async def close(self, seconds: float) -> None:
-        """Wait for the end of all present tasks, then cancel those that take longer than `seconds`."""
+        """Wait at most `seconds` for the end of all present tasks, then cancel those that still run, without waiting
+        for them.
+        """
         if self._tasks:
             _, late = await asyncio.wait(tuple(self._tasks), timeout=seconds)
             for task in late:
@@ -42,7 +46,9 @@ class BackgroundTasks:
 
 
 async def until_first(*ways: Coroutine[Any, Any, Any]) -> None:
-    """Wait until the first coroutine ends, with or without an error; cancel the others and wait for them."""
+    """Wait until the first coroutine ends, then cancel the others and wait for them. Errors of any of them are not
+    raised.
+    """
     tasks = [asyncio.ensure_future(way) for way in ways]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

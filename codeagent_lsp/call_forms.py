@@ -29,8 +29,10 @@ Agent = Literal[
 @dataclass(frozen=True, slots=True)
 class Shape:
     """Another shape of arguments. `words` describe it for the page; `convert` gets the arguments under their own names
-    and returns them in the tool's shape, the same if they have it already. `parameters` are the JSON Schemas of what it
-    takes beside the tool's own parameters, or in place of one, for clients that check their calls by a schema.
+    and returns them in the tool's shape, the same if they have it already.
+
+    `parameters` are the JSON Schemas of what it takes beside the tool's own parameters, or in place of one, for clients
+    that check their calls by a schema.
     """
 
     words: str
@@ -48,12 +50,12 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class ForeignTool:
-    """A tool of other agents whose calls are calls of the tool that declares it.
+    """A tool of other agents whose calls are understood as calls of the tool that declares it. `name` is exact: `Read`
+    is not `read`. With `when`, only calls for which it holds are meant; it is needed if the name is that of one of our
+    tools, or several of them declare it.
 
-    `name` is exact: `Read` is not `read`. Where `when` is given, only calls for which it holds are meant; it is needed
-    where the name is that of one of our tools, or stands for several of them. `arguments` maps its parameters to ours,
-    `ignored` ones say nothing to ours, `shapes` convert what else differs, such as its counting of lines, and `fixed`
-    are arguments that its calls imply.
+    `arguments` maps its parameters to ours, `ignored` ones mean nothing to ours, `shapes` convert what else differs,
+    such as its counting of lines, and `fixed` are arguments that its calls imply.
     """
 
     name: str
@@ -65,8 +67,8 @@ class ForeignTool:
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
     def own(self, arguments: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-        """Return the arguments of a call as those of our tool, which has these other `names` of parameters itself.
-        WrongArguments if that cannot be.
+        """Return the arguments of a call as those of our tool; `names` are the other names that our tool has for its
+        parameters. WrongArguments if that is impossible.
         """
         given = _renamed(arguments, {**names, **self.arguments}, self.ignored)
         for shape in self.shapes:
@@ -99,7 +101,7 @@ class CallForms:
 
     @property
     def parameters(self) -> Mapping[str, str]:
-        """Return all other names of parameters, with these."""
+        """All other names of parameters, those of `also` too, with the parameters that they mean."""
         return {**self.also, **self.arguments}
 
 
@@ -134,8 +136,8 @@ def resolved(name: str, arguments: Mapping[str, Any] | None, tools: Mapping[str,
 
 
 def spellings(name: str, arguments: Mapping[str, Any], tools: Mapping[str, CallForms]) -> dict[str, str]:
-    """Return the parameters that the arguments of a call are only other names of, by these names; '' for arguments of a
-    tool of another agent that become something else.
+    """Return, for those arguments of a call that have other names, the parameters that they mean, by the names given;
+    '' for an argument of another agent's tool that becomes something else.
     """
     tool, foreign = _meant(name, arguments, tools)
     if tool is None:
@@ -194,8 +196,8 @@ _SEVERAL: Mapping[str, tuple[str, str]] = {
 
 
 def unwrapped(name: str, arguments: Mapping[str, Any] | None) -> tuple[str, Mapping[str, Any] | None]:
-    """Return the name and arguments of the call that a call of `use_tool`, or of a tool that calls MCP servers, stands
-    for; any other call as it is.
+    """Return the name and arguments of the inner call of `use_tool`, or of a tool that calls MCP servers; any other
+    call as it is. Arguments are None if they are no JSON object.
     """
     keys = ("name",) if name.casefold() == USE_TOOL else MCP_CALLS.get(name, ())
     parts = [arguments.get(key) for key in keys] if arguments else []
@@ -211,7 +213,7 @@ def unwrapped(name: str, arguments: Mapping[str, Any] | None) -> tuple[str, Mapp
 
 
 def several(name: str, arguments: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the calls that one call holds; none if it is a call of its own."""
+    """Return the calls (name and arguments) in one call that holds several; [] if it is an ordinary call."""
     key, called = _SEVERAL.get(name, ("", ""))
     held = unpacked(arguments.get(key))
     calls = [item for item in held if isinstance(item, Mapping)] if isinstance(held, list) else []
@@ -223,21 +225,20 @@ def several(name: str, arguments: Mapping[str, Any]) -> list[tuple[str, Mapping[
 
 
 def answer_in(name: str, arguments: Mapping[str, Any]) -> str:
-    """Return the text of a call that is an answer (`ANSWERS`); '' if it has none."""
+    """Return the text of a call that stands for the final answer (see `ANSWERS`); '' if it has none."""
     # Models name the argument in other ways: then the first text of the call is the answer.
     texts = [arguments.get(key) for key in (*ANSWERS.get(name, ()), *arguments)]
     return next((text for text in texts if isinstance(text, str)), "")
 
 
 def wrapped(name: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the call of `use_tool` that stands for a call of another tool."""
+    """Return the name and arguments of the call of `use_tool` that wraps a call of another tool."""
     return USE_TOOL, {"name": name, "arguments": dict(arguments)}
 
 
 def translated(arguments: Mapping[str, Any], forms: CallForms) -> dict[str, Any]:
-    """Return the arguments, under a name of the tool itself, in the tool's own spelling; unknown ones stay.
-
-    WrongArguments if two spellings of one parameter have different values. Translating twice changes nothing more.
+    """Return a copy of the arguments in the tool's own spelling; unknown ones stay. WrongArguments if two spellings of
+    one parameter have different values. Translating twice changes nothing more.
     """
     if forms is NO_FORMS:
         return dict(arguments)
@@ -258,9 +259,10 @@ def translated(arguments: Mapping[str, Any], forms: CallForms) -> dict[str, Any]
 
 def published(schema: Mapping[str, Any], forms: CallForms) -> dict[str, Any]:
     """Return the JSON Schema of arguments in the tool's own spelling and in these others, for clients that check calls
-    before they send them. It refuses no call that is understood: unknown names are allowed, as they are passed over,
-    and what may stand under several names is required by none, as model APIs refuse a choice (`anyOf`) at the top of a
-    schema. Names in `also` are understood, but not listed.
+    before they send them. Names in `also` are understood, but not listed.
+
+    It refuses no call that is understood: unknown names are allowed, and a parameter with several names is required
+    under none, as model APIs refuse a choice (`anyOf`) at the top of a schema.
     """
     required = list(schema.get("required", ()))
     properties: dict[str, Any] = {}
@@ -289,8 +291,8 @@ def _opened(schema: Mapping[str, Any], forms: CallForms) -> dict[str, Any]:
 
 
 def meant(name: str, forms: Iterable[tuple[str, CallForms]]) -> str | None:
-    """Return the tool that has `name` as another name, in any case, or for which alone a foreign tool of this exact
-    name stands; None unless there is exactly one.
+    """Return the name of the tool that has `name` as another name, in any case, or that alone declares a foreign tool
+    of exactly this name; None if there is not exactly one.
     """
     known = list(forms)
     found = [tool for tool, each in known if any(foreign.name == name for foreign in each.foreign)]
@@ -310,7 +312,7 @@ def has(*names: str) -> Condition:
 
 
 def given_as(name: str, *values: str) -> Condition:
-    """Return the condition that an argument has one of these values."""
+    """Return the condition that an argument has one of these values, in exactly this spelling."""
     words = f"with `{name}` {' or '.join(f'`{value}`' for value in values)}"
     return Condition(words, lambda given: given.get(name) in values)
 
@@ -322,8 +324,8 @@ def blank(*names: str) -> Condition:
 
 
 def respelt(value: Any, schema: Mapping[str, Any]) -> Any:
-    """Return the arguments with those names that are only written in another way than in the JSON Schema (`startLine`)
-    as it has them, also inside of objects and lists. Of a schema that is open to other names, nothing is changed.
+    """Return a copy of the arguments with names that differ from those in the JSON Schema only in their notation
+    (`startLine`) replaced, also inside of objects and lists. If the schema is open to other names, nothing is changed.
     """
     if isinstance(value, list):
         items = schema.get("items")
@@ -343,17 +345,19 @@ def respelt(value: Any, schema: Mapping[str, Any]) -> Any:
 
 
 def plain(name: str) -> str:
-    """Return the letters and digits of a name, without capitals."""
+    """Return the letters and digits of a name in lower case, so that its notations become equal."""
     return re.sub(r"[^a-z0-9]", "", name.casefold())
 
 
 def without(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return the arguments without those of these names."""
+    """Return a copy of the arguments without those of these names."""
     return {key: value for key, value in given.items() if key not in names}
 
 
 def place_of(paths: Any) -> str | None:
-    """Return the path that a list of paths holds, or the folder around all of them; None if there is none."""
+    """Return the one path in a list of paths (or its JSON), or the folder that contains all of them; None if there is
+    none.
+    """
     paths = unpacked(paths)
     names = [paths] if isinstance(paths, str) else [path for path in paths or () if isinstance(path, str)]
     try:
@@ -363,7 +367,7 @@ def place_of(paths: Any) -> str | None:
 
 
 def number(value: Any) -> int | None:
-    """Return a whole number, which may be written as a text; None for everything else."""
+    """Return a whole number, given as one or as text; None for everything else."""
     text = str(value).strip() if isinstance(value, (int, str)) and not isinstance(value, bool) else ""
     return int(text) if re.fullmatch(r"-?\d{1,15}", text) else None
 

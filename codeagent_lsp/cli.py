@@ -21,7 +21,9 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one subcommand and return its exit code."""
+    """Run one subcommand and return its exit code; without one, serve a client on standard input and output. An OSError
+    is printed and gives 2, Ctrl-C 130. Wrong arguments raise SystemExit, as with argparse.
+    """
     arguments = list(sys.argv[1:] if argv is None else argv)
     # Editors start the program without a subcommand, and some add `--stdio`.
     if not arguments or (arguments[0].startswith("--") and arguments[0] not in ("--help", "--version")):

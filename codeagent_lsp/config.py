@@ -51,7 +51,7 @@ def _setting(
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """The settings `codeagent.model.*`."""
+    """The settings `codeagent.model.*`: which models answer, on which server, and how they are asked."""
 
     provider: Literal[
         "auto", "openai", "responses", "anthropic", "gemini", "ollama", "llamacpp", "embedded", "scripted"
@@ -137,7 +137,7 @@ class ModelSettings:
 
 @dataclass(frozen=True)
 class NetworkSettings:
-    """The settings `codeagent.network.*`."""
+    """The settings `codeagent.network.*`: certificates and proxy for all requests."""
 
     ca_file: str | None = _setting(
         None, "File with certificates (PEM) to trust besides those of the system.", restricted=True
@@ -156,7 +156,7 @@ class NetworkSettings:
 
 @dataclass(frozen=True)
 class AgentSettings:
-    """The settings `codeagent.agent.*`."""
+    """The settings `codeagent.agent.*`: how a task is worked on."""
 
     planning: Literal["auto", "always", "never"] = _setting(
         "auto", "Whether a task is planned in steps first; `auto` lets the model decide."
@@ -185,7 +185,7 @@ class AgentSettings:
 
 @dataclass(frozen=True)
 class BudgetSettings:
-    """The settings `codeagent.budget.*`."""
+    """The settings `codeagent.budget.*`: the most that one run may spend; None for no limit."""
 
     usd: float | None = _setting(
         None, "Most US dollars that one run may cost, where the model's prices are known.", minimum=0
@@ -195,7 +195,7 @@ class BudgetSettings:
 
 @dataclass(frozen=True)
 class ContextSettings:
-    """The settings `codeagent.context.*`."""
+    """The settings `codeagent.context.*`: how much of a conversation and of files a model is sent."""
 
     max_messages: int | Auto = _setting(
         "auto",
@@ -213,7 +213,7 @@ class ContextSettings:
 
 @dataclass(frozen=True)
 class EditsSettings:
-    """The settings `codeagent.edits.*`."""
+    """The settings `codeagent.edits.*`: when changes are applied, and what follows."""
 
     apply: Literal["review", "auto", "live"] = _setting(
         "review",
@@ -229,7 +229,7 @@ class EditsSettings:
 
 @dataclass(frozen=True)
 class InlineSettings:
-    """The settings `codeagent.inline.*`."""
+    """The settings `codeagent.inline.*`: completions and next edits while the user types."""
 
     enabled: bool | Auto = _setting(
         "auto",
@@ -248,7 +248,7 @@ class InlineSettings:
 
 @dataclass(frozen=True)
 class PermissionsSettings:
-    """The settings `codeagent.permissions.*`."""
+    """The settings `codeagent.permissions.*`: what the agent may do without asking."""
 
     mode: Literal["ask", "acceptEdits", "readOnly", "bypass"] = _setting(
         "ask", "What the agent may do without asking.", restricted=True
@@ -260,7 +260,7 @@ class PermissionsSettings:
 
 @dataclass(frozen=True)
 class ShellSettings:
-    """The settings `codeagent.shell.*`."""
+    """The settings `codeagent.shell.*`: how commands are isolated, and their limits."""
 
     isolation: Literal["auto", "overlay", "copy", "direct"] = _setting(
         "auto", "How commands are kept from your files.", restricted=True
@@ -284,7 +284,7 @@ class ShellSettings:
 
 @dataclass(frozen=True)
 class ToolsSettings:
-    """The settings `codeagent.tools.*`."""
+    """The settings `codeagent.tools.*`: which tools there are, and the limits of one call."""
 
     disabled: tuple[str, ...] = _setting((), "Names of tools that are switched off.")
     max_output_bytes: int = _setting(51_200, "Longest tool result given to the model.", minimum=1024)
@@ -293,7 +293,7 @@ class ToolsSettings:
 
 @dataclass(frozen=True)
 class CircuitBreakerSettings:
-    """The settings `codeagent.circuitBreaker.*`."""
+    """The settings `codeagent.circuitBreaker.*`: when a failing tool is switched off, and for how long."""
 
     failure_threshold: int = _setting(
         3, "Failures in a row after which a tool rests.", env="CIRCUIT_FAILURE_THRESHOLD", minimum=1
@@ -305,7 +305,7 @@ class CircuitBreakerSettings:
 
 @dataclass(frozen=True)
 class McpSettings:
-    """The settings `codeagent.mcp.*`."""
+    """The settings `codeagent.mcp.*`: the MCP servers whose tools are offered."""
 
     servers: Mapping[str, Any] = _setting(
         {}, "MCP servers by name, each with command or url; docs/mcp.md has all keys.", restricted=True
@@ -314,7 +314,7 @@ class McpSettings:
 
 @dataclass(frozen=True)
 class WebSettings:
-    """The settings `codeagent.web.*`."""
+    """The settings `codeagent.web.*`: the web search, its cache, and the hosts that need no approval."""
 
     search_provider: Literal["auto", "tavily", "metasearch"] = _setting(
         "auto", "Which web search to use; `auto` takes Tavily when there is a key, else a metasearch.", restricted=True
@@ -329,14 +329,14 @@ class WebSettings:
 
 @dataclass(frozen=True)
 class RepoMapSettings:
-    """The settings `codeagent.repoMap.*`."""
+    """The settings `codeagent.repoMap.*`: the size of the overview of the workspace in prompts."""
 
     max_tokens: int | Auto = _setting("auto", "Budget of the repo map in tokens.", minimum=0)
 
 
 @dataclass(frozen=True)
 class IndexSettings:
-    """The settings `codeagent.index.*`."""
+    """The settings `codeagent.index.*`: the code index, and its vectors."""
 
     enabled: bool = _setting(True, "Build the code index.")
     semantic: bool | Auto = _setting("auto", "Add vectors to the code search.")
@@ -350,7 +350,7 @@ class IndexSettings:
 
 @dataclass(frozen=True)
 class ForeignSettings:
-    """The settings `codeagent.foreign.*`."""
+    """The settings `codeagent.foreign.*`: whether changes by other programs are watched."""
 
     watch: Literal["auto", "off"] = _setting(
         "auto",
@@ -360,7 +360,7 @@ class ForeignSettings:
 
 @dataclass(frozen=True)
 class TraceSettings:
-    """The settings `codeagent.trace.*`."""
+    """The settings `codeagent.trace.*`: what is recorded, and whether secrets are masked."""
 
     enabled: bool = _setting(True, "Record events and model calls for reproduction.")
     sanitize: bool = _setting(True, "Mask secrets in records.", env="TRACE_SANITIZE")
@@ -368,21 +368,21 @@ class TraceSettings:
 
 @dataclass(frozen=True)
 class SkillsSettings:
-    """The settings `codeagent.skills.*`."""
+    """The settings `codeagent.skills.*`: where skills are looked for."""
 
     paths: tuple[str, ...] = _setting((), "More folders with skills.", restricted=True)
 
 
 @dataclass(frozen=True)
 class MemorySettings:
-    """The settings `codeagent.memory.*`."""
+    """The settings `codeagent.memory.*`: whether facts about the workspace are remembered."""
 
     enabled: bool = _setting(True, "Remember conventions and decisions of this workspace.")
 
 
 @dataclass(frozen=True)
 class LendSettings:
-    """The settings `codeagent.lend.*`."""
+    """The settings `codeagent.lend.*`: whether other agents may use the editor."""
 
     editor: Literal["ask", "off"] = _setting(
         "ask",

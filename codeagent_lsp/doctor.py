@@ -49,7 +49,9 @@ _EXTRAS = {
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The result of one check: its name, verdict, details, and what to do when the verdict is not `ok`."""
+    """The result of one check: its name, verdict, details, and what to do if the verdict is not `ok` ('' for nothing);
+    texts are in the user's language.
+    """
 
     name: str
     verdict: Verdict
@@ -57,12 +59,17 @@ class Check:
     advice: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data."""
+        """Return the result as plain data for JSON, by field."""
         return asdict(self)
 
 
 async def diagnose(settings: Settings, state: Path, language: str) -> list[Check]:
-    """Run all checks and return their results, in the order a user should read them."""
+    """Run all checks and return their results, in the order a user should read them. `state` is the state folder of the
+    workspace, in which the index is looked up.
+
+    Opens the model, waiting at most 20 s, tries a command in isolation or the container engine, and loads the built-in
+    embedder; all are closed again. Failures are results, not raised.
+    """
     return [
         Check("version", "ok", f"codeagent-lsp {__version__}, Python {platform.python_version()}"),
         *_policy(read_policy(), language),

@@ -93,7 +93,7 @@ class ErrorCode(StrEnum):
 
     @property
     def advice(self) -> Advice:
-        """Return the type of this code and whether a retry makes sense."""
+        """The type of this code and whether a retry makes sense."""
         return _ADVICE[self]
 
 
@@ -134,12 +134,14 @@ class CodeAgentError(Exception):
     code = ErrorCode.EXECUTION_ERROR
 
     def localized(self, language: str) -> str:
-        """Return the sentence in `language` (`en` or `zh-cn`), where the catalogue has it, else in English."""
+        """Return the sentence in `language` (`en` or `zh-cn`) if the catalogue has it, else in English."""
         return str(self)
 
 
 class UserError(CodeAgentError):
-    """An error for the user: a key of the catalogue (`texts.py`) and the values of its placeholders."""
+    """An error for the user, as a key of the catalogue (`texts.py`) and the values of its placeholders, so that it can
+    be shown in their language.
+    """
 
     def __init__(self, key: str, /, **values: object) -> None:
         super().__init__(text(key, "en", **values))
@@ -147,7 +149,7 @@ class UserError(CodeAgentError):
         self.values = values
 
     def localized(self, language: str) -> str:
-        """Return the sentence in `language` (`en` or `zh-cn`)."""
+        """Return the sentence for the user in `language` (`en` or `zh-cn`)."""
         return text(self.key, language, **self.values)
 
 
@@ -170,7 +172,7 @@ class SessionError(UserError):
 
 
 class StepWaits(SessionError):
-    """A step of a plan failed, and the user did not say in time what is to become of it."""
+    """A step of a plan failed, and the user did not decide in time whether to retry or skip it."""
 
     code = ErrorCode.TIMEOUT
 
@@ -188,7 +190,7 @@ class ModelError(UserError):
 
 
 class ModelNotFound(ModelError):
-    """No endpoint answers, the model name is unknown, or the weights are not here."""
+    """No endpoint answers, the model's name is unknown, or the weights are not on this machine."""
 
     code = ErrorCode.NOT_FOUND
 
@@ -246,7 +248,9 @@ class ModelReplyInvalid(ModelError):
 
 
 class ContextOverflow(ModelError):
-    """The prompt does not fit the model's window. `stated` is the window as the server told it, in tokens."""
+    """The prompt does not fit the model's window. `stated` is the window that the server named, in tokens, None if it
+    named none.
+    """
 
     code = ErrorCode.CONTEXT_OVERFLOW
 
@@ -300,7 +304,7 @@ class NoSuchFile(PatchRefused):
 
 
 class ToolFailed(AgentError):
-    """A tool could not do its work; the error is reported to the model, which goes on."""
+    """A tool could not do its work; the model gets the error as the call's result, and the run continues."""
 
     def __init__(self, message: str, code: ErrorCode = ErrorCode.EXECUTION_ERROR) -> None:
         super().__init__(message)
@@ -308,15 +312,17 @@ class ToolFailed(AgentError):
 
 
 class ReplyUnreadable(ToolFailed):
-    """A service that a tool asks gave a reply that cannot be read: a failure for the tool's circuit, as an error is."""
+    """A service that a tool asks sent a reply that cannot be read. Counts as a failure for the tool's circuit
+    breaker.
+    """
 
     def __init__(self, message: str, code: ErrorCode = ErrorCode.PARSE_ERROR) -> None:
         super().__init__(message, code)
 
 
 class ToolRetry(AgentError):
-    """A call would work once corrected; the message says what to correct. `counts`: it is a failure for the tool's
-    circuit. `from_server`: an MCP server said so, whatever its code.
+    """A call would work once corrected; the message says what to correct. `counts` says whether it is a failure for the
+    tool's circuit breaker, `from_server` that an MCP server said so.
     """
 
     code = ErrorCode.INVALID_PARAM
@@ -331,7 +337,9 @@ class WrongArguments(ToolRetry):
 
 
 class NotAccepted(ValueError):
-    """Raised while arguments are validated, for a value of the right form that is refused: no fault of the tool."""
+    """Raised while arguments are validated, for a value of the right form that is refused. Does not count as a failure
+    of the tool.
+    """
 
 
 class PermissionDenied(AgentError):
@@ -341,6 +349,6 @@ class PermissionDenied(AgentError):
 
 
 class CircuitOpen(AgentError):
-    """The tool failed too often in a row and is paused until its recovery time is over."""
+    """The tool failed too often in a row and is paused until its recovery time is over; it was not called."""
 
     code = ErrorCode.CIRCUIT_OPEN

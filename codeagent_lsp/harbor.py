@@ -34,11 +34,11 @@ _SERVERS: Mapping[str, tuple[str, str]] = {
 
 
 class CodeAgent(BaseInstalledAgent):  # type: ignore[misc]  # Harbor needs a newer Python than we do
-    """codeagent-lsp in a task's container.
+    """codeagent-lsp in the container of one Harbor task. `package` is what pip installs: a requirement, or the path of
+    a wheel on this machine. `settings` are settings of ours as `key=value`, separated by blanks.
 
-    `package` is what pip installs: a requirement, or the path of a wheel on this machine. `settings` are settings of
-    ours as `key=value`, separated by blanks. Variables that begin with `CODEAGENT_` are passed on; a model without a
-    known provider before its slash is taken from the server in `CODEAGENT_BASE_URL`.
+    Variables that begin with `CODEAGENT_` are passed on; a model without a known provider before its slash is taken
+    from the server in `CODEAGENT_BASE_URL`.
     """
 
     def __init__(self, *args: Any, package: str = "codeagent-lsp", settings: str = "", **kwargs: Any) -> None:
@@ -48,15 +48,17 @@ class CodeAgent(BaseInstalledAgent):  # type: ignore[misc]  # Harbor needs a new
 
     @staticmethod
     def name() -> str:
-        """Return the name in Harbor's results."""
+        """Return the name that Harbor's results show for this agent."""
         return "codeagent-lsp"
 
     def version(self) -> str:
-        """Return the version in Harbor's results."""
+        """Return the version of this package, for Harbor's results."""
         return __version__
 
     async def install(self, environment: Any) -> None:
-        """Install the program into an environment of its own, with a Python of its own where the image's is old."""
+        """Install the program in the container as root, in a virtual environment of its own; with a Python of its own
+        if the image's is too old. An error of a command fails the task.
+        """
         await self.ensure_system_dependencies(environment, ("python3", "python_pip", "git"))
         package = self._package
         if Path(package).is_file():  # noqa: ASYNC240 - one look, before anything runs
@@ -72,7 +74,9 @@ class CodeAgent(BaseInstalledAgent):  # type: ignore[misc]  # Harbor needs a new
 
     @with_prompt_template  # type: ignore[untyped-decorator]  # as above
     async def run(self, instruction: str, environment: Any, context: Any) -> None:
-        """Do the task in the container's working folder; a run that ends without a verdict of its own is an error."""
+        """Run the task in the container's working folder until it ends, and keep its events and log in the task's logs.
+        Raises if the run failed or ended without `run_completed`.
+        """
         logs = str(self.environment_logs_dir)
         words = [f"{HOME}/bin/codeagent-lsp", "run", "--yes", "--json", "--mode", "direct", "--workspace", "."]
         words += [word for setting in self._settings for word in ("--set", setting)]
@@ -87,7 +91,7 @@ class CodeAgent(BaseInstalledAgent):  # type: ignore[misc]  # Harbor needs a new
         )
 
     def populate_context_post_run(self, context: Any) -> None:
-        """Fill in tokens and cost from the recorded events."""
+        """Set tokens and cost of `context` from the recorded events; the cost is None if no price is known."""
         calls = [event for event in _events(self.logs_dir / EVENTS) if event.get("type") == "usage"]
         context.n_input_tokens = sum(call.get("prompt_tokens", 0) for call in calls)
         context.n_cache_tokens = sum(call.get("cached_tokens", 0) for call in calls)

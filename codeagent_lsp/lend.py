@@ -46,8 +46,8 @@ _NONCE = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """An editor's server that can be asked: its meeting folder, its workspace folders, the editor's name, and when it
-    began, in seconds since the epoch.
+    """An editor's server that can be asked: its meeting folder, its workspace folders (absolute), the editor's name,
+    and when it started, in seconds since the epoch.
     """
 
     place: Path
@@ -58,8 +58,8 @@ class Announcement:
 
 @dataclass(frozen=True, slots=True)
 class LendRequest:
-    """One client that wants to use the editor: the id of its request, its name, its process and the folder that it
-    means.
+    """One client that wants to use the editor: the id of its request (32 hexadecimal digits), its name, its process id
+    and the absolute path of the folder that it means.
     """
 
     nonce: str
@@ -70,8 +70,8 @@ class LendRequest:
 
 @dataclass(frozen=True, slots=True)
 class LendAnswer:
-    """What became of a request: `asking`, `granted` or `refused`. A granted one has the address and the token, a
-    refused one a reason: `not_now`, `never` or `workspace`.
+    """What became of a request: `state` is `asking`, `granted` or `refused`. A granted one has the address and the
+    token, a refused one a reason: `not_now`, `never` or `workspace`.
     """
 
     state: str
@@ -90,7 +90,9 @@ def clean_name(name: str) -> str:
 
 
 class MeetingPlace:
-    """The folder of one server. All methods block for a moment, and may raise OSError but `close`."""
+    """The folder in which clients find one server, from `open` to `close`. Methods read or write small files, so they
+    block shortly; all but `close` and `forget` may raise OSError.
+    """
 
     def __init__(self, state: Path) -> None:
         self._siblings = state / FOLDER
@@ -98,7 +100,7 @@ class MeetingPlace:
         self._lock: int | None = None
 
     def open(self, folders: Iterable[str], editor: str) -> None:
-        """Create the folder, remove those of servers that are gone, and announce this one."""
+        """Create and lock the folder, remove those of servers that have ended, and announce this server."""
         make_private(self._siblings)
         for other in list(_folders(self._siblings)):
             if not is_held(other):
@@ -112,13 +114,13 @@ class MeetingPlace:
         self.announce(folders, editor)
 
     def announce(self, folders: Iterable[str], editor: str) -> None:
-        """Say which folders are open here, in which editor."""
+        """Write which folders are open in which editor, in place of what was announced before."""
         announced = {"folders": list(folders), "editor": editor[:MAX_NAME], "started": time.time()}
         replace_json(self.path / _SERVER, announced)
 
     def requests(self) -> list[LendRequest]:
-        """Return the requests that wait, the oldest first. What is malformed, too old, or of a process that is gone is
-        removed.
+        """Return at most 32 waiting requests, the oldest first. Malformed ones, those older than 900 s and those of
+        processes that have ended are removed.
         """
         found: list[tuple[float, LendRequest]] = []
         with os.scandir(self.path) as entries:
@@ -137,18 +139,18 @@ class MeetingPlace:
         return [request for _, request in sorted(found, key=lambda pair: pair[0])[:MAX_REQUESTS]]
 
     def answer(self, nonce: str, answer: LendAnswer) -> None:
-        """Write the answer to a request."""
+        """Write the answer to the request with this id, in place of an earlier one."""
         values = {"state": answer.state, "reason": answer.reason, "address": answer.address, "token": answer.token}
         replace_json(self.path / f"{nonce}{_ANSWER}", values)
 
     def forget(self, nonce: str) -> None:
-        """Remove a request and its answer."""
+        """Remove the request with this id and its answer; never raises."""
         for name in (f"{nonce}{_REQUEST}", f"{nonce}{_ANSWER}"):
             with suppress(OSError):
                 (self.path / name).unlink()
 
     def close(self) -> None:
-        """Remove the folder."""
+        """Remove the folder with its requests, so that no client finds this server; never raises."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -158,7 +160,7 @@ class MeetingPlace:
 
 
 def is_held(place: Path) -> bool:
-    """Return whether the server of a meeting folder lives."""
+    """Return whether the server of a meeting folder still runs, by its lock; False if the folder is gone."""
     try:
         descriptor = open_reading(place / _LOCK)
     except OSError:
@@ -204,7 +206,7 @@ def _age(path: Path) -> float | None:
 
 def find_editor(root: Path, folder: str) -> Announcement | None:
     """Return the editor that has a folder open, or one of those above it: the nearest, and of several the one that
-    began last. `root` is the folder of all our state. Blocks.
+    started last; None if there is none. `root` is the folder of all our state. Blocks.
     """
     wanted = os.path.realpath(folder)
     found: list[tuple[int, float, Announcement]] = []
@@ -219,7 +221,7 @@ def find_editor(root: Path, folder: str) -> Announcement | None:
 
 
 def holding(folders: Iterable[str], wanted: str) -> str | None:
-    """Return the folder among these in which a real path is, the deepest; None if it is in none."""
+    """Return the real path of the folder among these that contains a real path, the deepest one; None if none does."""
     real = (os.path.realpath(folder) for folder in folders)
     # With the separator behind it: a folder `cart` does not hold its sibling `cart-old`.
     inside = [folder for folder in real if wanted == folder or wanted.startswith(folder.rstrip(os.sep) + os.sep)]
@@ -227,7 +229,9 @@ def holding(folders: Iterable[str], wanted: str) -> str | None:
 
 
 class Ticket:
-    """One request of a client in the meeting folder of a server. All methods block for a moment."""
+    """One request of a client in the meeting folder of a server, until `withdraw`. Methods read or write small files,
+    so they block shortly.
+    """
 
     def __init__(self, place: Path, client: str, workspace: str) -> None:
         self._place = place
@@ -236,13 +240,15 @@ class Ticket:
         self._values = {"client": client, "pid": os.getpid(), "workspace": workspace}
 
     def put(self) -> None:
-        """Write the request, or write it anew. OSError if the server has gone."""
+        """Write the request, again if it is there, which renews its age. OSError if the server has ended or the file
+        cannot be written.
+        """
         if not self._place.is_dir():  # else it would be made anew, and nobody would look into it
             raise FileNotFoundError(self._place)
         replace_json(self._place / f"{self._nonce}{_REQUEST}", self._values)
 
     def answer(self) -> LendAnswer | None:
-        """Return the answer; None if there is none yet."""
+        """Return the answer so far; None if there is none yet or it cannot be read."""
         values = _read(self._place / f"{self._nonce}{_ANSWER}")
         if values is None:
             return None
@@ -250,7 +256,7 @@ class Ticket:
         return LendAnswer(state, reason, address, token)
 
     def withdraw(self) -> None:
-        """Remove the request and its answer."""
+        """Remove the request and its answer; never raises."""
         for name in (f"{self._nonce}{_REQUEST}", f"{self._nonce}{_ANSWER}"):
             with suppress(OSError):
                 (self._place / name).unlink()
@@ -287,7 +293,7 @@ REASONS = {
 
 
 class BadFrame(Exception):
-    """Raised for a frame that cannot be read; `reason` is a key of `REASONS`."""
+    """Raised for a frame that cannot be read; `reason` is `http`, `json` or `large`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(REASONS[reason])
@@ -295,7 +301,9 @@ class BadFrame(Exception):
 
 
 class Frames:
-    """The frames of one connection. Only one task may read; any may write."""
+    """The frames (lines of JSON) of one connection, which this closes. Only one task may read at a time; any may
+    write.
+    """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -305,7 +313,9 @@ class Frames:
         self._writing = asyncio.Lock()
 
     async def read(self, limit: int = MAX_FRAME) -> dict[str, Any] | None:
-        """Return the next frame; None at the end. BadFrame for what is none, OSError if the connection breaks."""
+        """Wait for the next frame and return it; None at the end. BadFrame for anything else and for more than `limit`
+        bytes, OSError if the connection breaks.
+        """
         while (end := self._kept.find(b"\n", self._searched)) < 0:
             # At its first bytes: a browser that waits for an answer sends no more.
             if _HTTP.match(self._kept):
@@ -326,7 +336,9 @@ class Frames:
         return decoded(line)
 
     async def write(self, frame: dict[str, Any]) -> None:
-        """Send a frame. OSError if the other side is gone, or takes nothing for ten seconds."""
+        """Send a frame. OSError if the other side is gone, or takes nothing for 10 s; the connection is aborted
+        then.
+        """
         async with self._writing:
             if self._writer.is_closing():
                 raise ConnectionResetError("the connection is closed")
@@ -339,32 +351,34 @@ class Frames:
                 raise ConnectionResetError("the other side does not read") from None
 
     async def end(self, kind: str, reason: str) -> None:
-        """Send the last frame, `refused` or `closed`, and close; what the other side has not taken in time is lost."""
+        """Send the last frame, with the key `kind` (`refused` or `closed`) and the reason, and close. Waits at most 10
+        s; never raises OSError.
+        """
         with suppress(OSError):
             await self.write({kind: {"reason": reason, "message": REASONS[reason]}})
         self.close()
 
     def close(self) -> None:
-        """Close the connection; what is written still goes out, see `closed`."""
+        """Begin to close the connection; what is written is still sent, see `closed`."""
         self._writer.close()
 
     async def closed(self) -> None:
-        """Wait until the connection is closed."""
+        """Wait until the connection is closed, without a time limit; never raises OSError."""
         with suppress(OSError):
             await self._writer.wait_closed()
 
     def abort(self) -> None:
-        """Close the connection at once; what is not sent is lost."""
+        """Close the connection immediately; what is not sent is lost."""
         self._writer.transport.abort()
 
 
 def encoded(frame: dict[str, Any]) -> bytes:
-    """Return the bytes of a frame; lone surrogates become replacement characters on the other side."""
+    """Return a frame as one line of JSON in ASCII, with its line end."""
     return json.dumps(frame, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
 
 
 def decoded(line: bytes) -> dict[str, Any]:
-    """Return the frame in a line. BadFrame if it is none."""
+    """Return the frame in a line. BadFrame if it is no JSON object, or a request of HTTP."""
     if _HTTP.match(line):
         raise BadFrame("http")
     try:

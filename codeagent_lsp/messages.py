@@ -35,7 +35,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def sent(spec: ToolSpec) -> dict[str, Any]:
-    """Return what a model gets of a tool's description."""
+    """Return the part of a tool's description that is sent to a model: all but `forms`."""
     return {"name": spec["name"], "description": spec["description"], "parameters": spec["parameters"]}
 
 
@@ -72,22 +72,24 @@ class Image:
 
     @staticmethod
     def of(content: bytes) -> Image | None:
-        """Return a picture, its kind by its content as names may deceive; None if it is no PNG, JPEG or WebP."""
+        """Return a picture as base64 with the media type by its content, whatever its name; None if it is no PNG, JPEG
+        or WebP.
+        """
         kind = next((media_type for magic, media_type in _MAGIC if magic.match(content)), None)
         return None if kind is None else Image(kind, b64encode(content).decode())
 
     def to_dict(self) -> dict[str, str]:
-        """Return plain data that `from_dict` reads back."""
+        """Return plain data for JSON, from which `from_dict` makes the same picture."""
         return {"media_type": self.media_type, "data": self.data}
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Image:
-        """Build a picture from the data that `to_dict` returned."""
+        """Return the picture from the data that `to_dict` returned. KeyError if a member is missing."""
         return Image(data["media_type"], data["data"])
 
     @property
     def url(self) -> str:
-        """Return the picture as a `data:` URL, base64."""
+        """The picture as a `data:` URL in base64."""
         return f"data:{self.media_type};base64,{self.data}"
 
 
@@ -143,22 +145,21 @@ class ToolResult:
 
     @property
     def ok(self) -> bool:
-        """Return whether the call succeeded."""
+        """Whether the call succeeded; the program that it ran may have failed all the same, see `failed`."""
         return self.status == "ok"
 
     @property
     def told(self) -> str:
-        """Return the text for the model; that of an error ends with its code and type."""
+        """The text for the model; if the call failed, with the code and type of the error at its end."""
         return self.text if self.error is None else f"{self.text}\n({self.error.code}, {self.error.type})"
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts of one or more model calls, and their cost in USD, None where no price is known.
-
-    `cached_tokens` is the part of the prompt that was reused, `written_tokens` the part that was stored for reuse at a
-    price of its own, `written_1h_tokens` what of that is kept for an hour instead of minutes (known of single calls
-    only); `reasoning_tokens` is the part of the completion that was reasoning.
+    """Token counts of one or more model calls, and their cost in USD, None if no price is known. `cached_tokens` is the
+    part of the prompt that was reused, `written_tokens` the part that was stored for reuse at a price of its own,
+    `written_1h_tokens` what of that is kept for an hour instead of minutes (known of single calls only);
+    `reasoning_tokens` is the part of the completion that was reasoning.
     """
 
     prompt_tokens: int = 0

@@ -43,14 +43,16 @@ _REFUSES_OURS = ("ALERT_BAD_CERTIFICATE", "ALERT_UNKNOWN_CA", "ALERT_CERTIFICATE
 
 
 class CertificateRefused(ssl.SSLCertVerificationError):
-    """A server's certificate that was not accepted, with what it says of itself: subject, issuer, last day."""
+    """A server's certificate was not accepted. `subject`, `issuer` and `until` (its last day) are what it says of
+    itself.
+    """
 
     subject = issuer = until = _UNKNOWN
 
 
 class Way(NamedTuple):
-    """The way to a server: TLS with it, the proxy's URL ('' for none), and TLS with that. Contexts are None where none
-    is spoken, as loading the certificates is slow.
+    """How to reach a server: the TLS context for it, the proxy's URL ('' for none), and the TLS context for that. A
+    context is None if no TLS is needed, as loading the certificates is slow.
     """
 
     trust: ssl.SSLContext | None
@@ -59,7 +61,7 @@ class Way(NamedTuple):
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether `host` is this machine."""
+    """Return whether a host, by name or address, is this machine. Names are not resolved."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
@@ -69,9 +71,8 @@ def is_loopback(host: str) -> bool:
 
 
 def tls_context(network: NetworkSettings) -> ssl.SSLContext:
-    """Return a context that trusts the system's certificates and `network.caFile`, and shows `network.clientCert`.
-
-    Raises SettingError for a file that cannot be used. Blocks for a moment.
+    """Return a new context that trusts the system's certificates and those in `network.caFile`, and presents
+    `network.clientCert`. SettingError if one of the files cannot be used. Blocks while reading them.
     """
     from truststore import SSLContext  # late: only https needs it
 
@@ -91,9 +92,8 @@ def tls_context(network: NetworkSettings) -> ssl.SSLContext:
 
 
 def proxy_for(url: str, network: NetworkSettings) -> str:
-    """Return the URL of the proxy for a request: the setting's, else the environment's; '' for none.
-
-    This machine and hosts in `NO_PROXY` have none. Raises SettingError if the proxy's URL cannot be used.
+    """Return the URL of the proxy for a request: the setting's, else the environment's; '' for none, as for this
+    machine and hosts in `NO_PROXY`. SettingError if the proxy's URL cannot be used.
     """
     from urllib.request import getproxies, proxy_bypass  # late: an HTTP client, which an idle server does not need
 
@@ -108,7 +108,9 @@ def proxy_for(url: str, network: NetworkSettings) -> str:
 
 
 def way_to(url: str, network: NetworkSettings) -> Way:
-    """Return the way of a request. Raises SettingError as `proxy_for` and `tls_context`."""
+    """Return how to reach the server of a URL; blocks while reading certificates. SettingError as `proxy_for` and
+    `tls_context`.
+    """
     proxy = proxy_for(url, network)
     return Way(
         tls_context(network) if url.startswith(("https:", "wss:")) else None,
@@ -118,7 +120,7 @@ def way_to(url: str, network: NetworkSettings) -> Way:
 
 
 def secrets_of(network: NetworkSettings) -> tuple[str, ...]:
-    """Return the password in the proxy's URL, as it is written and as it is meant; nothing if there is none."""
+    """Return the password in the proxy's URL as written and decoded, to be masked; () if there is none."""
     words = _password(network.proxy or "")
     return tuple(dict.fromkeys((words, unquote(words)))) if words else ()
 
@@ -130,7 +132,9 @@ def shown(url: str) -> str:
 
 
 def refusal(error: BaseException, url: str, network: NetworkSettings) -> UserError | None:
-    """Return what a failed request says of certificates or the proxy, with what to set; None for other failures."""
+    """Return the error for the user, with what to set, if a failed request failed because of certificates or the proxy;
+    None for other failures.
+    """
     chain = tuple(_chain(error))
     for link in chain:
         if isinstance(link, ssl.SSLCertVerificationError):
@@ -145,14 +149,16 @@ def refusal(error: BaseException, url: str, network: NetworkSettings) -> UserErr
 
 
 def proxy_refused(url: str, network: NetworkSettings) -> UserError | None:
-    """Return the error about a proxy that wants another user or password than it got; None if there is no proxy."""
+    """Return, without raising it, the error about a proxy that wants another user or password; None if the URL is
+    reached without a proxy.
+    """
     proxy = proxy_for(url, network)
     return UserError("network.proxy.login", url=shown(url), proxy=shown(proxy)) if proxy else None
 
 
 def client_refused(url: str, status: int, reason: str) -> UserError | None:
-    """Return the error for a page of nginx about client certificates; it completes the handshake and answers with 400
-    (`ngx_http_special_response.c`, 495 and 496). None for other answers.
+    """Return, without raising it, the error for nginx's page about client certificates, which it sends with status 400
+    after the handshake (`ngx_http_special_response.c`, 495 and 496). None for other answers.
     """
     if status != 400 or "SSL certificate" not in reason:
         return None
@@ -162,8 +168,9 @@ def client_refused(url: str, status: int, reason: str) -> UserError | None:
 
 
 def bundle(network: NetworkSettings, folder: Path) -> Path | None:
-    """Write the system's certificates and those of `network.caFile` into one file of `folder`, for programs that take
-    only one; None where the setting is empty. Raises SettingError.
+    """Write the system's certificates and those of `network.caFile` into the file `trusted.pem` in `folder` and return
+    its path, for programs that take only one file; None if the setting is empty. SettingError if they cannot be used,
+    OSError if the file cannot be written.
     """
     if not network.ca_file:
         return None
@@ -176,7 +183,7 @@ def bundle(network: NetworkSettings, folder: Path) -> Path | None:
 
 
 def described(network: NetworkSettings) -> str:
-    """Return the settings in a line for the doctor, without passwords; '' if none is set."""
+    """Return the settings that are set on one line for the doctor, without passwords; '' if none is."""
     named = (("caFile", network.ca_file), ("clientCert", network.client_cert), ("proxy", shown(network.proxy or "")))
     return ", ".join(f"network.{name} {value}" for name, value in named if value)
 

@@ -20,10 +20,9 @@ _NO_PARAMETERS: Mapping[str, Any] = MappingProxyType({"type": "object", "propert
 
 
 class Tool:
-    """A tool that a model can call. Subclasses set `name`, `description` and `parameters` and define `run`.
-
-    Name and description may be attributes of the class, of the object, or properties, or be given to `__init__`; a
-    class without a description is described by its docstring.
+    """A tool that a model can call. Subclasses set `name`, `description` and `parameters` and define `run`. Name and
+    description may be attributes of the class, of the object, or properties, or be given to `__init__`; a class without
+    a description is described by its docstring.
 
     `parameters` is a pydantic model, whose instance `run` gets, or a JSON Schema of type object; then `run` gets a
     dict. A subclass may define `execute` instead, which gets each argument by its name. Both may be `async`.
@@ -50,14 +49,14 @@ class Tool:
         return self.run(arguments if isinstance(stated, Mapping) else stated.model_validate(arguments))
 
     def get_parameters_schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of the parameters; of a class that states none, from the type hints of `execute`."""
+        """Return the JSON Schema of `parameters`; if a class states none, that of the type hints of `execute`."""
         stated = self.parameters
         if stated is _NO_PARAMETERS and type(self).execute is not Tool.execute:
             return _schema_of(self.execute, self.name)
         return dict(stated) if isinstance(stated, Mapping) else stated.model_json_schema()
 
     def validate_args(self, **arguments: Any) -> bool:
-        """Return whether the arguments may be used; called before `execute`."""
+        """Return whether the arguments may be used; called before `execute`. True unless a subclass overrides it."""
         return True
 
     def truncate_output(self, text: str) -> str:
@@ -81,7 +80,9 @@ class FunctionTool(Tool):
         return self._function(*values, **arguments)
 
     def execute(self, **arguments: Any) -> Any:
-        """Call the function with arguments converted to the types of its hints."""
+        """Call the function with arguments converted to the types of its hints, and return its result. pydantic's
+        ValidationError if they do not fit.
+        """
         from pydantic import validate_call  # late: only the worker needs it, and only for calls
 
         return validate_call(self._function)(**arguments)
@@ -95,7 +96,9 @@ Decorated = TypeVar("Decorated", bound=type[Tool])
 
 
 class Decorator:
-    """Makes tools: a function becomes a `FunctionTool`; a class that derives from `Tool` gets its name by it."""
+    """What `tool(…)` returns: called with a function it returns a `FunctionTool`; called with a class that derives from
+    `Tool`, that class with the name set.
+    """
 
     def __init__(self, name: str = "", description: str = "") -> None:
         self._name = name
@@ -128,7 +131,7 @@ def tool(name: str = "", /, *, description: str = "") -> Decorator: ...
 def tool(*, name: str = "", description: str = "") -> Decorator: ...
 def tool(decorated: Callable[..., Any] | str = "", /, *, name: str = "", description: str = "") -> Callable[..., Any]:
     """Make a tool of a function with type hints and a docstring: `@tool`, `@tool("name")`, or `@tool(name=…,
-    description=…)`. Above a class that derives from `Tool` it gives that its name.
+    description=…)`. For a class that derives from `Tool` it sets the name. TypeError for anything else.
     """
     if isinstance(decorated, str):
         return Decorator(decorated or name, description)

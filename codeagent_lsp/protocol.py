@@ -59,7 +59,7 @@ LENT_METHODS = (
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One member of a command's argument object; `choices` lists the values that a string may have."""
+    """One member of a command's argument object; `choices` lists the values that a string may have, () for any."""
 
     name: str
     kind: Kind
@@ -69,7 +69,9 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of `workspace/executeCommand`; those with `starts_run` answer `{"runId": …, "sessionId": …}`."""
+    """One command of `workspace/executeCommand`. Those with `starts_run` answer `{"runId": …, "sessionId": …}` before
+    the run ends.
+    """
 
     name: str
     summary: str
@@ -376,5 +378,5 @@ COMMANDS: tuple[Command, ...] = (
 
 
 def command(name: str) -> Command | None:
-    """Return the command of that name; None for an unknown one."""
+    """Return the command with this name, such as `codeagent.run`; None if there is none."""
     return next((item for item in COMMANDS if item.name == name), None)

@@ -21,7 +21,7 @@ Subject = Literal["settings", "events"]
 
 
 def schema_text(subject: Subject) -> str:
-    """Return the JSON Schema of the settings or the events, as it is printed."""
+    """Return the JSON Schema of the settings or of the events as indented JSON, as the command prints it."""
     schema = settings_schema() if subject == "settings" else events_schema()
     return json.dumps(schema, indent=2, ensure_ascii=False)
 
@@ -40,7 +40,7 @@ def settings_schema() -> dict[str, Any]:
 
 
 def events_schema() -> dict[str, Any]:
-    """Return the JSON Schema of all events that a client can get, distinguished by `type`."""
+    """Return the JSON Schema of all events that a client can receive, distinguished by `type`."""
     shown = {name: cls for name, cls in events.EVENT_TYPES.items() if not cls.internal}
     definitions = {cls.__name__: _event_schema(cls) for cls in shown.values()}
     mapping = {name: f"#/$defs/{cls.__name__}" for name, cls in shown.items()}

@@ -17,7 +17,9 @@ from codeagent_lsp.config import Settings
 
 
 class Setting(NamedTuple):
-    """One leaf of the settings tree: its public key, type, default and metadata (see `config.py`)."""
+    """One setting: its public key (dotted, without `codeagent.`), its attribute names in `Settings`, its type, default
+    and metadata (see `config.py`).
+    """
 
     key: str
     path: tuple[str, ...]
@@ -27,14 +29,16 @@ class Setting(NamedTuple):
 
     @property
     def alternatives(self) -> tuple[Any, ...]:
-        """Return the types that a value may have, without None."""
+        """The types that a value may have, without None."""
         if typing.get_origin(self.type) in (typing.Union, types.UnionType):
             return tuple(option for option in typing.get_args(self.type) if option is not type(None))
         return (self.type,)
 
 
 class OtherKey(NamedTuple):
-    """Another spelling of a setting: its key, and the values to write for others (none: as they are)."""
+    """Another spelling of a setting: the key of the setting, and the values that some values mean there ({}: all as
+    they are).
+    """
 
     key: str
     values: Mapping[Any, Any] = MappingProxyType({})
@@ -60,7 +64,7 @@ OTHER_KEYS: Mapping[str, OtherKey] = MappingProxyType(
 
 @cache
 def catalogue() -> tuple[Setting, ...]:
-    """Return all settings in the order of their declaration."""
+    """Return all settings in the order of their declaration; the same tuple each time."""
     return tuple(_walk(Settings, (), ()))
 
 
@@ -73,7 +77,7 @@ def value_of(settings: Settings, setting: Setting) -> Any:
 
 
 def allowed(setting: Setting) -> str:
-    """Return the values that a setting accepts, in words for users."""
+    """Return the values that a setting accepts as English text for users, such as `whole number (1 … 600)`."""
     words = " | ".join(_type_words(setting))
     low, high = setting.metadata["minimum"], setting.metadata["maximum"]
     if low is not None and high is not None:
@@ -82,7 +86,7 @@ def allowed(setting: Setting) -> str:
 
 
 def is_table(option: Any) -> bool:
-    """Return whether a type is that of texts by name."""
+    """Return whether a type is `Mapping[str, str]`."""
     return typing.get_origin(option) is Mapping and typing.get_args(option) == (str, str)
 
 

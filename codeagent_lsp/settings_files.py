@@ -29,8 +29,8 @@ _SECTION = "codeagent"
 
 @dataclass(frozen=True, slots=True)
 class PolicyFile:
-    """One policy. `path` is None if there is none; `problem` is set if it exists and cannot be read: it then fixes
-    nothing, and nothing may run.
+    """The company's policy as read. `path` is None if there is none; `problem` is set if it exists and cannot be read:
+    it then fixes nothing, and nothing may run.
     """
 
     path: Path | None = None
@@ -39,8 +39,8 @@ class PolicyFile:
 
 
 def read_policy(environ: Mapping[str, str] | None = None, system: Path | None = None) -> PolicyFile:
-    """Return the policy of this machine: the system's file, which the environment cannot replace, else the one that
-    the environment names.
+    """Return the policy of this machine: the system's file, which the environment cannot replace, else the one that the
+    environment names. Never raises: the result has a `problem`. Blocks on the disk.
     """
     named = (os.environ if environ is None else environ).get(POLICY_VARIABLE, "")
     found = _policy_at(system or SYSTEM_POLICY, required=False)
@@ -50,7 +50,9 @@ def read_policy(environ: Mapping[str, str] | None = None, system: Path | None = 
 
 
 def changeable(path: Path) -> bool:
-    """Return whether somebody besides the superuser can write a policy, or replace it in its folder."""
+    """Return whether somebody besides the superuser can write a policy, or replace it in its folder; True if that
+    cannot be found out.
+    """
     try:
         loose = any(part.stat().st_mode & _OTHERS for part in (path, path.parent) if not _sticky(part))
     except OSError:
@@ -92,16 +94,15 @@ FILE, KEYS = "settings.json", "keys.json"
 
 @dataclass(frozen=True, slots=True)
 class UserSettings:
-    """The settings of the file by their dotted keys; `problem` is set if it is there and cannot be read."""
+    """The settings in the user's file by their dotted keys; `problem` is set if the file exists and cannot be read."""
 
     values: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     problem: SettingError | None = None
 
 
 def settings_file() -> Path:
-    """Return the path of the user's settings, which need not be there.
-
-    `CODEAGENT_CONFIG_DIR` names the folder; else it is the platform's, or the state folder if that was moved.
+    """Return the path of the user's settings, which need not exist. `CODEAGENT_CONFIG_DIR` names the folder; else it is
+    the platform's, or the state folder if that was moved.
     """
     for variable in (CONFIG_VARIABLE, STATE_VARIABLE):
         if folder := os.environ.get(variable):
@@ -112,7 +113,9 @@ def settings_file() -> Path:
 
 
 def read_user_settings() -> UserSettings:
-    """Return the user's settings, with the key that belongs to their model's address."""
+    """Return the user's settings, with the API key that was kept for their model's address. Never raises: the result
+    has a `problem`.
+    """
     path = settings_file()
     try:
         values = _flat(_read(path))
@@ -124,10 +127,9 @@ def read_user_settings() -> UserSettings:
 
 
 def keep_model(model: Mapping[str, Any], key: str | None) -> Path:
-    """Write the settings of a model, by their dotted keys, in place of those in the file; all others stay. The key, if
-    there is one, is kept for the model's address. Return the path of the file.
-
-    SettingError if the file that is there cannot be read, or neither can be written: nothing is lost then.
+    """Write the settings of a model, by their dotted keys, in place of those in the user's file; all others stay. `key`
+    is kept in a file of its own for the model's address. Return the path of the settings. SettingError if the present
+    file cannot be read, or one cannot be written; the settings that were there stay.
     """
     path = settings_file()
     others = {name: value for name, value in _flat(_read(path)).items() if not name.startswith("model.")}

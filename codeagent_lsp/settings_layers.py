@@ -28,11 +28,12 @@ _NO_SERVER = (None, "", "auto")
 def load(
     *layers: Mapping[str, Any], policy: PolicyFile = NO_POLICY, user: UserSettings = NO_USER_SETTINGS
 ) -> tuple[Settings, list[SettingError]]:
-    """Return the defaults with each layer merged over them, later ones winning, and the problems found.
+    """Return the defaults with each layer merged over them, later ones winning, and the problems found; bad values are
+    left out. A layer has the shape of the section: nested by the dots of the keys, or flat with dotted keys.
 
-    A layer has the shape of the section: nested by the dots of the keys, or flat with dotted keys. Other spellings
-    (`settings_catalogue.OTHER_KEYS`) are understood, but do not override a key of ours in the same layer. The user's
-    file is below all layers. The policy is above them; with one that cannot be followed, no layer counts.
+    Other spellings (`settings_catalogue.OTHER_KEYS`) are understood, but do not override a key of ours in the same
+    layer. The user's file is below all layers. The policy is above them; with one that cannot be followed, no layer
+    counts.
     """
     if (refused := refusal(policy)) is not None:
         return Settings(), [refused]
@@ -56,7 +57,9 @@ def load(
 
 
 def refusal(policy: PolicyFile) -> SettingError | None:
-    """Return why nothing may run: a policy that cannot be read, or a value in it that is not allowed; None if none."""
+    """Return, without raising it, why nothing may run: a policy that cannot be read, or a value in it that is not
+    allowed; None if all is well.
+    """
     if policy.problem is not None:
         return policy.problem
     bad = [problem for problem in fixed_by(policy)[1] if problem.key == "policy.bad"]
@@ -64,7 +67,7 @@ def refusal(policy: PolicyFile) -> SettingError | None:
 
 
 def fixed_by(policy: PolicyFile) -> tuple[dict[str, Any], list[SettingError]]:
-    """Return the values that a policy fixes, by key, and its problems; None in it fixes the default."""
+    """Return the values that a policy fixes, by dotted key, and its problems; None in the policy fixes the default."""
     known = {setting.key: setting for setting in catalogue()}
     fixed: dict[str, Any] = {}
     problems: list[SettingError] = []
@@ -98,7 +101,9 @@ def _merged(layers: Iterable[Mapping[str, Any]], known: Mapping[str, Setting]) -
 
 
 def environment_layer(environ: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return the layer of the environment variables; text is converted to the setting's type where possible."""
+    """Return the settings in environment variables by dotted key; text is converted to the setting's type if possible,
+    else kept.
+    """
     environ = os.environ if environ is None else environ
     return {
         setting.key: _from_text(setting, environ[name])
@@ -108,8 +113,8 @@ def environment_layer(environ: Mapping[str, str] | None = None) -> dict[str, Any
 
 
 def without_restricted(layer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a layer without other spellings of restricted settings, which an editor does not know to keep out of an
-    untrusted workspace.
+    """Return a copy of a layer without other spellings of restricted settings, since an editor does not know that these
+    must not come from an untrusted workspace.
     """
     restricted = {setting.key for setting in catalogue() if setting.metadata["restricted"]}
     return {

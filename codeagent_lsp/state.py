@@ -20,10 +20,9 @@ STATE_VARIABLE = "CODEAGENT_STATE_DIR"
 
 
 def state_root() -> Path:
-    """Return the folder of all our state; `CODEAGENT_STATE_DIR` overrides the platform's choice.
-
-    It is created for this user alone, and closed where a lax umask left it open to the user's group. SettingError if it
-    belongs to another user or anybody could have written in it.
+    """Return the absolute path of the folder of all our state; `CODEAGENT_STATE_DIR` overrides the platform's choice.
+    It is created for this user alone, and closed to the group if it was open. SettingError if it belongs to another
+    user or anybody could have written to it.
     """
     root = _chosen_root()
     _secure(root)
@@ -61,8 +60,8 @@ def _secure(root: Path) -> None:
 
 
 def make_private(folder: Path) -> None:
-    """Create a folder of our state with all above it that are missing, each for this user alone: somebody may have
-    removed the whole state while it was in use. OSError if that is impossible.
+    """Create a folder of our state and all missing folders above it, each for this user alone. Existing ones stay as
+    they are. OSError if that is impossible.
     """
     missing = [place for place in folder.parents if not place.exists()]
     for place in (*reversed(missing), folder):
@@ -70,7 +69,7 @@ def make_private(folder: Path) -> None:
 
 
 def json_object(data: str | bytes) -> dict[str, Any] | None:
-    """Return the JSON object in `data`; None when it is anything else."""
+    """Return the JSON object in `data`; None if it is anything else."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
@@ -79,7 +78,7 @@ def json_object(data: str | bytes) -> dict[str, Any] | None:
 
 
 def read_json(path: Path, most: int = -1) -> dict[str, Any]:
-    """Return the object in a file; an empty one if it is missing, damaged, or longer than `most` bytes."""
+    """Return the JSON object in a file; {} if it is missing, damaged, or longer than `most` bytes (-1: no limit)."""
     try:
         with path.open("rb") as file:
             # A longer file is cut and then no JSON.
@@ -89,13 +88,15 @@ def read_json(path: Path, most: int = -1) -> dict[str, Any]:
 
 
 def replace_json(path: Path, values: Mapping[str, Any]) -> None:
-    """Replace a file of plain values that people read, too; see `replace_text`."""
+    """Replace a file in one step by these values as indented JSON. OSError, with the old file unchanged, if that
+    fails.
+    """
     replace_text(path, json.dumps(dict(values), ensure_ascii=False, indent=2) + "\n")
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Replace a file at once, as other processes read and write it, too; nobody but this user can read it. OSError if
-    that fails: the file that was there stays.
+    """Replace a file in one step, so that other processes see the old or the new text, readable by this user alone;
+    missing folders are created. OSError if that fails: the file that was there stays.
     """
     import tempfile  # late: most starts write nothing
 
@@ -112,7 +113,9 @@ def replace_text(path: Path, text: str) -> None:
 
 
 def workspace_state(folders: Sequence[str]) -> Path:
-    """Return the state folder of one workspace; its name has the first folder's name and a hash of all folders."""
+    """Return the absolute path of the state folder of the workspace with these folders; it need not exist. Its name has
+    the first folder's name and a hash of all of them. SettingError as `state_root`.
+    """
     key = "\n".join(folders) or "no-workspace"
     digest = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:12]
     name = "".join(char if char.isalnum() else "-" for char in Path(folders[0]).name)[:40] if folders else "none"
@@ -129,7 +132,9 @@ def index_file(folders: Sequence[str]) -> Path:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on `path`, waiting for other processes and threads. The empty file is created and kept."""
+    """Hold an exclusive lock on the file `path` while this context is entered; blocks without limit until other
+    processes and threads release it. The empty file is created and kept.
+    """
     make_private(path.parent)
     with path.open("ab") as handle:
         lock(handle.fileno(), wait=True)
@@ -138,8 +143,8 @@ def locked(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def changing(file: Path) -> Iterator[None]:
-    """Let nobody else change a file meanwhile that several editors read and replace: else what one of them revokes
-    would come back with what another adds.
+    """Hold a lock beside `file` while this context is entered, so that no other process changes it between reading and
+    replacing. Blocks until it is free.
     """
     with locked(file.with_name(f"{file.name}.lock")):
         yield

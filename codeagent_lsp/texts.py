@@ -2140,14 +2140,16 @@ _SENTENCE = re.compile(r"[^./\\\s][.。]$")
 
 
 def text(key: str, language: str = "en", /, **values: object) -> str:
-    """The sentence `key` in `language`, its placeholders filled. An unknown key is a bug: KeyError."""
+    """Return the sentence `key` in `language` (`en` or `zh-cn`) with its placeholders filled. KeyError for an unknown
+    key.
+    """
     pair = _CATALOGUE[key]
     template = pair[1] if language == "zh-cn" else pair[0]
     return _fitted(template, values) if values else template
 
 
 def clauses(parts: Iterable[str], language: str) -> str:
-    """Join what is said of one thing into one line, with the language's own semicolons."""
+    """Join parts of one statement into one line, with the semicolons of `language`."""
     return ("；" if language == "zh-cn" else "; ").join(parts)
 
 
@@ -2164,17 +2166,19 @@ def _fitted(template: str, values: dict[str, object]) -> str:
 
 
 def keys() -> tuple[str, ...]:
-    """All keys, in catalogue order; the tests walk over them."""
+    """Return all keys, in the order of the catalogue."""
     return tuple(_CATALOGUE)
 
 
 def pair(key: str) -> tuple[str, str]:
-    """Return the English and the Chinese template of `key`."""
+    """Return the English and the Chinese template of `key`, with their placeholders. KeyError for an unknown key."""
     return _CATALOGUE[key]
 
 
 def choose_language(setting: str, locale: str | None) -> str:
-    """The language for the user: the setting, or for `auto` what the client's locale asks for."""
+    """Return the user's language (`en` or `zh-cn`): the setting, or for `auto` that of the client's locale, such as
+    `zh_CN`.
+    """
     if setting in LANGUAGES:
         return setting
     return "zh-cn" if (locale or "").lower().replace("_", "-").startswith("zh") else "en"

@@ -39,7 +39,10 @@ McpServers = Sequence[Any] | None
 
 
 class Agent:
-    """The agent for one client. `locale` is the user's, `settings` the first layer of every session's settings."""
+    """The methods that one client of the Agent Client Protocol calls, and its sessions by id, until `close`. `locale`
+    is the user's, `settings` the first layer of every session's settings. What fails raises RequestError, which the
+    client is shown.
+    """
 
     def __init__(self, locale: str, settings: Mapping[str, Any] | None = None) -> None:
         self._settings = dict(settings or {})
@@ -51,11 +54,11 @@ class Agent:
         self._opening = asyncio.Lock()
 
     def on_connect(self, conn: Client) -> None:
-        """Take the client to which all is sent."""
+        """Take the connection to the client; called by the library before anything else."""
         self._client = conn
 
     async def close(self) -> None:
-        """End all sessions."""
+        """End all sessions and their servers; never raises."""
         every = [*self._sessions.values(), *self._spare.values()]
         self._sessions.clear()
         self._spare.clear()
@@ -70,7 +73,7 @@ class Agent:
         client_info: schema.Implementation | None = None,
         **kwargs: Any,
     ) -> schema.InitializeResponse:
-        """Say what this agent can do."""
+        """Return what this agent can do, and note what the client offers."""
         self._offered = client_capabilities
         if client_capabilities and client_info and client_info.name in FILES_OF_THE_DISK:
             self._offered = client_capabilities.model_copy(update={"fs": None})
@@ -108,7 +111,9 @@ class Agent:
         )
 
     async def authenticate(self, method_id: str, **kwargs: Any) -> schema.AuthenticateResponse:
-        """Say that the user has been through the setup; whether there is a model, a prompt shows."""
+        """Accept the method `setup` without a check; whether there is a model shows at the first prompt. RequestError
+        for another method.
+        """
         if method_id != SETUP:
             raise RequestError.invalid_params({"details": f"no authentication method {method_id!r}"})
         return schema.AuthenticateResponse()
@@ -122,7 +127,9 @@ class Agent:
         mcp_servers: McpServers = None,
         **kwargs: Any,
     ) -> schema.NewSessionResponse:
-        """Begin a session below `cwd`, an absolute path, with a server of its own."""
+        """Begin a session in `cwd`, an absolute path, and start its own server, which takes up to 60 s. Return its id
+        and options.
+        """
         async with self._opened(cwd, additional_directories, mcp_servers) as session:
             await session.new()
         return schema.NewSessionResponse(
@@ -137,7 +144,9 @@ class Agent:
         additional_directories: list[str] | None = None,
         **kwargs: Any,
     ) -> schema.LoadSessionResponse:
-        """Go on with a session and show what was said in it."""
+        """Continue a session and send its conversation to the client; a server that works for it here is replaced.
+        Return its options.
+        """
         session = await self._resumed(session_id, cwd, additional_directories, mcp_servers, shown=True)
         return schema.LoadSessionResponse(modes=session.options.modes(), config_options=session.options.config())
 
@@ -149,7 +158,9 @@ class Agent:
         mcp_servers: McpServers = None,
         **kwargs: Any,
     ) -> schema.ResumeSessionResponse:
-        """Go on with a session that the client has shown already."""
+        """Continue a session whose conversation the client shows already; a server that works for it here is replaced.
+        Return its options.
+        """
         session = await self._resumed(session_id, cwd, additional_directories, mcp_servers, shown=False)
         return schema.ResumeSessionResponse(modes=session.options.modes(), config_options=session.options.config())
 
@@ -161,7 +172,7 @@ class Agent:
         mcp_servers: McpServers = None,
         **kwargs: Any,
     ) -> schema.ForkSessionResponse:
-        """Begin a session with the conversation of another."""
+        """Begin a session with the conversation of another one, with a server of its own. Return its id and options."""
         async with self._opened(cwd, additional_directories, mcp_servers) as session:
             await session.fork(session_id)
         return schema.ForkSessionResponse(
@@ -171,7 +182,9 @@ class Agent:
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **kwargs: Any
     ) -> schema.ListSessionsResponse:
-        """List the sessions of a folder; without one, those of the folders that are open here."""
+        """Return the sessions of a folder, without one those of all folders that are open here; all at once. May start
+        a server for it, which the next session uses.
+        """
         open_here = {session.names.real: session.names for session in self._sessions.values()}
         wanted = [*open_here.values()] if cwd is None and open_here else [_folders(cwd or str(Path.cwd()), ())]
         found: list[schema.SessionInfo] = []
@@ -190,7 +203,7 @@ class Agent:
         return schema.ListSessionsResponse(sessions=found)
 
     async def close_session(self, session_id: str, **kwargs: Any) -> schema.CloseSessionResponse:
-        """Stop the session's run and end its server. The session stays and can be gone on with."""
+        """Cancel the session's run and end its server. The session stays on the disk and can be continued."""
         session = self._session(session_id)
         del self._sessions[session_id]
         await session.cancel()
@@ -200,18 +213,20 @@ class Agent:
     # Prompts and options.
 
     async def prompt(self, session_id: str, prompt: list[Any], **kwargs: Any) -> schema.PromptResponse:
-        """Do what a prompt asks for."""
+        """Run the task of a prompt and return why it ended; may take hours. A server that has ended is started again
+        first.
+        """
         session = await self._alive(session_id)
         with _explained():
             return await session.prompt(task_of(prompt, session.names))
 
     async def cancel(self, session_id: str, **kwargs: Any) -> None:
-        """Stop the run at work."""
+        """Cancel the run in progress and all prompts that wait; nothing for an unknown session."""
         if (session := self._sessions.get(session_id)) is not None:
             await session.cancel()
 
     async def set_session_mode(self, session_id: str, mode_id: str, **kwargs: Any) -> schema.SetSessionModeResponse:
-        """Set what the agent may do without asking."""
+        """Set the permission mode of a session, which is what the agent may do without asking."""
         session = self._session(session_id)
         with _explained():
             await session.set_option("mode", mode_id)
@@ -220,18 +235,18 @@ class Agent:
     async def set_config_option(
         self, config_id: str, session_id: str, value: str | bool, **kwargs: Any
     ) -> schema.SetSessionConfigOptionResponse:
-        """Set one option of a session and return all of them, as the protocol wants."""
+        """Set one option of a session and return all of them."""
         session = self._session(session_id)
         with _explained():
             await session.set_option(config_id, str(value))
         return schema.SetSessionConfigOptionResponse(config_options=session.options.config())
 
     async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Refuse what the protocol does not have."""
+        """Raise RequestError: this agent has no methods beyond the protocol."""
         raise RequestError.method_not_found(f"_{method}")
 
     async def ext_notification(self, method: str, params: dict[str, Any]) -> None:
-        """Pass over what the protocol does not have."""
+        """Ignore a notification beyond the protocol."""
 
     # Servers.
 

@@ -32,7 +32,9 @@ Notify = Callable[[str, Mapping[str, Any]], None]
 
 
 class FolderNames:
-    """The folders of a session as the client writes them, which may be links, and where they really are: `real`."""
+    """The folders of a session as the client writes them, in which there may be links, and their real paths, `real`, in
+    the same order.
+    """
 
     def __init__(self, given: Iterable[Path]) -> None:
         self._given = {path.resolve(): path for path in reversed(tuple(given))}
@@ -46,7 +48,7 @@ class FolderNames:
         return path
 
     def found(self, path: Path) -> Path:
-        """Return the path of a file as the client writes it with its folder as it really is."""
+        """Return a path with the client's name of a folder replaced by the folder's real path."""
         for real, given in self._given.items():
             if real != given and path.is_relative_to(given):
                 return real / path.relative_to(given)
@@ -58,16 +60,18 @@ class FileRequestFailed(Exception):
 
 
 class FileRequests(Protocol):
-    """Port: the client's own reading and writing. `reads` and `writes` say which of them it offers."""
+    """Port: reads and writes files through the client; `reads` and `writes` say which of these it offers."""
 
     reads: bool
     writes: bool
 
     async def read(self, path: str) -> str:
-        """Return the text of a file as the user has it, unsaved changes included. FileRequestFailed."""
+        """Return the text of a file, by its real path, as the user has it, unsaved changes included. FileRequestFailed
+        if the client refuses.
+        """
 
     async def write(self, path: str, text: str) -> None:
-        """Write a file through the client. FileRequestFailed."""
+        """Write a file, by its real path, through the client. FileRequestFailed if the client refuses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,9 @@ class _OnDisk:
 
 
 class ClientFiles:
-    """The files below some folders. `notify` sends a notification to the server."""
+    """The files below the folders of one session, as the client has them. `notify` sends a notification to the
+    server.
+    """
 
     def __init__(self, folders: Sequence[Path], requests: FileRequests, notify: Notify) -> None:
         self._disks = {folder: Disk(folder) for folder in folders}
@@ -100,12 +106,13 @@ class ClientFiles:
 
     @property
     def transactional(self) -> bool:
-        """Return whether several files are written all or none."""
+        """Whether several files are written all or none."""
         return not self._requests.writes
 
     async def sync(self, paths: Iterable[Path] = (), *, again: bool = False) -> None:
-        """Tell the server the present texts of these files and of all that it has open, `again` also of those that were
-        asked for last, saved or not.
+        """Ask the client for the texts of these files and of all that the server has open, and send the server those
+        that differ from the disk. `again` also asks for the last 100 that were asked for. A file that the client does
+        not give is taken from the disk.
         """
         if not self._requests.reads:
             return
@@ -119,7 +126,9 @@ class ClientFiles:
             await asyncio.gather(*map(self._look, dict.fromkeys(wanted)))
 
     async def apply(self, edit: Mapping[str, Any]) -> dict[str, Any]:
-        """Carry out a WorkspaceEdit and return the answer to `workspace/applyEdit`."""
+        """Write a WorkspaceEdit to the files and return the answer to `workspace/applyEdit`; if that fails, it has the
+        reason, and nothing is raised.
+        """
         async with self._lock:
             try:
                 await self._check(edit)

@@ -53,8 +53,9 @@ _ASKED = ("approval_requested", "question_asked")
 
 
 class OpenSession:
-    """One session, from its server's start to its end. `offered` is what the client can do, `names` are the folders of
-    the session, the first one its working folder; `settings` is the first layer for the server.
+    """One session, from `start` to `close`, with a server process of its own. `offered` is what the client can do,
+    `names` are the folders of the session, the first one its working folder; `settings` is the first layer for the
+    server.
     """
 
     def __init__(
@@ -90,7 +91,9 @@ class OpenSession:
         self._missing = False
 
     async def start(self) -> None:
-        """Start the server, unless it runs. ConnectionLost or Refused if it does not start."""
+        """Start the server, unless it runs; takes up to 60 s. ConnectionLost or Refused if it does not start; `close`
+        must be called even then.
+        """
         if self._pump is not None:
             return
         self._pump = asyncio.create_task(self._work())
@@ -98,18 +101,18 @@ class OpenSession:
 
     @property
     def lost(self) -> bool:
-        """Return whether the server has ended."""
+        """Whether the server has ended."""
         return self._server.lost.is_set()
 
     def again(self) -> OpenSession:
-        """Return a session like this one, with a server that has not been started."""
+        """Return a new session like this one, with a server that has not been started; this one stays to be closed."""
         made = OpenSession(self._client, self.names, self._offered, self.options, self._settings)
         # Its user was asked already, and a server that was started anew must not bring the question again.
         made._left |= self._left
         return made
 
     async def close(self) -> None:
-        """Stop the run at work and end the server."""
+        """End the server with its run; prompts that wait end as cancelled."""
         self._tasks.cancel()
         for task in (*self._asking.values(), *([self._pump] if self._pump else [])):
             task.cancel()
@@ -121,16 +124,18 @@ class OpenSession:
     # Which session it is.
 
     async def new(self) -> None:
-        """Begin a new session."""
+        """Begin a new session on the server and take its id. Refused, ConnectionLost."""
         self._named((await self.command("codeagent.session.new"))["sessionId"])
 
     async def fork(self, session_id: str) -> None:
-        """Begin a new session with the conversation of another."""
+        """Begin a new session with the conversation of another one and take its id. Refused if that is unknown;
+        ConnectionLost.
+        """
         self._named((await self.command("codeagent.session.fork", sessionId=session_id))["sessionId"])
 
     async def resume(self, session_id: str, *, shown: bool) -> None:
-        """Go on with a session; if it is to be `shown`, send its conversation first. Refused if it is unknown, or in
-        use elsewhere.
+        """Continue a session and take its id; if it is to be `shown`, send its conversation to the client. Refused if
+        it is unknown, or in use elsewhere; ConnectionLost.
         """
         found = await self.command("codeagent.session.resume", sessionId=session_id)
         self._titled = bool(found["runs"])
@@ -172,14 +177,14 @@ class OpenSession:
             await self._send([self.changed_options()])
 
     def changed_options(self) -> schema.ConfigOptionUpdate:
-        """Return the update that tells the client of changed options: it carries all of them, as the protocol wants."""
+        """Return the update about changed options for the client, with all of them, as the protocol wants."""
         return schema.ConfigOptionUpdate(session_update="config_option_update", config_options=self.options.config())
 
     # Prompts.
 
     async def prompt(self, task: Task) -> schema.PromptResponse:
-        """Do a task and return how it ended. ConnectionLost if the server ends, Refused if it does not take the task,
-        RequestError if there is no model.
+        """Run a task after the prompts before it, send its updates, and return why it ended. ConnectionLost if the
+        server ends, Refused if it does not accept the task, RequestError if there is no model.
         """
         cancels = self._cancels
         async with self._turn:
@@ -200,7 +205,9 @@ class OpenSession:
         return _response(end)
 
     async def cancel(self) -> None:
-        """Stop the run at work and all prompts that wait."""
+        """Cancel the run in progress and all prompts that wait. Waits at most 5 s for the server's answer; never
+        raises.
+        """
         self._cancels += 1
         self._in_words = None
         if self._asking_left is not None:
@@ -353,7 +360,9 @@ class OpenSession:
     # The server.
 
     async def command(self, name: str, /, **arguments: Any) -> Any:
-        """Have the server execute a command, and return its answer. Refused, ConnectionLost."""
+        """Have the server execute a command, and return its answer. Refused if it does not, ConnectionLost if it does
+        not answer within 60 s.
+        """
         return await self._server.command(name, arguments)
 
     def _message(self, params: Mapping[str, Any]) -> None:

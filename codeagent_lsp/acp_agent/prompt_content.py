@@ -25,8 +25,8 @@ _COMMAND = re.compile(r"/([\w.:-]+)(?:\s+(.*))?\Z", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One prompt: its words, its attachments as `codeagent.run` takes them, and the files that it names. `command` is
-    the name behind a `/` at its beginning, '' for none, and `rest` the words behind that.
+    """One prompt: its words, its attachments as `codeagent.run` takes them, and the real paths of the files that it
+    names. `command` is the name after a `/` at its beginning, '' for none, and `rest` the words after that.
     """
 
     words: str

@@ -34,13 +34,14 @@ PermissionKind = Literal["allow_once", "allow_always", "reject_once", "reject_al
 
 
 class AskInWords(Exception):
-    """Raised if a question can only be asked in the conversation."""
+    """Raised if a question can only be asked as text in the conversation, and answered by the next prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """A question as `codeagent.pending` lists it, with what an event says of it. `call_id` is the tool call that it is
-    about, `run_id` the run.
+    """A question that waits for the user, as `codeagent.pending` lists it. `choices` are the titles to choose from, ()
+    for a free text; with `free` a text of the user's own is also allowed, with `multiple` several choices. `secret`:
+    the answer must not be shown. `call_id` is the tool call that it is about, '' for none.
     """
 
     request_id: str
@@ -56,7 +57,7 @@ class OpenQuestion:
 
     @staticmethod
     def of(item: Mapping[str, Any], event: Mapping[str, Any]) -> OpenQuestion:
-        """Return the question of a row and its event."""
+        """Return the question of a row of `codeagent.pending` and of the event that asked it."""
         return OpenQuestion(
             item["requestId"],
             item.get("runId", ""),
@@ -72,12 +73,14 @@ class OpenQuestion:
 
     @property
     def about_changes(self) -> bool:
-        """Return whether staged changes are to be applied or discarded."""
+        """Whether it asks if staged changes are to be applied or discarded."""
         return self.kind == "approval" and any(title in pair(_APPLY) for title in self.choices)
 
 
 class Questions:
-    """Asks the user of one session. `forms` says whether the client shows forms."""
+    """Asks the user of one session through the client. `forms` says whether the client shows forms. Answers are the
+    chosen titles or the text; None if the user closed the question.
+    """
 
     def __init__(self, client: Client, session_id: str, language: str, *, forms: bool) -> None:
         self._client = client
@@ -92,7 +95,9 @@ class Questions:
         diffs: Sequence[Any] = (),
         places: Sequence[schema.ToolCallLocation] = (),
     ) -> Answer:
-        """Ask for a permission; `diffs` are the changes that it is about, in these files."""
+        """Ask for a permission and wait for the answer; `diffs` are the changes that it is about, in the files of
+        `places`.
+        """
         # The detail of a question about changes is their diff again.
         shown = [] if diffs or not question.detail else [tool_content(text_block(fenced(question.detail)))]
         call = schema.ToolCallUpdate(
@@ -106,7 +111,9 @@ class Questions:
         return await self._permitted(call, [title for title in question.choices if title not in pair(_LEFT_OUT)])
 
     async def ask(self, question: OpenQuestion) -> Answer:
-        """Ask a question. AskInWords if it needs free text and the client has no forms."""
+        """Ask a question and wait for the answer. AskInWords if it needs free text and the client has no forms, and for
+        a secret without choices.
+        """
         # What is typed into a form, or into the conversation, a client may show and keep: a secret gets no answer here.
         if self._forms and not question.secret:
             return await self._filled_in(question)
@@ -123,7 +130,7 @@ class Questions:
         return chosen
 
     async def say(self, question: OpenQuestion) -> None:
-        """Say the question in the conversation."""
+        """Send the question as text of the conversation, without waiting for an answer."""
         lines = [f"**{question.title}**", question.detail, *(f"- {choice}" for choice in question.choices)]
         words = "\n\n".join(filter(None, lines))
         await self._client.session_update(self._session_id, update_agent_message_text(f"\n\n{words}\n"))
@@ -188,7 +195,7 @@ class Questions:
 
 
 def kind_of(title: str) -> PermissionKind:
-    """Return the kind of a choice by its title."""
+    """Return the protocol's kind of a choice by its title; `allow_once` for titles that are not known."""
     if any(title in pair(key) for key in _ALWAYS):
         return "allow_always"
     return "reject_once" if any(title in pair(key) for key in _NO) else "allow_once"

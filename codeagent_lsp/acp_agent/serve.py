@@ -29,7 +29,9 @@ _log = logging.getLogger(__name__)
 
 
 def acp_command(assignments: Iterable[str] = ()) -> int:
-    """Serve until the client leaves, and return the exit code: 2 if the library is missing or a setting is wrong."""
+    """Serve a client on standard input and output until it closes them or a signal comes, and return the exit code: 0,
+    or 2 if the library is missing or a setting is wrong. `assignments` are settings as `KEY=VALUE`.
+    """
     language = choose_language("auto", user_locale())
     try:
         settings = dict(settings_of(assignments))
@@ -44,8 +46,8 @@ def acp_command(assignments: Iterable[str] = ()) -> int:
 
 
 class Lines:
-    """The transport of the library over two streams: one JSON object a line. What is none is logged and passed over,
-    where the library's own transport ends with the process.
+    """The library's transport over two streams: one JSON object a line. Other lines are logged and skipped, while the
+    library's own transport would end the process.
     """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -53,7 +55,7 @@ class Lines:
         self._writer = writer
 
     async def receive(self) -> dict[str, Any] | None:
-        """Return the next message; None at the end of the stream."""
+        """Return the next message; None at the end of the stream. Lines that are no JSON object are skipped."""
         while True:
             try:
                 line = await self._reader.readline()
@@ -73,7 +75,7 @@ class Lines:
         await self._writer.drain()
 
     async def close(self) -> None:
-        """Close the way to the client."""
+        """Close the stream to the client; messages that are not sent yet are lost."""
         self._writer.close()
 
 

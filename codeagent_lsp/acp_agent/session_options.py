@@ -22,7 +22,9 @@ COMMANDS: Mapping[str, str] = {"plan": "task", "ask": "question", "undo": "", "a
 
 @dataclass(slots=True)
 class SessionOptions:
-    """The present values of one session; `models` are those that the endpoint offers, with a line about each."""
+    """The present values of one session's options; `models` are those that the endpoint offers, each with a line for
+    the user.
+    """
 
     mode: str
     model: str
@@ -32,11 +34,11 @@ class SessionOptions:
 
     @staticmethod
     def of(permissions: PermissionsSettings, model: ModelSettings, language: str) -> SessionOptions:
-        """Return those of the settings, before the models are known."""
+        """Return the options by the settings; the models are not known yet."""
         return SessionOptions(permissions.mode, model.name or "", model.effort, {}, language)
 
     def modes(self) -> schema.SessionModeState:
-        """Return the modes in the older shape."""
+        """Return the permission modes in the protocol's older form."""
         available = [
             schema.SessionMode(
                 id=mode,
@@ -48,7 +50,9 @@ class SessionOptions:
         return schema.SessionModeState(current_mode_id=self.mode, available_modes=available)
 
     def config(self) -> list[Any]:
-        """Return all options. The model has one choice, the present one, until the endpoint has said which it has."""
+        """Return all options in the protocol's form. The model has only the present one to choose until the endpoint's
+        models are known.
+        """
         names = [self.model, *(name for name in self.models if name != self.model)]
         models = [(name, name or self._text("acp.model.auto"), self.models.get(name, "")) for name in names]
         efforts = [(effort, self._text(f"acp.effort.{effort}"), "") for effort in EFFORTS]
@@ -91,7 +95,9 @@ class SessionOptions:
 
 
 def models_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the models of `codeagent.model.list`, each with a line about it."""
+    """Return the models in the answer of `codeagent.model.list` by name, each with its window in words ('' if
+    unknown).
+    """
     found = {}
     for row in rows:
         window = _value(row, "contextWindow")
@@ -100,7 +106,7 @@ def models_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def window_of(rows: Iterable[Mapping[str, Any]], name: str) -> int:
-    """Return the window of a model in tokens, of the first one where it has no name; 0 if unknown."""
+    """Return the window of a model in tokens, of the first one for the name ''; 0 if unknown."""
     for row in rows:
         if row["name"] == name or not name:
             window = _value(row, "contextWindow")
@@ -109,7 +115,7 @@ def window_of(rows: Iterable[Mapping[str, Any]], name: str) -> int:
 
 
 def commands_of(own: Sequence[Mapping[str, Any]], language: str) -> schema.AvailableCommandsUpdate:
-    """Return our commands and those that users wrote, which `codeagent.commands.list` has."""
+    """Return the update with our commands and those that users wrote, which `codeagent.commands.list` returns."""
     listed = [(name, text(f"acp.command.{name}", language), hint) for name, hint in COMMANDS.items()]
     listed += [
         (str(item["name"]), str(item.get("description") or item["name"]), str(item.get("hint") or "…"))

@@ -24,8 +24,9 @@ Notified = Callable[[Mapping[str, Any]], None]
 
 
 class SessionServer:
-    """One server. `offered` is what the client can do, `language` the user's, `settings` the first layer; `files` are
-    those that the server gets from the client, `lost` is set when the server has ended.
+    """The server process of one session, from `start` to `close`. `offered` is what the client can do, `language` the
+    user's, `settings` the first layer; `files` are those that the server gets from the client, `lost` is set when the
+    server has ended.
     """
 
     def __init__(
@@ -46,16 +47,18 @@ class SessionServer:
         self.files = ClientFiles(names.real, self._requests, self.notify)
 
     def named(self, session_id: str) -> None:
-        """Take the session for which the client is asked for files."""
+        """Set the id of the session, which requests to the client for files carry."""
         self._requests.session_id = session_id
 
     @property
     def last_line(self) -> str:
-        """Return the last line of the server's log."""
+        """The last line of the server's log that is not blank; '' for none."""
         return self._connection.log.last_line
 
     async def start(self, on_event: Notified, on_message: Notified) -> None:
-        """Start the server; its events and messages go to these. ConnectionLost or Refused if it does not start."""
+        """Start the server, within 60 s; its events and messages are passed to these functions. ConnectionLost or
+        Refused if it does not start.
+        """
         connection = self._connection
         connection.notifications[EVENT_METHOD] = on_event
         connection.notifications["window/showMessage"] = on_message
@@ -69,11 +72,13 @@ class SessionServer:
         connection.notify("initialized", {})
 
     async def close(self) -> None:
-        """End the server."""
+        """End the server, waiting at most some seconds before it is killed."""
         await self._connection.close(LEAVE_SECONDS)
 
     async def command(self, name: str, arguments: Mapping[str, Any], seconds: float = COMMAND_SECONDS) -> Any:
-        """Execute a command and return its answer. Refused, ConnectionLost."""
+        """Execute a command and return its answer. Refused if the server refuses it, ConnectionLost if it does not
+        answer within `seconds`.
+        """
         params = {"command": name, "arguments": [dict(arguments)]}
         return await self._connection.request("workspace/executeCommand", params, seconds)
 
@@ -106,7 +111,7 @@ class SessionServer:
 
 
 class SessionFiles:
-    """The `FileRequests` of one session."""
+    """The `FileRequests` of one session, by the client's methods."""
 
     def __init__(self, client: Client, offered: schema.ClientCapabilities | None, names: FolderNames) -> None:
         files = offered.fs if offered else None
@@ -117,7 +122,9 @@ class SessionFiles:
         self._names = names
 
     async def read(self, path: str) -> str:
-        """See `client_files.FileRequests`."""
+        """Return the text of a file, by its real path, as the client has it. FileRequestFailed if the client refuses or
+        is gone.
+        """
         try:
             answer = await self._client.read_text_file(session_id=self.session_id, path=self._names.shown(path))
         except (RequestError, ConnectionError, ValueError) as error:
@@ -125,7 +132,7 @@ class SessionFiles:
         return answer.content
 
     async def write(self, path: str, content: str) -> None:
-        """See `client_files.FileRequests`."""
+        """Write a file, by its real path, through the client. FileRequestFailed if the client refuses or is gone."""
         try:
             await self._client.write_text_file(
                 session_id=self.session_id, path=self._names.shown(path), content=content

@@ -59,8 +59,9 @@ class _Call:
 
 
 class Updates:
-    """The updates of one session, whose folder is `folder`; `shown` writes a path as the client does. `window` is that
-    of the model in tokens, 0 if unknown; `staged` has the undecided changes of each run, by path.
+    """Turns the events of one session into updates for the client. `folder` is the session's, `shown` writes a path as
+    the client does; `window` is that of the model in tokens, 0 if unknown; `staged` has the undecided changes of each
+    run, by path.
     """
 
     def __init__(self, folder: Path, language: str, shown: Callable[[str], str] = str) -> None:
@@ -77,31 +78,33 @@ class Updates:
         self._asked: dict[str, str] = {}  # by run, the tool call under which its changes are asked about
 
     def of(self, event: Mapping[str, Any]) -> list[Update]:
-        """Return the updates that an event makes."""
+        """Return the updates for an event, in order; [] for one that the client is not shown."""
         handler = getattr(self, f"_on_{event['type']}", None)
         return [] if handler is None else list(handler(event))
 
     def output(self) -> list[Update]:
-        """Return what the commands at work have printed so far."""
+        """Return updates with what the running commands have printed so far."""
         return [self._progress(name, call) for name, call in self._calls.items() if call.output]
 
     def asked(self, run_id: str, call_id: str) -> None:
-        """Note that the changes of a run are asked about by this tool call."""
+        """Note that the user is asked about the changes of a run under this tool call."""
         self._asked[run_id] = call_id
 
     def undecided(self, run_id: str) -> list[Update]:
-        """Return the end of the tool call that asked about the changes of a run, of which nothing became."""
+        """Return the update that ends the tool call that asked about a run's changes, if they were neither applied nor
+        discarded; [] if there is none.
+        """
         asked = self._asked.pop(run_id, None)
         if asked is None:
             return []
         return [schema.ToolCallProgress(session_update="tool_call_update", tool_call_id=asked, status="failed")]
 
     def diffs(self, run_id: str) -> list[Any]:
-        """Return all that a run has staged and not decided."""
+        """Return all that a run has staged and not decided, as diffs for the client."""
         return self._diffs(self.staged.get(run_id, {}).values())
 
     def places(self, run_id: str) -> list[schema.ToolCallLocation]:
-        """Return the files of `diffs`."""
+        """Return the files of `diffs` in the protocol's form."""
         return [schema.ToolCallLocation(path=self._shown(path)) for path in self.staged.get(run_id, {})]
 
     # The conversation.

@@ -33,7 +33,9 @@ _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
 @dataclass(frozen=True, slots=True)
 class Profile:
     """The definition of one agent. Empty `tools` means all tools of the run that the agent may use; an empty `model`
-    means the model of the run, None for `max_iterations` the limit that follows its window.
+    means the run's model, None for `max_iterations` the limit by its window. `reads_only` says that it may not change
+    files, `place` whether it is built-in, the user's or the workspace's; `digest` is a hash of the definition, and
+    `approved` is False for one of the workspace that the user does not trust yet.
     """
 
     name: str
@@ -50,15 +52,15 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class AgentProblem:
-    """A file that does not define an agent, with the reason as one English sentence."""
+    """A file that should define an agent and does not: its absolute path, and the reason as one English sentence."""
 
     path: str
     reason: str
 
 
 class AgentShelf:
-    """Reads the definitions of agents: built-in, from `own` (the user's folder) and from a workspace. All methods
-    block.
+    """Reads the definitions of agents: built-in, from `own` (the user's folder) and from a workspace. Files are read
+    again at each call; all methods block.
     """
 
     def __init__(self, own: Path, trust: Trust) -> None:
@@ -66,11 +68,11 @@ class AgentShelf:
         self.trust = trust
 
     def profiles(self, view: FileView) -> tuple[Profile, ...]:
-        """Return all agents that can be called."""
+        """Return all agents that can be called; files that define none are left out, see `look`."""
         return self.look(view)[0]
 
     def items(self, view: FileView) -> Iterator[WorkspaceItem]:
-        """Yield the agents of the workspace, trusted or not."""
+        """Yield the agents of the workspace, trusted or not, as items for the question whether they are trusted."""
         return (item_of(profile) for profile in self.profiles(view) if profile.place == "project")
 
     def look(self, view: FileView) -> tuple[tuple[Profile, ...], tuple[AgentProblem, ...]]:
@@ -112,7 +114,7 @@ def item_of(profile: Profile) -> WorkspaceItem:
 
 
 def builtin() -> tuple[Profile, ...]:
-    """Return the agents that ship with the product."""
+    """Return the three built-in agents: planner, coder and reviewer."""
     return (
         Profile("planner", "looks into the code, answers or writes a plan; only reads", load("planner")),
         Profile("coder", "makes one change, checks it, reports", load("coder"), reads_only=False),

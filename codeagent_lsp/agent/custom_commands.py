@@ -48,8 +48,8 @@ FRESH_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class CustomCommand:
-    """A command. `hint` shows its arguments; `digest` is a hash of the file; `approved` is False for one of the
-    workspace that the user does not trust yet.
+    """A command that a user wrote as a file at `path`. `hint` shows its arguments, `body` is the text of the task;
+    `digest` is a hash of the file; `approved` is False for one of the workspace that the user does not trust yet.
     """
 
     name: str
@@ -63,7 +63,9 @@ class CustomCommand:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A command as it was called; `cut` tells that its arguments were too long and are not complete."""
+    """A command with the arguments of one call; `cut` says that these were longer than 20,000 characters and are not
+    complete.
+    """
 
     command: CustomCommand
     arguments: str
@@ -71,12 +73,14 @@ class Called:
 
     @property
     def task(self) -> str:
-        """Return the text of the command's file, with the user's arguments in it."""
+        """The text of the command's file, with the user's arguments in it."""
         return expanded(self.command.body, self.arguments)
 
 
 class CommandShelf:
-    """Reads the commands from `own`, the user's folders, and from a workspace. All methods block."""
+    """Reads the users' own commands from `own`, the user's folders, and from a workspace. Files are read again at each
+    call; all methods block.
+    """
 
     def __init__(self, own: Sequence[Path], trust: Trust) -> None:
         self.trust = trust
@@ -94,7 +98,7 @@ class CommandShelf:
         return tuple(found[name] for name in sorted(found))
 
     def items(self, view: FileView) -> Iterator[WorkspaceItem]:
-        """Yield the commands of the workspace, trusted or not."""
+        """Yield the commands of the workspace, trusted or not, as items for the question whether they are trusted."""
         for command in self.commands(view):
             if not command.approved or self.trust.covers(command.digest):
                 yield item_of(command, view)
@@ -151,14 +155,16 @@ def called_name(words: str) -> str:
 
 
 def named(commands: Sequence[CustomCommand], name: str) -> CustomCommand | None:
-    """Return the command of this name, or the only one that is called so in a folder; None if there is none."""
+    """Return the command with this name, or the only one with it in a subfolder (`folder:name`); None if there is
+    none.
+    """
     short = [item for item in commands if item.name.rpartition(":")[2] == name]
     return next((item for item in commands if item.name == name), short[0] if len(short) == 1 else None)
 
 
 def expanded(body: str, arguments: str) -> str:
-    """Return a command's text with `$ARGUMENTS` and `$1` to `$9` in place, `\\$` as `$`; arguments that it has no place
-    for come after it. Quotes around a whole argument hold it together; nothing else is read as in a shell.
+    r"""Return a command's text with `$ARGUMENTS` and `$1` to `$9` replaced, and `\$` as `$`; arguments without a place
+    are appended. Quotes hold an argument together; nothing else is read as in a shell.
     """
     parts = list(_ARGUMENT.finditer(arguments))
     used: set[int] = set()
@@ -184,7 +190,9 @@ def expanded(body: str, arguments: str) -> str:
 
 
 class CommandMenu:
-    """The commands as they were a few seconds ago."""
+    """The names and descriptions of all commands for menus, read in the background, so that they may be some seconds
+    old.
+    """
 
     def __init__(self, shelf: CommandShelf, view: Callable[[], FileView]) -> None:
         self._shelf = shelf
@@ -194,14 +202,16 @@ class CommandMenu:
         self._tasks = BackgroundTasks()
 
     def offered(self) -> tuple[tuple[str, str], ...]:
-        """Return names and descriptions of all commands; they are read again if that was some seconds ago."""
+        """Return names and descriptions of all commands as last read, () before the first time; they are read again in
+        the background if that was more than 5 s ago.
+        """
         # The answer is that of before: a code action must not wait for files.
         if time.monotonic() - self._read > FRESH_SECONDS and not len(self._tasks):
             self._tasks.start(self._refresh())
         return self._known
 
     def close(self) -> None:
-        """Stop reading."""
+        """Cancel a reading in the background; the commands as last read stay."""
         self._tasks.cancel()
 
     async def _refresh(self) -> None:

@@ -45,7 +45,9 @@ _AFTER_NAMES = ".,;:!?)]}\"'*_"
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """One instruction file; `unseen` is true when it holds characters that a reader would not see."""
+    """One instruction file: absolute path, name as shown, text; `unseen` if it has characters that a reader would not
+    see.
+    """
 
     path: str
     name: str
@@ -56,9 +58,8 @@ class Instructions:
 def root_instructions(
     view: FileView, limit: int = INSTRUCTIONS_LIMIT, may_read: MayRead | None = None
 ) -> tuple[Instructions, ...]:
-    """Return the instruction files of the workspace folders, in their order, together at most `limit` bytes.
-
-    `may_read` tells of a file (absolute path) whether it may be read without asking; without it none is imported.
+    """Return the instruction files of the workspace folders, in their order, together at most `limit` bytes. `may_read`
+    returns whether a file (absolute path) may be read without asking; without it, files that they import are left out.
     """
     return _Collected(view, limit, may_read).of(view.roots.folders)
 
@@ -75,7 +76,7 @@ def nested_instructions(
 
 
 def rendered(found: Iterable[Instructions]) -> str:
-    """Format the instructions for the model, each with the name of its file."""
+    """Return the instructions as text for the model, each below the name of its file."""
     return "\n\n".join(f"Project instructions ({item.name}):\n{item.text}" for item in found)
 
 

@@ -51,14 +51,12 @@ class Intent:
 
     @property
     def sure(self) -> bool:
-        """Return whether the class is known, so that the model need not be asked."""
+        """Whether the class is known, so that the model need not be asked."""
         return self.label != "UNCERTAIN"
 
 
 def classify(text: str, *, has_selection: bool = False) -> Intent:
-    """Classify a request by its words alone, of which the first 2,000 characters are read; UNCERTAIN where no rule
-    applies.
-    """
+    """Classify a request by patterns over its first 2,000 characters, without a model; UNCERTAIN if no rule applies."""
     asked = _normal(text)
     if not any(map(str.isalpha, asked)):
         return Intent("UNCERTAIN", 0.0, "there are no words in it")

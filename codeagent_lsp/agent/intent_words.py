@@ -12,8 +12,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class IntentWords:
-    """The patterns of one language. `polite` matches openings that are removed before classification; `here` matches
-    words that refer to the workspace's code.
+    """The patterns of one language by which requests are classified. `polite` matches openings that are removed before,
+    `here` words that refer to the workspace's code, `chat` small talk, `about_us` questions about the agent, `pastime`
+    topics that are no code, `look` wishes to look or explain, `knowledge` and `aimed` questions about the world and
+    about this code, `why_trouble` questions why something fails. `can_you` and `in_general` together make a question
+    about abilities.
     """
 
     chat: re.Pattern[str]

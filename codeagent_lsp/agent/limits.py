@@ -36,11 +36,10 @@ MARGIN = 32
 
 @dataclass(frozen=True, slots=True)
 class LoopLimits:
-    """Limits of one run. `iterations` counts model calls; `messages` (None: any number) and `window` (tokens) bound
-    what is sent; `reply_tokens` is the most that a reply may have at first, and up to `longest_reply` after it was
-    cut; `compact_at` is the share of the window at which old turns are summarised; `thought_tokens` (None: any number)
-    is the most that a model may think before it is asked once more, without thinking; `closes` says that the model is
-    told when its calls come to an end.
+    """Limits of one run. `iterations` counts model calls; `messages` (None: any number) and `window` (tokens) bound the
+    prompt; `reply_tokens` is the largest reply at first, and `longest_reply` after one was cut; `compact_at` is the
+    share of the window at which old turns are summarised; `thought_tokens` (None: any number) is how long a model may
+    think before it is asked once more, without thinking; with `closes` the model is told when few calls are left.
     """
 
     iterations: int = SMALL_ITERATIONS
@@ -55,8 +54,8 @@ class LoopLimits:
 
     @property
     def reserved(self) -> int:
-        """Return the tokens of the window that are kept free for a reply. In a large window a reply may be longer than
-        that while there is room, so that long replies do not have the conversation cut early.
+        """The tokens of the window that are kept free for a reply. In a large window a reply may be longer than that
+        while there is room.
         """
         if self.window <= SMALL_WINDOW:
             return self.reply_tokens
@@ -65,8 +64,8 @@ class LoopLimits:
 
 
 def limits_for(settings: Settings, info: ModelInfo, iterations: int | None = None) -> LoopLimits:
-    """Return the limits of a run with this model by the settings, where `auto` follows the window. `iterations` takes
-    the place of the setting.
+    """Return the limits of a run with this model by the settings; `auto` means by the model's window. `iterations`
+    replaces that setting, None leaves it.
     """
     window = window_of(info)
     small = window <= SMALL_WINDOW
@@ -87,7 +86,7 @@ def limits_for(settings: Settings, info: ModelInfo, iterations: int | None = Non
 
 
 def window_of(info: ModelInfo) -> int:
-    """Return the window of a model in tokens, or a default if it is unknown."""
+    """Return the window of a model in tokens; 8,192 if it is unknown."""
     return info.context_window or DEFAULT_WINDOW
 
 
@@ -136,7 +135,7 @@ class Anomaly:
 
 
 class LoopGuard:
-    """Watches one run for repetition. It must get every finished call and every piece of streamed text, reasoning
+    """Detects repetition in one run. It must be given every finished call and every piece of streamed text, reasoning
     included.
     """
 
@@ -149,7 +148,9 @@ class LoopGuard:
         self._unreadable = 0
 
     def observe_call(self, name: str, arguments: Mapping[str, Any], result: str) -> Anomaly | None:
-        """Record a finished call; return an anomaly when it completes a cycle of at most 5 calls for the third time."""
+        """Record a finished call; return an anomaly if it completes a cycle of at most 5 calls for the third time, else
+        None.
+        """
         # With the result: the same call after an edit gives something else, and is progress.
         self._calls.append(_signature(name, arguments, result))
         for length in range(1, LONGEST_CYCLE + 1):
@@ -161,14 +162,16 @@ class LoopGuard:
         return None
 
     def observe_reply(self, *, understood: bool) -> Anomaly | None:
-        """Record a finished reply; return an anomaly when too many in a row had calls that nobody understands."""
+        """Record a finished reply; return an anomaly if it is the sixth in a row with calls that could not be
+        understood, else None.
+        """
         self._unreadable = 0 if understood else self._unreadable + 1
         if self._unreadable < UNREADABLE_REPLIES:
             return None
         return Anomaly("unreadable_calls", f"the calls of {self._unreadable} replies in a row could not be understood")
 
     def observe_text(self, chunk: str) -> Anomaly | None:
-        """Record streamed text; return an anomaly when the text repeats itself."""
+        """Record streamed text; return an anomaly when the text repeats itself, else None."""
         for start in range(0, len(chunk), PIECE):
             anomaly = self._observe_piece(chunk[start : start + PIECE])
             if anomaly is not None:

@@ -57,8 +57,7 @@ ANOTHER_TRY = 0.3
 
 @dataclass(frozen=True, slots=True)
 class LoopResult:
-    """The ending of a run of the loop, and the model's last text. After `handed_over` the turn goes on elsewhere.
-
+    """How a run of the loop ended, and the model's last text. After `handed_over` the turn continues elsewhere.
     `unsolved` never comes from the loop: it is a step on the direct path that was not done (`direct/solver.py`).
     """
 
@@ -72,17 +71,18 @@ async def nothing() -> str:
 
 
 def silence() -> tuple[Message, ...]:
-    """Return nothing, the default of `hear`."""
+    """Return no messages: the default of `hear`."""
     return ()
 
 
 class AgentLoop:
-    """One run of the loop. `after_tools` is awaited after the calls of one reply; the text that it returns is sent to
-    the model. `kept` gives the facts that a compaction keeps word for word. `handed_over` returns whether a tool passed
-    the work on, which ends the loop. `allowed` names the tools that may be called now, None for all: the others are
-    described to the model too, so that all prompts begin with the same bytes (prompt cache); `also` are tools that it
-    may call although they are not described. `small` is a cheaper model for summaries. `hear` returns what the user has
-    said meanwhile, recorded already; an answer given before that was heard does not end the loop.
+    """One run of the loop; call `run` once. `after_tools` is awaited after the calls of one reply; its text is sent to
+    the model. `kept` returns the facts that a compaction keeps word for word. `handed_over` returns whether a tool
+    passed the work on, which ends the loop. `allowed` returns the names of the tools that may be called now, None for
+    all: the others are described to the model too, so that all prompts begin with the same bytes (prompt cache); `also`
+    are tools that it may call although they are not described. `small` is a cheaper model for summaries. `hear` returns
+    the messages of the user since the last call, recorded already; an answer of the model that does not know them does
+    not end the loop.
     """
 
     def __init__(
@@ -124,7 +124,9 @@ class AgentLoop:
         self._repeated = ""  # the tool that may not be called now, as it was repeated
 
     async def run(self) -> LoopResult:
-        """Run until an answer, the limit of model calls, or the second detected repetition."""
+        """Call model and tools until an answer, the limit of model calls, or the second detected repetition. ModelError
+        if the model fails; the conversation is well-formed in any case.
+        """
         result: LoopResult | None = None
         try:
             result = await self._iterate()
@@ -376,7 +378,7 @@ def call_data(call: ToolCall, name: Callable[[str], str] = str) -> dict[str, obj
 
 
 def result_event(call: ToolCall, result: ToolResult) -> events.ToolFinished:
-    """Return the event for a tool result."""
+    """Return the event with the result of a tool call."""
     error = result.error
     return events.ToolFinished(
         tool=call.name,
@@ -394,8 +396,8 @@ def result_event(call: ToolCall, result: ToolResult) -> events.ToolFinished:
 
 
 def usage_event(reply: Reply, request: ModelRequest | None = None) -> events.UsageReported:
-    """Return the event for the token usage of a reply, with what the prompt consisted of where the `request` is given:
-    those of the conversation, not questions beside it.
+    """Return the event for the token usage of a reply. With its `request` it also has the tokens of the prompt by kind;
+    give that only for requests of the conversation.
     """
     usage = reply.usage
     context = composition(request.messages, request.tools, usage.prompt_tokens) if request is not None else None
@@ -418,8 +420,8 @@ async def complete(
     reply_tokens: int,
     schema: dict[str, Any] | None = None,
 ) -> str:
-    """Return the model's answer, as JSON where a `schema` is given. Its token usage is emitted as an event, its text is
-    not streamed. ModelStreamBroken when the stream ends before the reply is complete.
+    """Ask the model one question outside of the conversation and return its answer, as JSON if a `schema` is given. The
+    usage is emitted as an event. ModelError if there is no complete answer.
     """
     messages = (Message("system", instructions), Message("user", text))
     request = ModelRequest(messages, max_tokens=reply_tokens, response_schema=schema)

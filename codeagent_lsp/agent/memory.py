@@ -39,8 +39,8 @@ Answer with a JSON list alone, at most 8 items, [] for none:
 
 @dataclass(frozen=True, slots=True)
 class MemoryEntry:
-    """One remembered fact. `entry_id` is a hash of the text, `session` the id of the session it came from, `date` a
-    day.
+    """One remembered fact. `entry_id` is a hash of the text, `reason` one sentence or '', `session` the id of the
+    session it came from, `date` a day (YYYY-MM-DD).
     """
 
     entry_id: str
@@ -52,8 +52,8 @@ class MemoryEntry:
 
 
 def conversation(said: Iterable[tuple[str, str]], known: Sequence[MemoryEntry], limit: int) -> str:
-    """Return the model's input: the last 20 known notes, then the conversation, cut at its beginning to `limit`
-    characters.
+    """Return the model's input for remembering: the last 20 known notes, then the conversation, whose beginning is cut
+    so that it fits into `limit` characters.
     """
     kept: list[str] = []
     left = limit
@@ -133,7 +133,7 @@ def id_of(text: str) -> str:
 
 
 def entry_of(row: object) -> MemoryEntry | None:
-    """Return an entry from its stored form; None when it is invalid."""
+    """Return the entry from its stored form, plain data; None when it is invalid."""
     if not isinstance(row, Mapping) or not isinstance(row.get("text"), str) or not row["text"].strip():
         return None
     text = one_line(row["text"], LONGEST)

@@ -22,7 +22,9 @@ TASK_MAP = "Files that may matter to the task, found by its words and by how the
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The workspace folders, the editor's name, and where commands run. Constant during a session."""
+    """The workspace folders (absolute paths), the editor's name, and a sentence on how commands run. Constant during a
+    session.
+    """
 
     folders: tuple[str, ...]
     editor: str = ""
@@ -31,7 +33,9 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A selection in a file: lines are 1-based and inclusive; `text` is the selected text."""
+    """A selection in a file: `name` is the file's path relative to the workspace; lines are 1-based and inclusive;
+    `text` is the selected text.
+    """
 
     name: str
     start_line: int
@@ -40,7 +44,9 @@ class Selection:
 
 
 def system_prompt(kind: str, environment: Environment, background: str = "") -> str:
-    """Return the system message for `kind` (`agent`, `system`, `ask`, `rewrite`) with what is known of the project."""
+    """Return the system message for `kind` (`agent`, `system`, `ask`, `rewrite`), with `background` on the project at
+    its end.
+    """
     # Runs that only answer or rewrite are offered no commands, so they are not told how these run.
     return agent_prompt(
         load(kind), environment if kind in ("system", "agent") else replace(environment, commands=""), background
@@ -48,7 +54,7 @@ def system_prompt(kind: str, environment: Environment, background: str = "") -> 
 
 
 def agent_prompt(instructions: str, environment: Environment, background: str = "") -> str:
-    """Return the system message of an agent with these instructions."""
+    """Return the system message of an agent: its instructions, the environment, and `background` on the project."""
     parts = [
         instructions,
         f"Environment: {_system()}, workspace {', '.join(environment.folders) or '-'}",
@@ -67,14 +73,16 @@ def _system() -> str:
 
 
 def load(name: str) -> str:
-    """Return the text of `prompts/<name>.md`."""
+    """Return the text of `prompts/<name>.md` of this package. FileNotFoundError if there is none."""
     from importlib import resources  # late: an idle server has no prompt
 
     return resources.files("codeagent_lsp.agent").joinpath("prompts", f"{name}.md").read_text("utf-8").strip()
 
 
 def task_message(task: str, selection: Selection | None = None, diagnostics: Sequence[str] = ()) -> str:
-    """Return the user's request with the selection and the diagnostics that it is about."""
+    """Return the user's request with the selected text, cut to 12,000 characters, and the diagnostics that it is
+    about.
+    """
     parts = [task.strip()]
     if selection is not None:
         where = f"{selection.name}, lines {selection.start_line}-{selection.end_line}"
@@ -110,7 +118,9 @@ def pieces_part(pieces: Iterable[tuple[str, int, int, str]], tokens: int) -> str
 
 
 def map_changes(new: Sequence[str], gone: Sequence[str]) -> str:
-    """Return a note on what is new or gone since the repo map in the system prompt was made; '' when nothing is."""
+    """Return a sentence on the files that are new or gone since the repo map in the system prompt was made; '' for
+    none.
+    """
     parts = [f"new: {', '.join(new)}"] if new else []
     parts += [f"gone: {', '.join(gone)}"] if gone else []
     return f"Since the repo map above was made: {'; '.join(parts)}." if parts else ""

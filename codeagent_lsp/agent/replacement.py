@@ -39,8 +39,8 @@ _KEY = re.compile(r"[\w\"'@.-]+[:=(]?")
 
 
 def replaced(text: str, start: int, end: int, given: str, path: str = "") -> str:
-    """Return `text` with `start:end` replaced by the code that a model has given for it; unchanged if that is empty.
-    The name of the file, `path`, tells the language.
+    """Return `text` with `start:end` replaced by the code of a model's answer; unchanged if that is empty. The suffix
+    of `path` gives the language.
     """
     start += text.startswith("\ufeff") and start == 0 < end  # the byte-order mark, which a model never sees
     selected = text[start:end]

@@ -42,11 +42,11 @@ NOT_YET = "The tool {tool!r} cannot be called yet. Now: {tools}."
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """The calling run as its agents use it: model, tools (those that are switched on, or those of the given
-    names that it could have), and where events go.
+    """What the agents of a run use of it: model, tools (those that are offered, or those of the given names),
+    approvals, and the function that emits their events.
 
-    `model` opens a model, '' for the run's own; `prompt` makes the system prompt of an agent from its profile;
-    `vouched` asks whether the user trusts a profile of the workspace; `before` gives the text to put before a task.
+    `model` opens a model by its name, '' for the run's own; `prompt` returns the system prompt of an agent; `vouched`
+    asks whether the user trusts an agent of the workspace; `before` returns the text to put before a task.
     """
 
     registry: ToolRegistry
@@ -63,8 +63,8 @@ class Parent:
 
 
 class OwnGroups:
-    """The `ToolGroups` of one agent: groups it switches on are offered to it alone. `names` gives the tools that it may
-    have by group.
+    """The `ToolGroups` of one agent: groups that it enables are offered to it alone. `names` returns the names of the
+    tools that it may have, by group.
     """
 
     def __init__(self, names: Callable[[], dict[str, tuple[str, ...]]]) -> None:
@@ -85,7 +85,7 @@ class OwnGroups:
         return known[group]
 
     def described(self, group: str) -> str:
-        """Return '': its next prompt has their parameters."""
+        """Return '': the agent's next prompt has the parameters."""
         return ""
 
     def offer(self, names: Iterable[str]) -> None:
@@ -100,7 +100,9 @@ class OwnGroups:
 
 
 class Subagents:
-    """The `Delegates` of one run. Agents run one at a time, so that no two edit the same file at once."""
+    """The `Delegates` of one run: runs other agents on parts of its task, one at a time, so that no two edit a file at
+    once.
+    """
 
     def __init__(self, profiles: Callable[[], Awaitable[tuple[Profile, ...]]], parent: Parent) -> None:
         self._profiles = profiles
@@ -238,8 +240,8 @@ def _report(profile: Profile, result: LoopResult, changed: list[str]) -> str:
 
 
 class Subset(ToolRegistry):
-    """A registry in which only the `allowed` tools can be called; states and counts are those of `whole`. `refusal` is
-    the message to the model when it calls another tool.
+    """A view of the registry `whole` in which only the `allowed` tools can be called; states and counts are those of
+    `whole`. `refusal` is the message to the model when it calls another tool.
     """
 
     def __init__(self, whole: ToolRegistry, allowed: Callable[[], Iterable[str]], refusal: str = NEVER_GIVEN) -> None:
@@ -249,7 +251,7 @@ class Subset(ToolRegistry):
         self._allowed = allowed
 
     def get(self, name: str) -> Tool:  # type: ignore[type-arg]
-        """Return the tool of that name; ToolFailed where it may not be called."""
+        """Return the tool of that name. ToolFailed if it may not be called here, or as from the whole registry."""
         if name not in self._allowed():
             names = ", ".join(self.names("active"))
             told = self._refusal.format(tool=one_line(name, 60), tools=names)
@@ -262,7 +264,7 @@ class Subset(ToolRegistry):
         return tuple(entry for entry in self._whole.entries() if entry.tool.traits.name in allowed)
 
     def traits(self, name: str) -> ToolTraits | None:
-        """Return what is known of a tool that may be called; None for another one."""
+        """Return the traits of a tool that may be called; None for any other."""
         return self._whole.traits(name) if name in self._allowed() else None
 
     def names(self, state: ToolState | None = None, group: str | None = None) -> tuple[str, ...]:
@@ -271,10 +273,10 @@ class Subset(ToolRegistry):
         return tuple(name for name in self._whole.names(state, group) if name in allowed)
 
     def specs(self, effects: Iterable[Effect], groups: Iterable[str]) -> tuple[ToolSpec, ...]:
-        """Return the descriptions of the tools that may be called."""
+        """Return the specs of the tools that may be called, with these effects and groups."""
         allowed = set(self._allowed())
         return tuple(spec for spec in self._whole.specs(effects, groups) if spec["name"] in allowed)
 
     def count(self, name: str, *, ok: bool, milliseconds: float) -> None:
-        """Count a call in the whole registry."""
+        """Add one call to the counts in the whole registry. ToolFailed if the tool is unknown."""
         self._whole.count(name, ok=ok, milliseconds=milliseconds)

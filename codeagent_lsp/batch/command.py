@@ -146,7 +146,9 @@ def _close(results: Iterable[TaskResult], left: int, budget: BudgetShare, langua
 
 
 class Batch:
-    """The tasks of one batch that are not finished yet."""
+    """The tasks of one batch that are not finished yet, done by workers within a budget, with their results recorded in
+    a folder.
+    """
 
     def __init__(
         self,
@@ -164,11 +166,11 @@ class Batch:
 
     @property
     def left(self) -> int:
-        """Return how many tasks were not begun."""
+        """The number of tasks that were not begun."""
         return len(self._waiting)
 
     def run(self, workers: Workers) -> None:
-        """Do all tasks, or as many as the budget allows."""
+        """Do all tasks, or as many as the budget allows; blocks until the last one is recorded."""
         workers.work(self._take, self._done)
 
     def _take(self, free: int) -> Job | None:
@@ -193,13 +195,15 @@ class Batch:
 
 
 class RayCluster:
-    """The cluster at `address`; `auto` is the one on this machine."""
+    """The `Workers` of the Ray cluster at `address`; `auto` is the one on this machine."""
 
     def __init__(self, address: str) -> None:
         self._address = address
 
     def work(self, take: Take, done: Callable[[Outcome], None]) -> None:
-        """See `Workers`."""
+        """See `Workers`. Connects first and disconnects afterwards; UsageError if Ray is not installed or no cluster
+        answers.
+        """
         ray = _ray()
         try:
             _reach(self._address)
@@ -240,7 +244,7 @@ def _work(ray: Any, take: Take, done: Callable[[Outcome], None]) -> None:
 
 
 def perform_on_node(job: Job) -> Outcome:
-    """Do a task in the temporary folder of a node."""
+    """Do a task below the temporary folder of the node that this runs on, and return its outcome."""
     from codeagent_lsp.batch.perform import perform  # late: only nodes need it
 
     return perform(job, Path(tempfile.gettempdir()) / f"codeagent-batch-{user_id()}")
@@ -258,7 +262,7 @@ def _ray() -> Any:
 
 
 class BudgetShare:
-    """The budget of one batch in USD; None for no limit. `spent` is what an earlier part of it has cost."""
+    """The budget of one batch in USD; None for no limit. `spent` is what an earlier part of the batch has cost."""
 
     def __init__(self, usd: float | None, spent: float = 0.0) -> None:
         self._usd = usd
@@ -268,18 +272,17 @@ class BudgetShare:
 
     @property
     def spent(self) -> float:
-        """Return what the finished tasks have cost, as far as prices are known."""
+        """What the finished tasks have cost in USD, as far as prices are known."""
         return self._spent
 
     @property
     def is_over(self) -> bool:
-        """Return whether no more tasks can begin, whatever those under way leave over."""
+        """Whether no more tasks can begin, even if those in progress cost nothing."""
         return self._usd is not None and (self.unknown or self._usd - self._spent < LEAST_USD)
 
     def promise(self, task_id: str, free: int) -> float | None:
-        """Promise a task its share, for one of `free` places, and return it; None for no limit.
-
-        0.0 if too little is left at the moment.
+        """Reserve a task's share in USD, for one of `free` places, and return it; None for no limit, 0.0 if too little
+        is left at the moment.
         """
         if self._usd is None:
             return None
@@ -291,7 +294,9 @@ class BudgetShare:
         return share
 
     def settle(self, task_id: str, cost: float | None, tokens: int) -> None:
-        """Count what a task has cost; a limit cannot be kept for a model without prices, so nothing more begins."""
+        """Replace a task's share by what it has cost. If the model has no prices (None with tokens) a limit cannot be
+        kept, so no more tasks begin.
+        """
         self._promised.pop(task_id, None)
         self._spent += cost or 0.0
         self.unknown = self.unknown or (self._usd is not None and cost is None and tokens > 0)

@@ -32,21 +32,27 @@ Take = Callable[[int], Job | None]
 
 
 class Workers(Protocol):
-    """Port: something that does jobs beside each other."""
+    """Port: does several jobs at once, on this machine or on others."""
 
     def work(self, take: Take, done: Callable[[Outcome], None]) -> None:
-        """Do jobs until `take` gives none while none is being done; each outcome goes to `done` at once."""
+        """Do the jobs that `take` returns for a number of free places; each outcome goes to `done` at once. Blocks
+        until `take` returns None while no job is in progress.
+        """
 
 
 class LocalWorkers:
-    """`count` processes; `folder` is where tasks have their folders."""
+    """The `Workers` in `count` processes on this machine; each task has its folder below `folder`. The processes end
+    with `work`.
+    """
 
     def __init__(self, count: int, folder: Path) -> None:
         self._count = count
         self._folder = folder
 
     def work(self, take: Take, done: Callable[[Outcome], None]) -> None:
-        """See `Workers`."""
+        """Do the jobs as `Workers.work`, in processes of this machine, which have ended when it returns. A job whose
+        process dies is tried again, then given up as an outcome of its own.
+        """
         busy: dict[_Worker, tuple[Job, int]] = {}
         free: list[_Worker] = []
         again: list[tuple[Job, int]] = []
@@ -84,7 +90,7 @@ class LocalWorkers:
 
 
 def died(job: Job) -> Outcome:
-    """Return the outcome of a task whose process died each time."""
+    """Return the outcome of a task whose process died three times."""
     words = f"The process that did this task was ended {MOST_TRIES} times."
     result = TaskResult(
         job.task.id, job.task.digest, solved=False, checked=False, reason="crash", error=words, task=job.task.task

@@ -51,7 +51,9 @@ _NAME = "check"
 
 
 def perform(job: Job, work: Path) -> Outcome:
-    """Do a task in a folder of its own below `work`, and return what came of it; never raises for what it met."""
+    """Do a task in a folder of its own below `work`, remove the folder and return the outcome. Blocks; never raises for
+    a failing task, which is the outcome's reason.
+    """
     return asyncio.run(_performed(job, work))
 
 
@@ -175,8 +177,9 @@ def _settings(options: BatchOptions) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class AgentRun:
-    """The end of a run: `completed` is its last event ({} if it had none), `error` why it has none, `code` that of its
-    last error, `late` that its time was over. `usage` sums all its model calls, those of all attempts.
+    """The end of one agent run: `completed` is its last event ({} if it had none), `error` why it has none, `code` that
+    of its last error; `late` says that its time was over. `written` are the files that it changed, `session` is its
+    session's id. `usage` sums all its model calls, those of all attempts.
     """
 
     completed: Mapping[str, Any] = field(default_factory=dict)
@@ -189,7 +192,9 @@ class AgentRun:
 
 
 async def agent_run(task: str, folder: Path, options: BatchOptions, seconds: float) -> AgentRun:
-    """Let the agent do the task in this folder; it is ended after `seconds`."""
+    """Run the agent on the task in this folder, with all changes applied, and return how it ended. It is cancelled
+    after `seconds`.
+    """
     # Nobody is there to accept anything; the folder is a copy made for this task.
     settings = {"edits.apply": "auto", **dict(options.settings)}
     run = RunOptions(task, folder, "direct", options.attempts, options.accept_all, settings=tuple(settings.items()))
@@ -257,7 +262,9 @@ class _Unattended:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A patch for `git apply`, the files in it by relative path, and how many lines are added and removed."""
+    """A patch for `git apply`, the paths of its files relative to the folder, and how many lines are added and
+    removed.
+    """
 
     text: bytes = b""
     files: tuple[str, ...] = ()
@@ -266,9 +273,8 @@ class Patch:
 
 
 def patch_of(writes: Iterable[FileWrite], folder: Path) -> Patch:
-    """Return the patch of all writes of a run below `folder`, in their order; an empty one if nothing is left of them.
-
-    OSError if git is not there.
+    """Return one patch of all writes of a run below `folder`, in their order; an empty one if they cancel out. Blocks;
+    OSError if git is not installed.
     """
     first: dict[str, bytes | None] = {}
     last: dict[str, bytes | None] = {}
@@ -327,7 +333,9 @@ class Unisolated(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """The end of a command: whether it went well, its exit code, its output, and one line that says how it ended."""
+    """The end of a command: whether its exit code was 0, the exit code (-1 if it could not be started), its output, and
+    one line on how it ended.
+    """
 
     ok: bool
     code: int
@@ -336,15 +344,18 @@ class Ran:
 
 
 async def set_up(script: str, folder: Path) -> Ran:
-    """Run the setup of a task in its folder. ToolFailed if it cannot be started."""
+    """Run the setup script of a task in its folder, for at most 1,800 s, without isolation. ToolFailed if it cannot be
+    started.
+    """
     launch = Launch(("bash", "-c", script), str(folder), scrubbed(os.environ), "")
     limits = ProcessLimits(seconds=COMMAND_SECONDS, disk_folder=str(folder))
     return _ran(await run_process(launch, limits, spool_folder=None))
 
 
 async def check(script: str, folder: Path, settings: Settings, *, accept_all: bool) -> Ran:
-    """Run the task's check script in `folder` and return how it ended. Unisolated if isolation is incomplete and
-    `accept_all` is False; SettingError or ToolFailed if the script cannot be started.
+    """Run the task's check script in a private view of `folder`, for at most 1,800 s, and return how it ended.
+    Unisolated if isolation is incomplete and `accept_all` is False; SettingError or ToolFailed if the script cannot be
+    started.
     """
     view = FileView(Roots([str(folder)]), NoBuffers(), NothingStaged())
     environments = Environments(lambda: settings.shell, state_root(), folder.parent)
@@ -360,7 +371,7 @@ async def check(script: str, folder: Path, settings: Settings, *, accept_all: bo
 
 
 def failed(error: CodeAgentError) -> Ran:
-    """Return the end of a command that could not be started."""
+    """Return the end of a command that this error kept from starting."""
     return Ran(ok=False, code=-1, output="", said=str(error))
 
 

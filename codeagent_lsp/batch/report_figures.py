@@ -34,43 +34,43 @@ _MINUTE, _HOUR = 60, 3600
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Some tasks, such as all with one outcome."""
+    """Some tasks of a batch, such as all with one outcome, and their figures."""
 
     results: tuple[TaskResult, ...]
 
     @property
     def count(self) -> int:
-        """Return how many tasks these are."""
+        """The number of tasks."""
         return len(self.results)
 
     @property
     def solved(self) -> int:
-        """Return how many of them are solved, those without a check included."""
+        """The number of solved tasks, those without a check included."""
         return sum(result.solved for result in self.results)
 
     @property
     def costs(self) -> tuple[float, ...]:
-        """Return the costs that are known, in USD."""
+        """The costs that are known, in USD, one per task."""
         return tuple(result.cost for result in self.results if result.cost is not None)
 
     @property
     def unknown(self) -> int:
-        """Return of how many tasks the cost is not known, though they used a model."""
+        """The number of tasks that used a model and whose cost is not known."""
         return sum(result.cost is None and result.tokens > 0 for result in self.results)
 
     @property
     def tokens(self) -> int:
-        """Return the tokens of all tasks together, of prompts and replies and of every try."""
+        """The tokens of all tasks together: of prompts and replies, and of every try."""
         return sum(result.tokens for result in self.results)
 
     @property
     def seconds(self) -> float | None:
-        """Return the median of the times; None for no tasks."""
+        """The median of the tasks' times in seconds; None for no tasks."""
         return median(result.seconds for result in self.results) if self.results else None
 
     @property
     def elapsed(self) -> float:
-        """Return the seconds from the start of the first task to the end of the last."""
+        """The seconds from the start of the first task to the end of the last; 0 if no start is known."""
         starts = [result.started for result in self.results if result.started > 0]
         ends = [result.started + result.seconds for result in self.results if result.started > 0]
         return max(ends) - min(starts) if starts else 0.0
@@ -87,14 +87,14 @@ class Bin:
 
 
 def outcome(result: TaskResult) -> str:
-    """Return the outcome of a task: `SOLVED`, `DONE`, or the reason why it is neither."""
+    """Return the name of a task's outcome: `SOLVED`, `DONE` (without a check), or the reason why it is neither."""
     if result.solved:
         return SOLVED if result.checked else DONE
     return result.reason if result.reason and result.reason in get_args(Reason) else "failed"
 
 
 def outcome_words(name: str, language: str) -> str:
-    """Return the words for an outcome, without a full stop."""
+    """Return an outcome, given by its name, in the user's language, without a full stop."""
     if name == SOLVED:
         return text("batch.report.solved", language)
     if name == DONE:
@@ -117,7 +117,9 @@ def worst_first(results: Iterable[TaskResult]) -> list[TaskResult]:
 
 
 def bins(pairs: Sequence[tuple[float, bool]], steps: Sequence[float]) -> tuple[Bin, ...]:
-    """Return the distribution of values, each with whether its task is solved; () for no values."""
+    """Return the distribution of values, each paired with whether its task is solved, as bars from 0; `steps` are the
+    widths, or for very uneven values the bounds, that bars may have. () for no values.
+    """
     if not pairs:
         return ()
     edges = _edges([value for value, _ in pairs], steps)
@@ -149,28 +151,28 @@ def _step(least: float, steps: Sequence[float]) -> float:
 
 
 def within_nine_of_ten(values: Iterable[float]) -> float:
-    """Return the value that nine of ten values do not exceed."""
+    """Return the smallest of the values that at least nine of ten of them do not exceed. IndexError without values."""
     ordered = sorted(values)
     return ordered[math.ceil(0.9 * len(ordered)) - 1]
 
 
 def money(cost: float | None, language: str) -> str:
-    """Return a cost in words; None is not known."""
+    """Return a cost in USD as text, or that it is not known for None."""
     return text("batch.report.unknown", language) if cost is None else dollars(cost)
 
 
 def cost_of(result: TaskResult, language: str) -> str:
-    """Return the cost of a task in words: `–` if it used no model."""
+    """Return the cost of a task as text: `–` if it used no model."""
     return "–" if result.cost is None and not result.tokens and not result.status else money(result.cost, language)
 
 
 def sum_of(group: Group, language: str) -> str:
-    """Return the known costs of some tasks together, in words: not known if none is."""
+    """Return the known costs of some tasks together as text, or that none is known."""
     return money(math.fsum(group.costs) if group.costs else None, language)
 
 
 def part_of(group: Group, language: str) -> str:
-    """Return the same for the tasks of one outcome: `–` if they used no model."""
+    """Return the known costs of the tasks of one outcome as text: `–` if they used no model."""
     return sum_of(group, language) if group.costs or group.unknown else "–"
 
 
@@ -180,13 +182,13 @@ def brief(words: str, width: int) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    """Return a share; 100 % and 0 % only if it is all or nothing."""
+    """Return a share as text, such as `12 %`; `100 %` and `0 %` only if it is exactly all or nothing."""
     share = 100 * part / whole if whole else 0.0
     return f"{min(max(round(share), 1), 99) if 0 < share < 100 else round(share)} %"
 
 
 def duration(seconds: float | None) -> str:
-    """Return a time in words, such as `2 min 10 s`; `–` for None."""
+    """Return a time in seconds as text, such as `2 min 10 s`; `–` for None."""
     if seconds is None:
         return "–"
     whole = round(seconds)
@@ -199,7 +201,7 @@ def duration(seconds: float | None) -> str:
 
 
 def short_count(number: float) -> str:
-    """Return a count with three digits that count at most, such as `1.2 M`."""
+    """Return a count with at most three significant digits, such as `1.2 M`."""
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         # What three digits would round to 1000 of a unit belongs to the next.
         if number >= limit * 0.9995:

@@ -74,7 +74,7 @@ _FILES = (
 
 
 def report_page(folder: Path, results: Sequence[TaskResult], language: str) -> str:
-    """Return the page; its links are relative to `folder`, where the folders of the tasks are."""
+    """Return the whole HTML page; its links are relative to `folder`, which has the folders of the tasks."""
     style, script = ((PAGES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     policy = (
         f"default-src 'none'; style-src '{_hashed(style)}'; script-src '{_hashed(script)}'; img-src data:; "
@@ -95,7 +95,7 @@ def report_page(folder: Path, results: Sequence[TaskResult], language: str) -> s
 
 
 def about(whole: Group, language: str) -> str:
-    """Return which models did the tasks, when, and how long it took; escaped."""
+    """Return, as escaped HTML, which models did the tasks, when, and how long it took."""
     models = sorted({brief(result.model, 80) for result in whole.results if result.model})
     named = ", ".join((*models[:_MOST_MODELS], *("…" for _ in models[_MOST_MODELS : _MOST_MODELS + 1]))) or "–"
     starts = [result.started for result in whole.results if result.started > 0]
@@ -145,7 +145,9 @@ def _tile(name: str, value: str, note: str) -> str:
 
 
 def cost_note(whole: Group, language: str) -> str:
-    """Return what a solved task costs, and of how many tasks the cost is not known."""
+    """Return what a solved task costs on average, and of how many tasks the cost is not known; '' if neither is
+    known.
+    """
     known = sum(whole.costs)
     parts = [
         text("batch.report.each_solved", language, cost=dollars(known / whole.solved))
@@ -284,7 +286,9 @@ def shared_patterns() -> str:
 
 
 def share_bar(groups: Mapping[str, Group], title: str, told: str) -> str:
-    """Return one bar over the whole width: solved, done without a check, not solved."""
+    """Return an SVG bar over the whole width with the shares of solved tasks, those done without a check, and the
+    others. `told` describes it for screen readers.
+    """
     whole = sum(group.count for group in groups.values())
     counts = [groups[kind].count if kind in groups else 0 for kind in _KINDS]
     parts, left = [], 0.0
@@ -297,7 +301,9 @@ def share_bar(groups: Mapping[str, Group], title: str, told: str) -> str:
 
 
 def small_bar(kind: str, part: int, most: int) -> str:
-    """Return the bar of one line of a table that has the number itself."""
+    """Return the SVG bar of one line of a table, `part` of `most` wide; hidden from screen readers, as the line has the
+    number.
+    """
     return (
         '<svg class="small" aria-hidden="true" focusable="false">'
         f'<rect class="{_fill(kind)}" width="{100 * part / most:.2f}%" height="100%"/></svg>'
@@ -305,7 +311,7 @@ def small_bar(kind: str, part: int, most: int) -> str:
 
 
 def legend(language: str) -> str:
-    """Return what filled and hatched parts of a bar mean."""
+    """Return HTML that says what filled and hatched parts of a bar mean."""
     names = ((SOLVED, "batch.report.solved"), ("open", "batch.report.open"))
     parts = (
         f'<span><svg class="key" aria-hidden="true" focusable="false"><rect class="{_fill(kind)}" width="100%" '
@@ -316,7 +322,7 @@ def legend(language: str) -> str:
 
 
 def distribution(name: str, bars: Sequence[Bin], title: str, write: Callable[[float], str], language: str) -> str:
-    """Return the bars of a distribution; `name` is one of this page's, `write` words a value."""
+    """Return an SVG chart of a distribution; `name` is its CSS class, `write` returns a value as text."""
     most = max(item.count for item in bars)
     step = _WIDTH / len(bars)
     told, shapes = [], []
@@ -339,7 +345,7 @@ def distribution(name: str, bars: Sequence[Bin], title: str, write: Callable[[fl
 
 
 def headings(language: str) -> str:
-    """Return the head of the table; `data-sort` says how the script may sort a column."""
+    """Return the head of the table of tasks as HTML; `data-sort` says how the script may sort a column."""
     cells = "".join(
         f'<th scope="col" role="columnheader" class="{kind}" data-sort="{sort}">'
         f"{escape(text(f'batch.report.{name}', language))}</th>"
@@ -349,7 +355,7 @@ def headings(language: str) -> str:
 
 
 def task_row(folder: Path, result: TaskResult, language: str) -> str:
-    """Return the row of one task. Its roles are named, because narrow screens show rows as cards."""
+    """Return the table row of one task as HTML. Its ARIA roles are named, because narrow screens show rows as cards."""
     kind = outcome(result)
     cells = (
         _named(result),

@@ -50,11 +50,12 @@ AGAIN: tuple[Reason, ...] = ("model", "failed", "budget", "crash")
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """What came of one task. `solved` is by the check; without one, by whether the run was completed.
+    """What came of one task. `solved` is by the check; without one, by whether the run was completed. `status` is that
+    of the run ('' if there was none), `error` a sentence, `check_exit` None without a check.
 
-    `status` is that of the run ('' if there was none), `error` a sentence, `check_exit` None without a check. Times are
-    in seconds, `cost` in USD, None if the prices are not known. Once recorded, tokens and cost are those of all tries.
-    `digest` tells which task it was.
+    Durations are in seconds, `started` in seconds since the epoch, `cost` in USD, None if the prices are not known.
+    Once recorded, tokens and cost are those of all tries. `added` and `removed` count lines. `digest` identifies the
+    task's content, see `BatchTask`.
     """
 
     id: str
@@ -83,16 +84,16 @@ class TaskResult:
 
     @property
     def tokens(self) -> int:
-        """Return the tokens of prompts and replies together."""
+        """The tokens of prompts and replies together."""
         return self.prompt_tokens + self.completion_tokens
 
     @property
     def finished(self) -> bool:
-        """Return whether the result is final: `--resume` does not do such a task again."""
+        """Whether the result is final, so that `--resume` does not do the task again."""
         return self.reason not in AGAIN
 
     def after(self, earlier: TaskResult | None) -> TaskResult:
-        """Return the result with what an earlier try of the same task has used."""
+        """Return the result with the tokens and costs of an earlier try of the same task added."""
         if earlier is None or earlier.digest != self.digest:
             return self
         costs = [cost for cost in (self.cost, earlier.cost) if cost is not None]
@@ -105,20 +106,22 @@ class TaskResult:
         )
 
     def line(self) -> str:
-        """Return the result as one line of JSON."""
+        """Return the result as one line of JSON, without a line end."""
         return json.dumps(asdict(self), ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of one try, and the files for the folder of its task: content by file name."""
+    """The result of one try, and the files to store with it: content by file name."""
 
     result: TaskResult
     files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def parsed(line: str) -> TaskResult | None:
-    """Return the result that a line of `results.jsonl` or a `result.json` holds; None if it is cut off or no result."""
+    """Return the result in a line of `results.jsonl` or a `result.json`; None if it is cut off or no result. Unknown
+    fields are ignored.
+    """
     try:
         values = json.loads(line)
         # A newer version may have written the folder, with more fields.
@@ -130,7 +133,9 @@ def parsed(line: str) -> TaskResult | None:
 
 
 class ResultFolder:
-    """The folder `DIR` of one batch, held by one process at a time. Use it as a context."""
+    """The folder `DIR` of one batch. Use it as a context: it is created and locked on entering; UsageError if another
+    batch holds it, it has other files, or it cannot be written.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -138,7 +143,7 @@ class ResultFolder:
 
     @property
     def work(self) -> Path:
-        """Return the folder in which tasks are done on this machine."""
+        """The folder in which tasks are done on this machine."""
         return self.path / WORK
 
     def __enter__(self) -> Self:
@@ -165,19 +170,20 @@ class ResultFolder:
         return (self.path / RESULTS).exists() or any(self.path.glob(f"*/{RESULT}"))
 
     def earlier(self, tasks: Iterable[BatchTask]) -> dict[str, TaskResult]:
-        """Return the results that are there for these very tasks, by id."""
+        """Return the recorded results of these tasks, by id; those of a task that has changed since are left out."""
         found = {task: self._read(task.id) for task in tasks}
         return {task.id: result for task, result in found.items() if result and result.digest == task.digest}
 
     def list_results(self, results: Iterable[TaskResult]) -> None:
-        """Write `results.jsonl` anew, with these results."""
+        """Replace `results.jsonl` by these results, ordered by their start. OSError if it cannot be written."""
         lines = "".join(f"{result.line()}\n" for result in sorted(results, key=lambda item: item.started))
         _replace(self.path / RESULTS, lines.encode())
 
     def record(self, outcome: Outcome) -> None:
-        """Write the result of one try, with what earlier ones have used: its files in place of theirs, `result.json`
-        last, then the line in `results.jsonl`. OSError if that cannot be written; a kill at any moment leaves the task
-        finished or to be done again, and what was used known.
+        """Write the files of one try in place of those of earlier ones, `result.json` last with the tokens and costs of
+        all tries, then a line in `results.jsonl`. Blocks until it is on disk; OSError if it cannot be written.
+
+        After a kill at any moment the task is either finished or done again, and what was used is known.
         """
         place = self.path / outcome.result.id
         line = f"{outcome.result.after(self._read(outcome.result.id)).line()}\n".encode()

@@ -43,21 +43,22 @@ class BatchTask:
 
     @property
     def digest(self) -> str:
-        """Return a short hash of all that the task says, by which a result is known to be one of this very task."""
+        """16 hexadecimal digits that change with anything in the task, by which its results are recognized."""
         whole = json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(whole.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
     @property
     def name(self) -> str:
-        """Return the name of the folder that the agent works in: that of the repository."""
+        """The name of the folder that the agent works in: that of the repository or folder; `task` if that gives
+        none.
+        """
         last = re.split(r"[/:\\]", (self.repo or self.folder).rstrip("/"))[-1].removesuffix(".git")
         return re.sub(r"[^\w.-]", "-", last).lstrip(".-") or "task"
 
 
 def read_tasks(path: Path) -> tuple[BatchTask, ...]:
-    """Return the tasks of a file; relative folders and repositories are taken from where the file is.
-
-    UsageError names the line and what is wrong with it.
+    """Return the tasks of a file; relative folders and repositories are relative to the file's folder. UsageError with
+    the line and what is wrong with it, if one is invalid, the file has none or cannot be read.
     """
     try:
         # Not splitlines, which also splits at U+2028, allowed inside of JSON texts.
@@ -137,8 +138,8 @@ def _seconds(value: Any) -> float:
 
 @dataclass(frozen=True, slots=True)
 class BatchOptions:
-    """How tasks are done. `settings` has flat keys, `environment` the variables of ours that workers elsewhere lack;
-    `accept_all` also allows what would need an approval.
+    """How the tasks of a batch are done. `settings` has flat keys, `environment` the variables that workers on other
+    machines lack; `accept_all` also allows what would need an approval.
     """
 
     settings: tuple[tuple[str, Any], ...] = ()
@@ -157,7 +158,7 @@ class BatchOptions:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One task and how it is done."""
+    """One task with the options by which it is done; it is sent to workers."""
 
     task: BatchTask
     options: BatchOptions

@@ -31,7 +31,9 @@ class NoPlace(Exception):
 
 @contextmanager
 def task_place(task: BatchTask, parent: Path) -> Iterator[Path]:
-    """Make the folder of a task below `parent`, and remove it afterwards with what we keep of it. NoPlace."""
+    """Make the folder of a task below `parent`, as a clone or copy, and remove it with this program's state of it when
+    the context ends. NoPlace if that is impossible; a clone may take 900 s.
+    """
     sweep(parent)
     with ExitStack() as kept:
         try:
@@ -45,7 +47,9 @@ def task_place(task: BatchTask, parent: Path) -> Iterator[Path]:
 
 
 def sweep(parent: Path, *, whole: bool = False) -> None:
-    """Remove what killed tasks have left below `parent`, our state of it included; with `whole`, everything there."""
+    """Remove the folders below `parent` whose processes have ended, with this program's state of them; with `whole`,
+    everything there and `parent` itself.
+    """
     try:
         found = [Path(entry.path) for entry in os.scandir(parent)]
     except OSError:

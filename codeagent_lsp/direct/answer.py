@@ -79,9 +79,10 @@ _FENCE = re.compile(r"^ {0,3}```[^\n]*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A reply as read: new texts by path (only of files that change), the prose around them, and `problem`, a sentence
-    for the model, where code could not be used. `unknown` are paths it wants to change that were not shown to it.
-    `declined` is the reason why nothing has to change, where the model says so in the form asked for.
+    """What was read from a reply: new texts by path relative to the workspace (only of files that change), the prose
+    around them, and `problem`, a sentence for the model if its code could not be used. `unknown` are paths it wants to
+    change that were not shown to it. `declined` is the model's reason for changing nothing, if it gave one in the form
+    asked for; `has_code` is also True for code that could not be used.
     """
 
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -94,8 +95,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The files that a reply may change, with whole texts by path; `preferred` are dotted names of the definitions it
-    is about, `creates` says whether it may make new files. What a reply gives for the `fixed` files is ignored.
+    """The files that a reply may change, with their whole texts by path relative to the workspace.
+
+    `preferred` are dotted names of the definitions that the task is about; `creates` allows new files. What a reply
+    gives for the `fixed` paths is ignored.
     """
 
     texts: Mapping[str, str]
@@ -105,8 +108,8 @@ class Files:
 
 
 def read_answer(reply: str, files: Files, form: TextForm) -> Answer:
-    """Read a reply as new texts of files. Never raises: where it cannot be used, `problem` says why and there are no
-    texts.
+    """Read a reply as new texts of files. Never raises: if it cannot be used, `problem` says why and there are no
+    texts. A reply without code has neither texts nor a problem.
     """
     # A model never sees the byte-order mark, so it cannot give it again.
     marked = {path for path, text in files.texts.items() if text.startswith(_BOM)}
@@ -393,7 +396,7 @@ def _diff_in(reply: str, parts: ReplyParts) -> str | None:
 
 
 def is_bare_diff(reply: str) -> bool:
-    """Return whether a reply is a diff in no fence: nothing in it says where it ends."""
+    """Return whether a reply is a diff outside of any fence, so that nothing in the reply says where it ends."""
     return not parts_of(reply, ()).fences and _has_diff(reply)
 
 
@@ -437,9 +440,8 @@ def ends_alike(one: str, other: str) -> bool:
 
 
 def meant(path: str, known: Collection[str]) -> Sequence[str]:
-    """Return the known paths that `path` may mean: itself, or those that it shortens or, from a folder on, prolongs.
-
-    A path with a folder is not the file of that name in the top folder.
+    """Return the known paths that `path` may mean: itself, those that end with it, or those that it ends with. A path
+    with a folder is never a file in the top folder.
     """
     if path in known:
         return (path,)
@@ -456,7 +458,9 @@ def _is_beside(path: str, known: Collection[str]) -> bool:
 
 
 def is_file_name(path: str) -> bool:
-    """Return whether a path can only be meant as a file: its ending is one of a language or of texts."""
+    """Return whether a path can only mean a file: its suffix is that of a programming language, of text or of data.
+    Only the name is looked at, never the disk.
+    """
     name = PurePosixPath(path).name
     ending = PurePosixPath(path).suffix[1:].lower()
     if not ending or name.lower() in _PRODUCTS or name.startswith(("self.", "this.")):
@@ -474,14 +478,16 @@ def may_be_new(path: str) -> bool:
 
 
 def line_pair(reply: str) -> tuple[str, str] | None:
-    """Return the wrong and the corrected line of a reply; None where it gives none."""
+    """Return the lines after `WRONG:` and `RIGHT:` in a reply, without their decoration; None if it has no such
+    pair.
+    """
     found = _PAIR.search(reply)
     return (_bare(found["wrong"]), _bare(found["right"])) if found is not None else None
 
 
 def as_pair(wrong: str, reply: str) -> str:
-    """Return the reply to a question about one line as an answer that names both lines. Of the reply's lines the one
-    most similar to `wrong` is taken, since models repeat the lines around it.
+    """Return the reply to a question about the line `wrong` in the form `WRONG: …` and `RIGHT: …`. As models repeat the
+    lines around it, the line of the reply most similar to `wrong` is taken as the corrected one.
     """
     pair = line_pair(reply)
     given = pair[1] if pair is not None else _FENCE.sub("", reply)

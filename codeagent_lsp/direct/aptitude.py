@@ -32,7 +32,9 @@ _QUANTISED = re.compile(r"[-_.](?:i?q\d\w*|f16|bf16|fp16|fp8|awq|gptq|int[48]|gg
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The result of a form: `done` of `of` edits were right; tokens and seconds for all of them."""
+    """The result of a model in one answer form: `done` of `of` edits were right. Tokens and seconds are those of all
+    edits together.
+    """
 
     done: int
     of: int
@@ -42,25 +44,27 @@ class Score:
 
     @property
     def share(self) -> float:
-        """Return the share of edits that were right, from 0 to 1."""
+        """The share of edits that were right, from 0 to 1; 0 without any."""
         return self.done / self.of if self.of else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The scores of a model by form, and their source. Forms that were not tried are missing."""
+    """A model's scores by answer form, and whether they were probed here, come with the product or are assumed. Forms
+    that were not tried are missing.
+    """
 
     scores: Mapping[AnswerForm, Score] = field(default_factory=dict)
     source: Source = "probed"
 
     @property
     def calls_tools(self) -> bool:
-        """Return whether all edits by tool calls were right."""
+        """Whether all edits by tool calls were right; False if tools were not tried."""
         return self.share("tools") == 1.0
 
     def has(self, form: AnswerForm) -> bool:
         """Return whether a form may be used: at least half of the edits were right. For `line` one is enough, since
-        several lines are asked for, and only where a test decides which answer is right.
+        several lines are asked for and tests decide which one is right.
         """
         score = self.scores.get(form)
         return score is not None and (score.done > 0 if form == "line" else score.share >= HALF)
@@ -71,7 +75,7 @@ class Proof:
         return score.share if score is not None else 0.0
 
     def told(self) -> str:
-        """Return one line with each form and its score."""
+        """Return the scores as one line, such as `tools 3/3, whole 2/3`."""
         return ", ".join(f"{form} {score.done}/{score.of}" for form, score in self.scores.items())
 
 
@@ -81,15 +85,15 @@ CAPABLE = Proof({"tools": Score(1, 1)}, "capable")
 
 
 class ProofStore:
-    """The proofs of all models, in one JSON file of `folder`. Methods block; when the folder cannot be written, nothing
-    is kept.
+    """The proofs of all models, in the file `answer_forms.json` of `folder`. Methods block on the disk; if the folder
+    cannot be written, nothing is kept and nothing is raised.
     """
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
 
     def get(self, info: ModelInfo) -> Proof | None:
-        """Return the proof of a model; None where it has to be probed."""
+        """Return the proof of a model, made here or else shipped with the product; None if it has to be probed."""
         entry = read_json(self._path).get(key_of(info))
         # Also not the shipped proof: this build has failed here.
         if isinstance(entry, dict) and "dropped" in entry:
@@ -98,28 +102,32 @@ class ProofStore:
         return kept or _proof(_shipped().get(family_of(info.name)), "shipped")
 
     def named(self, name: str, url: str) -> Proof | None:
-        """Return the proof of a model by its name, at an endpoint whose address begins like `url`; None for none."""
+        """Return the proof of a model by its name, at an endpoint whose address begins like `url`, or else the one
+        shipped for that name; None if there is neither.
+        """
         root = url.rstrip("/").removesuffix("/v1")
         known = {key: proof for key, proof in self.entries() if key.startswith(root) or key == name}
         kept = (proof for key, proof in known.items() if key == name or key.endswith(f" {name}"))
         return next(kept, None) or _proof(_shipped().get(family_of(name)), "shipped")
 
     def entries(self) -> list[tuple[str, Proof]]:
-        """Return all proofs made on this machine, by key (endpoint and model)."""
+        """Return all proofs made on this machine as pairs of the entry's key, as `key_of` returns it, and the proof."""
         found = ((key, _proof(entry, "probed")) for key, entry in read_json(self._path).items())
         return [(key, proof) for key, proof in found if proof is not None]
 
     def keep(self, info: ModelInfo, proof: Proof) -> None:
-        """Store the proof of a model."""
+        """Store the proof of a model in place of the one before, and clear its count of failures."""
         forms = {form: _plain(score) for form, score in proof.scores.items()}
         learned_facts.remember(self._path, key_of(info), {"forms": forms})
 
     def failed(self, info: ModelInfo, form: AnswerForm) -> bool:
-        """Record a failed run in this form. Return whether that drops the entry, so that the model is probed anew."""
+        """Record a failed run in this form. Return whether that drops the entry (the third failure in a row does), so
+        that the model is probed again.
+        """
         return self._counted(info, form, failed=True)
 
     def worked(self, info: ModelInfo, form: AnswerForm) -> None:
-        """Record a successful run in this form."""
+        """Record a successful run in this form: its count of failures starts at 0 again."""
         self._counted(info, form, failed=False)
 
     def _counted(self, info: ModelInfo, form: AnswerForm, *, failed: bool) -> bool:
@@ -141,7 +149,7 @@ class ProofStore:
 
 
 def key_of(info: ModelInfo) -> str:
-    """Return the key of an entry: endpoint and model; for the embedded model the name alone, as its port changes at
+    """Return the key of a model's entry: `endpoint name`; for the embedded model the name alone, as its port changes at
     every start.
     """
     return info.name if info.provider == "embedded" else f"{info.url} {info.name}"
@@ -183,18 +191,18 @@ def _plain(score: Score) -> list[float]:
 
 
 class KnownForms:
-    """The answer forms of all models of one server; two concurrent tasks probe a model only once."""
+    """The answer forms of all models of one server, for as long as it runs. Two concurrent tasks probe a model only
+    once.
+    """
 
     def __init__(self, store: ProofStore) -> None:
         self._store = store
         self._lock = asyncio.Lock()
 
     async def proof(self, model: Model, on_probe: Callable[[], None]) -> Proof:
-        """Return the probe result of a model; `on_probe` is called when it has to be probed first. ModelError when that
-        fails.
-
-        A scripted model is not probed: it has nothing to prove, and no replies to spare; nor is a capable one, which
-        proves itself at work.
+        """Return the proof of a model. If it has none, call `on_probe`, probe it, which may take minutes, and keep the
+        result; ModelError if the model cannot be reached. Scripted and capable models are taken to call tools, and
+        never probed.
         """
         if model.info.provider == "scripted":
             return BY_SCRIPT
@@ -213,8 +221,8 @@ class KnownForms:
             return found
 
     async def count(self, model: Model, form: AnswerForm, *, worked: bool) -> None:
-        """Record whether a run in this form worked; after several failures in a row the model is probed anew at its
-        next task.
+        """Record whether a run in this form worked; after three failures in a row the model is probed again at its next
+        task. Does nothing for scripted and capable models.
         """
         if model.info.provider != "scripted" and not model.info.capable:
             await asyncio.to_thread(self._store.worked if worked else self._store.failed, model.info, form)

@@ -116,8 +116,8 @@ _THEN_CHANGE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FailedTest:
-    """A failed test: its id in the words of its framework, its file relative to the workspace ('' for unknown), and its
-    line.
+    """A failed test: its id as its framework writes it, its file relative to the workspace ('' if unknown), and its
+    line (1-based, 0 if unknown).
     """
 
     test_id: str
@@ -128,8 +128,10 @@ class FailedTest:
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The result of one check. `report` is for the model, shortened to the failures; with a `problem` (English) there
-    is no result: the tests could not run. A command that failed counts as one failed test. `binding` says that the task
-    mentions what was checked, so that all of it has to pass; else the tests were only chosen by the names of the files.
+    is no result, since the tests could not run. A command that failed counts as one failed test.
+
+    `binding` says that the task mentions what was checked, so that all of it has to pass; else the tests were only
+    chosen by the names of the files.
     """
 
     passed: int = 0
@@ -140,23 +142,24 @@ class Verdict:
 
     @property
     def known(self) -> bool:
-        """Return whether the check has a result."""
+        """Whether the check has a result: at least one test passed or failed."""
         return not self.problem and bool(self.passed or self.failed)
 
     @property
     def good(self) -> bool:
-        """Return whether all that was checked passed."""
+        """Whether the check has a result, and all of it passed."""
         return self.known and not self.failed
 
     @property
     def names(self) -> frozenset[str]:
-        """Return the ids of the failed tests."""
+        """The ids of the failed tests."""
         return frozenset(each.test_id for each in self.failed)
 
 
 def satisfied(after: Verdict | None, before: Verdict | None) -> bool:
-    """Return whether a change is good enough as far as a check can tell: all passes, or, where the check is not
-    binding, less fails than before and nothing new. A check that has no result counts only when it had one before.
+    """Return whether a change is good enough as far as a check can tell: everything passes; or, if the check is not
+    binding, fewer tests fail than before and no new one. Without a result after, it is good enough unless there was one
+    before.
     """
     if after is None or after.good:
         return True
@@ -167,7 +170,9 @@ def satisfied(after: Verdict | None, before: Verdict | None) -> bool:
 
 
 def no_worse(after: Verdict | None, before: Verdict | None) -> bool:
-    """Return whether a change broke nothing that passed before, in a check that is not binding, or without a check."""
+    """Return whether a change broke nothing that passed before, by a check that is not binding; True without a check
+    (`after` is None), False if the check is binding or has no result.
+    """
     if after is None:
         return True
     return after.known and not after.binding and before is not None and before.known and after.names <= before.names
@@ -208,7 +213,9 @@ class CheckPlan:
 
 
 class Checker:
-    """Runs the checks of one run. `executor` works on the run's staged state; `emit` receives the calls and results."""
+    """Runs the checks of one run by its tools. `executor` works on the run's staged state; `emit` receives the calls
+    and results, which the user sees.
+    """
 
     def __init__(self, executor: ToolExecutor, emit: Callable[[events.Event], None]) -> None:
         self._executor = executor
@@ -216,7 +223,9 @@ class Checker:
         self._ids = count(1)
 
     async def run(self, plan: CheckPlan) -> Verdict | None:
-        """Run the check and return the verdict on all of it; None if there is nothing to run."""
+        """Run the check and return the verdict on all of it; None if there is nothing to run. Failing tools do not
+        raise: the verdict has a `problem`.
+        """
         if plan.command:
             return _of_command(plan.command, await self._call(RUN_COMMAND, command=plan.command))
         if plan.all_tests:
@@ -229,7 +238,7 @@ class Checker:
         return await self.call(ToolCall(name, arguments))
 
     async def call(self, call: ToolCall) -> ToolResult:
-        """Run a call of a tool, shown to the user as any call is, and return its result."""
+        """Execute a tool call under a new id, emit it and its result as events, and return the result."""
         # An id of our own: no model has made this call, and clients pair results by it.
         call = replace(call, id=f"check_{next(self._ids)}")
         self._emit(events.ToolCalls(calls=(call_data(call),)))
@@ -239,27 +248,29 @@ class Checker:
 
 
 class LookingShell:
-    """A shell whose commands propose no changes, for checks."""
+    """A shell for checks: what its commands write does not become a proposed change."""
 
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
 
     @property
     def isolation(self) -> Isolation:
-        """Return the isolation of the wrapped shell."""
+        """The isolation of the wrapped shell."""
         return self._shell.isolation
 
     async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
-        """Run the command in the wrapped shell; files that it writes do not become changes."""
+        """Run the command in the wrapped shell with `proposes=False`, whatever the command says."""
         return await self._shell.run(replace(command, proposes=False), on_output)
 
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """A task's words as checks need them. `command` decides by its exit code ('' for none, or for a known test runner),
-    `about_tests` says that tests have to pass in the end, `writes_tests` that test files may change, `everywhere` that
-    all uses of something are meant, `creates` that new files may be needed, `adds` that something new is asked for,
-    `repairs` that something is wrong now and nothing new is asked for.
+    """What the words of a task mean for checks. `command` decides by its exit code ('' if the task names none, or a
+    known test runner), `about_tests` says that tests have to pass in the end, `writes_tests` that test files may
+    change, `everywhere` that all uses of something are meant.
+
+    `creates` says that new files may be needed, `adds` that something new is asked for, `repairs` that something is
+    wrong now and nothing new is asked for.
     """
 
     words: str
@@ -273,7 +284,7 @@ class Brief:
 
 
 def brief_of(words: str) -> Brief:
-    """Return what the first 4,000 characters of a task say."""
+    """Return what a task asks for, by patterns over its first 4,000 characters."""
     read = words[:READ]
     command = _command(read)
     runner = runs_all_tests(command)
@@ -287,7 +298,9 @@ def brief_of(words: str) -> Brief:
 
 
 def wants_edit(words: str, *, has_selection: bool = False) -> bool:
-    """Return whether the words surely ask for changed files: such a task is not done while nothing has changed."""
+    """Return whether the words surely ask for changed files, so that the task is not done while nothing has changed.
+    Judged by patterns, without a model.
+    """
     if classify(words, has_selection=has_selection).label != "CODING_TASK":
         return False
     read = words[:READ].strip()
@@ -305,7 +318,9 @@ def may_want_edit(words: str, *, has_selection: bool = False) -> bool:
 
 
 def verdict_of_tests(results: Sequence[ToolResult]) -> Verdict:
-    """Return the verdict of these calls of `run_tests`."""
+    """Return one verdict on the results of several calls of `run_tests`; if one of the calls was refused, the verdict
+    has its message as `problem` and no result.
+    """
     refused = next((result for result in results if not result.ok), None)
     if refused is not None:
         return Verdict(problem=refused.error.message if refused.error else refused.text)

@@ -57,7 +57,9 @@ _HEADING = re.compile(r"^#{1,6}(?= )", re.MULTILINE)
 
 
 def stands_for_all(path: str, now: str, code: str) -> bool:
-    """Return whether `code` can be the whole new text of a file."""
+    """Return whether `code` can be the whole new text of the file `path`, whose text is `now`; in doubt False. True if
+    `now` is blank.
+    """
     if not now.strip():
         return True
     old, new = source_of(path, now), source_of(path, code)
@@ -83,12 +85,14 @@ def stands_for_all(path: str, now: str, code: str) -> bool:
 
 
 def holds_all(text: str, code: str) -> bool:
-    """Return whether `text` has every line of `code`."""
+    """Return whether `text` has every line of `code` that says something (blank lines and the like are not counted), in
+    any order.
+    """
     return set(_saying(code)) <= set(_saying(text))
 
 
 def has_blocks(source: SourceFile) -> bool:
-    """Return whether a text defines functions or types."""
+    """Return whether a file defines functions or types, and not only variables."""
     return any(map(_is_block, source.definitions))
 
 
@@ -186,13 +190,13 @@ def _is_short_text(now: str, code: str) -> bool:
 
 
 def is_emptied(now: str, code: str) -> bool:
-    """Return whether a short text was given as an empty one."""
+    """Return whether a text of at most 3 lines was replaced by a blank one."""
     return not code.strip() and len(_saying(now)) <= SHORT_LINES
 
 
 def only_stands_for_text(path: str, now: str, code: str) -> bool:
-    """Return whether all that a new text says is where another text belongs, such as `<new version>` or `# unchanged`,
-    and the old text has nothing of the kind.
+    """Return whether a new text has nothing but placeholders, such as `<new version>` or `# unchanged`, and the old
+    text has none.
     """
     old, new = _saying(now), _saying(code)
     heads = _HEADED.search(path) is not None

@@ -33,10 +33,10 @@ _MARKED_DOC = re.compile(r"/\*\*|///|//!")
 
 
 def with_definitions(path: str, text: str, code: str, preferred: Sequence[str] = ()) -> str:
-    """Return the file's `text` with the definitions of `code` put in place. The ending of `path` gives the language.
+    """Return the file's `text` with the definitions of `code` put in place, and the imports it lacks added. The suffix
+    of `path` gives the language. `preferred` are dotted names that win if a bare name fits several definitions.
 
-    `preferred` are dotted names that win where a bare name fits several definitions. EditRefused, in English for the
-    model, when the code has a syntax error, defines nothing, or a name is ambiguous.
+    EditRefused, in English for the model, if the code has a syntax error, defines nothing, or a name is ambiguous.
     """
     source = parsed(path, text)
     reply = _reply(path, code, source)
@@ -72,7 +72,9 @@ def with_definitions(path: str, text: str, code: str, preferred: Sequence[str] =
 
 
 def lost_definitions(path: str, before: str, after: str) -> tuple[str, ...]:
-    """Return dotted names of functions and types that `after` lacks and `before` defines, less as many as are new."""
+    """Return the dotted names of functions and types that `before` defines and `after` lacks, without the last ones, as
+    many as `after` has new names, since these may be renames.
+    """
     old, new = _names(path, before), _names(path, after)
     lost = tuple((old - new).elements())
     return lost[: max(0, len(lost) - sum(name not in old for name in new.elements()))]
@@ -84,8 +86,8 @@ _WITH_MACROS = ("c", "cpp", "csharp", "objc")
 def syntax_problem(path: str, before: str, after: str) -> str:
     """Return what is wrong with the syntax of `after` that was not wrong with `before`, in English; '' for nothing.
 
-    A file that uses macros as syntax is not understood before either: it is not judged. Of a language without a grammar
-    only its comments are judged.
+    A file with faults that uses macros as syntax is not judged, and without a grammar for its language only its
+    comments are.
     """
     # One without an end goes on to that of the next, and the code between them is none any more: no parser complains.
     if loose_comments(path, after) > loose_comments(path, before):

@@ -77,8 +77,9 @@ _ENVELOPE_COMMENT = re.compile(r"^\s*(?:#|//|--|/\*|\*|<!--|;|%|\"\"\"|''')")
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """One fenced block: its text with LF line ends, the path that the reply gives for it ('' for none), and whether its
-    closing fence was written. A path is `mentioned` where it was taken from a sentence.
+    """One fenced block of a reply: its text with LF line ends, the path that the reply gives for it ('' for none), its
+    info string, and whether its closing fence was written. `mentioned` says that the path was taken from a sentence
+    before it.
     """
 
     code: str
@@ -97,8 +98,8 @@ class ReplyParts:
 
 
 def parts_of(reply: str, known: Collection[str] = ()) -> ReplyParts:
-    """Split a reply into its fenced blocks and its prose. A nested block belongs to the outer one: with a language, or,
-    in a document, any. `known` are paths that may be named.
+    """Split a reply into its fenced blocks and its prose. A nested block is part of the outer one if it has a language
+    or the outer one is a document. `known` are paths that the reply may name.
     """
     prose: list[str] = []
     found: list[Fence] = []
@@ -166,7 +167,7 @@ def _dedented(code: list[str], lead: str) -> list[str]:
 
 
 def path_in(line: str, known: Collection[str] = ()) -> str:
-    """Return the path that a line of prose names, a `known` one first; '' when it names none or more than one."""
+    """Return the path that a line of prose names, a `known` one first; '' if it names none or more than one."""
     if copy := COPY.search(line):  # first, as the name of the file itself is a part of it
         return copy[0].replace("\\", "/")
     shown = max((path for path in known if _has(line, path)), key=len, default="")
@@ -182,7 +183,7 @@ def path_in(line: str, known: Collection[str] = ()) -> str:
 
 
 def only_path(line: str, path: str) -> bool:
-    """Return whether a line has nothing but this path, with the usual decorations."""
+    """Return whether a line has nothing but this path and decoration, such as backticks, stars or a colon."""
     return _tidy(_DECORATION.sub("", line)) == path
 
 
@@ -297,8 +298,9 @@ def _tidy(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """An answer as read: new code, or the reason for none (`declined`), or what is wrong (`problem`, for the model).
-    `prose` is what the model says outside of the code.
+    """What was read from the answer of a quick action: the new code, or the reason for none (`declined`), or what is
+    wrong (`problem`, for the model); `code` is None in the last two. `prose` is what the model says outside of the
+    code.
     """
 
     code: str | None = None
@@ -308,7 +310,9 @@ class Envelope:
 
 
 def read_envelope(reply: str, selected: str) -> Envelope:
-    """Read the answer to a request for the new version of `selected`."""
+    """Read the answer to a request for the new version of `selected`. Never raises: an answer that cannot be used has a
+    `problem`.
+    """
     unified = with_newlines(reply, "\n")
     prose = parts_of(unified).prose
     if not _FENCE_LINE.search(unified):
@@ -330,8 +334,9 @@ def read_envelope(reply: str, selected: str) -> Envelope:
 
 
 def grammar(fence: str) -> str:
-    """Return a GBNF grammar (llama.cpp) of the code's `fence` (three backticks or more). A reason for no change is not
-    in it: small models take that way out where there is much to change, so only a second request offers it.
+    """Return a GBNF grammar (llama.cpp) of one block of code between lines of `fence` (three backticks or more). It
+    does not allow `NO CHANGE:`, which small models choose too often; only a second request, without the grammar, offers
+    it.
     """
     # A line may begin with fewer backticks than the fence has, and then go on with something else.
     starts = " | ".join(

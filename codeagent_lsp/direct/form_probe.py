@@ -75,7 +75,9 @@ class Circle:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A tiny edit: what is asked for, and the texts that are right."""
+    """One edit of the probe: what the model is asked, the text to replace in the sample file, and the right new
+    text.
+    """
 
     words: str
     before: str
@@ -104,9 +106,10 @@ EDITS = (
 
 
 async def probe(model: Model, on_form: Callable[[AnswerForm, Score], None] = lambda form, score: None) -> Proof:
-    """Probe a model in the answer forms. ModelError when it cannot be reached; then there is no result.
+    """Probe a model with three small edits in each answer form, the text forms only if tool calls were not all right;
+    may take minutes. `on_form` is called after each form with its score.
 
-    `on_form` is called after each form with its score.
+    ModelError if the model cannot be reached. A reply that cannot be read counts as a failed edit.
     """
     scores: dict[AnswerForm, Score] = {}
     tools = scores["tools"] = await _tried(model, "tools")
@@ -118,7 +121,9 @@ async def probe(model: Model, on_form: Callable[[AnswerForm, Score], None] = lam
 
 
 def is_right(edit: Edit, text: str) -> bool:
-    """Return whether a text is the edited file: the same syntax tree, but for the order of operands of + and *."""
+    """Return whether `text` is the sample file with the edit done: the same syntax tree apart from docstrings and the
+    order of operands of + and *. False if it does not parse.
+    """
     wanted = TEXT.replace(edit.before, edit.after)
     try:
         return _form_of(text) == _form_of(wanted)

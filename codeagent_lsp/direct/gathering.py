@@ -65,7 +65,9 @@ _CODE_NAME = re.compile(r"`([A-Za-z_]\w+)`|\b([A-Za-z]+_\w+|[a-z]+[A-Z]\w*|[A-Z]
 
 
 class Gatherer:
-    """Gathers what a model is shown for a task, from the files of one state of the workspace."""
+    """Chooses what a model is shown for a task, from the files of one state of the workspace. Methods read files and
+    block; use them in a thread.
+    """
 
     def __init__(self, files: WorkspaceFiles) -> None:
         self._files = files
@@ -73,7 +75,7 @@ class Gatherer:
     def material(
         self, subject: Subject, verdict: Verdict | None, *, room: int, small: bool, wide: bool = False
     ) -> Material:
-        """Return what to show for a task in about `room` tokens. `small` models are shown less of long files; with
+        """Return what to show for a task in about `room` tokens. For `small` models less of long files is shown; with
         `wide` definitions that are only related are shown, too.
         """
         names = Relevance(self._files).about(subject, verdict)
@@ -111,7 +113,9 @@ class Gatherer:
     def small_changes(
         self, subject: Subject, verdict: Verdict, most: int
     ) -> tuple[ShownFile, tuple[Variant, ...]] | None:
-        """Return the file that a repair is probably about, and at most `most` small changes of it; None without one."""
+        """Return the file that a repair is probably about, and at most `most` variants of it with one small change
+        each; None if no file with a known language is found.
+        """
         name = next(iter(Relevance(self._files).about(subject, verdict)), "")
         file, source = (self._files.read(name), self._files.source(name)) if name else (None, None)
         if file is None or source is None:
@@ -209,9 +213,9 @@ class Gatherer:
 def example_of_style(
     sources: Iterable[SourceFile], hints: Hints, shown: Collection[tuple[str, str]] = ()
 ) -> Piece | None:
-    """Return the function that has most words of the task and its tests, for its length; None where none has any.
-
-    `shown` are the definitions that the model sees anyway, by path and dotted name. Of equals the first one wins.
+    """Return the function that shares most words with the task and its tests, relative to its length; None if none
+    shares any. `shown` are the definitions that the model sees anyway, by path and dotted name. Of equals the first one
+    wins.
     """
     wanted = hints.named | hints.used
     examples = ((_likeness(piece.text, wanted), piece) for piece in _pieces(sources, shown))
@@ -237,7 +241,9 @@ def _likeness(text: str, wanted: frozenset[str]) -> float:
 
 
 def suspects(source: SourceFile, hints: Hints) -> tuple[str, ...]:
-    """Return at most 12 lines without their indentation, the most likely first; each occurs in the text only once."""
+    """Return at most 12 lines that may be wrong, without their indentation, the most likely first; each occurs in the
+    text only once.
+    """
     often = Counter(line.strip() for line in source.text.splitlines())
     traced = set(hints.lines.get(source.path, ()))
     scores: dict[str, float] = {}
@@ -285,9 +291,11 @@ def _score(line: str, *, traced: bool) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The subject of a task: its brief, the file that the user points at with its lines (1-based), files of earlier
-    runs and of the index, best first, and files that the model has asked for. `pieces` are the files and lines that the
-    search finds, best first. Paths are relative to the workspace.
+    """What is known of a task: its brief, the file that the user points at (`target`, '' for none) with its lines
+    (1-based), files of earlier runs and of the index (`mapped`), best first, and those that the model has asked for
+    (`wanted`).
+
+    `pieces` are the files and lines that the search finds, best first. All paths are relative to the workspace.
     """
 
     brief: Brief
@@ -300,13 +308,15 @@ class Subject:
 
 
 class Relevance:
-    """The relevance of a workspace's files to tasks."""
+    """Ranks a workspace's files by how likely a task is about them. Methods read files and block."""
 
     def __init__(self, files: WorkspaceFiles) -> None:
         self._files = files
 
     def about(self, subject: Subject, verdict: Verdict | None) -> tuple[str, ...]:
-        """Return the names of the files that may have to change, best first, at most 6."""
+        """Return the relative paths of the files that may have to change, best first, at most 6; () if nothing points
+        at any and the workspace has more than 8 source files.
+        """
         scores = self._scores(subject, verdict)
         fixed = set() if subject.brief.writes_tests else self._fixed(subject, verdict)
         names = sorted((name for name in scores if name not in fixed), key=lambda name: -scores[name])

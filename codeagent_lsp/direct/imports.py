@@ -64,9 +64,8 @@ class _Statement:
 
 
 def with_imports(path: str, text: str, reply: SourceFile) -> str:
-    """Return `text` with what the import statements of the reply name and it does not import yet.
-
-    EditRefused, in English for the model, where a name is imported from elsewhere already.
+    """Return `text` with those imports of the reply added that it lacks, name by name. EditRefused, in English for the
+    model, if it already imports one of the names from elsewhere.
     """
     for statement in _statements(reply):
         text = _with_statement(required(path, text), statement)

@@ -30,7 +30,9 @@ _CALLABLE = frozenset(("function", "method", "macro"))
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a file: its dotted name, its first line (1-based), its text, and the file's path where that matters."""
+    """A part of a file: its dotted name, its first line (1-based), its text, and the file's path relative to the
+    workspace ('' if that does not matter).
+    """
 
     name: str
     line: int
@@ -40,9 +42,11 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class ShownFile:
-    """A file that may change: all of it, or `pieces` of it with an `outline` of the rest. `name` is its path relative
-    to the workspace, `read` its text when it was read; `has_definitions` says that its language's definitions can be
-    found.
+    """A file that may change, as the model is shown it: all of it, or `pieces` of it with an `outline` (signatures) of
+    the rest.
+
+    `name` is its path relative to the workspace, `read` its text when it was read; `has_definitions` says that its
+    language's definitions can be found.
     """
 
     name: str
@@ -53,21 +57,22 @@ class ShownFile:
 
     @property
     def whole(self) -> bool:
-        """Return whether all of it is shown."""
+        """Whether the model is shown the whole file, not pieces."""
         return not self.pieces
 
     @property
     def tokens(self) -> int:
-        """Return the estimated tokens of what is shown of it."""
+        """The estimated tokens of the pieces, or of the whole text if there are none."""
         return estimate_tokens("".join(piece.text for piece in self.pieces) or self.read.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Everything that is shown for one request. `files` may change, best first; `context` may not: the tests that have
-    to pass. `example` is code of the project in whose style something new is to be written. `listing` names the files
-    of a small workspace, '' where that does not help. `suspects` are lines of the first file that may contain a small
-    fault, most likely first.
+    """Everything that is shown for one request. `files` may change, best first; `context` may not, such as the tests
+    that have to pass. `example` is code of the project in whose style something new is to be written.
+
+    `listing` names the files of a small workspace, '' if that is of no use. `suspects` are lines of the first file that
+    may contain a small fault, most likely first.
     """
 
     files: tuple[ShownFile, ...] = ()
@@ -78,17 +83,19 @@ class Material:
 
     @property
     def preferred(self) -> tuple[str, ...]:
-        """Return the dotted names of the definitions that are shown as pieces."""
+        """The dotted names of the definitions that are shown as pieces."""
         return tuple(piece.name for file in self.files for piece in file.pieces)
 
     @property
     def fixed(self) -> tuple[str, ...]:
-        """Return the paths of the files that are shown and may not change."""
+        """The relative paths of the files that are shown and may not change, each once."""
         return tuple(dict.fromkeys(piece.path for piece in self.context if piece.path))
 
     @property
     def tokens(self) -> int:
-        """Return the estimated tokens of what is shown of the files that may change."""
+        """The estimated tokens of what is shown of the files that may change; the context and the example are not
+        counted.
+        """
         return sum(file.tokens for file in self.files)
 
 
@@ -97,9 +104,11 @@ class Material:
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """References to definitions: identifiers of the task, identifiers of the failing tests, and 1-based lines by file
-    name. `likely` are the lines of the pieces that the search has found, by file name, best first. With `wide` related
-    definitions count too: a first answer is better on little code, a second one may need more.
+    """What points at definitions: identifiers of the task (`named`), identifiers of the failing tests (`used`), and
+    1-based lines by relative path.
+
+    `likely` are the line ranges that the search has found, by relative path, best first. With `wide` related
+    definitions count too, as a second answer may need more code than the first.
     """
 
     named: frozenset[str] = frozenset()
@@ -124,9 +133,8 @@ def names_definition(source: SourceFile, hints: Hints) -> bool:
 
 
 def chosen_pieces(source: SourceFile, hints: Hints, budget: int) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
-    """Return the definitions that matter most within `budget` tokens, in the file's order, and signatures of others.
-
-    No pieces where the file has no definitions, or the best one alone is over the budget.
+    """Return the definitions that matter most within `budget` tokens, in the file's order, and at most 40 signatures of
+    others. No pieces if the file has no definitions or the best one alone exceeds the budget.
     """
     leaves = functions_of(source)
     ranked, direct = _ranked(source, leaves, hints)
@@ -147,13 +155,17 @@ def chosen_pieces(source: SourceFile, hints: Hints, budget: int) -> tuple[tuple[
 
 
 def pointed_at(source: SourceFile, hints: Hints) -> tuple[Definition, ...]:
-    """Return the definitions that a task is itself about, best first; all of them where there is no hint at one."""
+    """Return the definitions that a task is itself about, best first; all functions and methods if no hint points at
+    any.
+    """
     leaves = functions_of(source)
     return tuple(_ranked(source, leaves, hints)[1] or leaves)
 
 
 def functions_of(source: SourceFile) -> list[Definition]:
-    """Return functions and methods that are not inside another function, and types without any."""
+    """Return the functions and methods that are not inside another function, and the types without methods, in the
+    file's order.
+    """
     found: list[Definition] = []
     end = 0
     parents = {each.symbol.parent for each in source.definitions if each.symbol.kind in _CALLABLE}
@@ -167,7 +179,7 @@ def functions_of(source: SourceFile) -> list[Definition]:
 
 
 def text_of(source: SourceFile, definition: Definition) -> str:
-    """Return the definition with its decorators and comments, from the start of its line."""
+    """Return the text of a definition with its decorators and the comments above it, from the start of its line."""
     extent = extent_of(source, definition)
     return source.slice(source.line_start(extent.top), extent.end)
 

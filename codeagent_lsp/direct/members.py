@@ -33,7 +33,9 @@ _MOST_NODES = 100_000
 
 
 def methods_alone(path: str, reply: SourceFile, source: SourceFile) -> list[Given]:
-    """Return the methods of code that is valid inside a class only, as those of JavaScript are; [] for other code."""
+    """Return the methods of code that is valid only inside a class, such as methods of JavaScript given without it; []
+    for other code. EditRefused if a block without a name, such as a static initialiser, is among them.
+    """
     inside = _inside(path, reply) if source.language in INSIDE_CLASSES else None
     members = _members(inside) if inside is not None else []
     if inside is None or not members:
@@ -49,8 +51,8 @@ def methods_alone(path: str, reply: SourceFile, source: SourceFile) -> list[Give
 
 
 def values_alone(path: str, reply: SourceFile, source: SourceFile) -> list[Given]:
-    """Return the fields and constants of code that has nothing else, where the file has each name once and in a type;
-    [] for other code.
+    """Return the fields and constants of code that has nothing else, if the file has each name exactly once, inside a
+    type; [] for other code.
     """
     inside = _inside(path, reply) if source.language in WITH_MEMBERS | {"python"} else None
     if inside is None:
@@ -69,8 +71,8 @@ def values_alone(path: str, reply: SourceFile, source: SourceFile) -> list[Given
 
 
 def with_initialiser(path: str, reply: SourceFile, source: SourceFile) -> str:
-    """Return the file with its only initialiser replaced by the one that the code is; '' where it is none. EditRefused
-    where the file has several.
+    """Return the file's text with its only initialiser block replaced by the one in the reply; '' if the reply is no
+    single initialiser. EditRefused if the file has several.
     """
     inside = _inside(path, reply) if source.language in INSIDE_CLASSES else None
     given = list(_statements(inside)) if inside is not None else []
@@ -94,7 +96,9 @@ def with_initialiser(path: str, reply: SourceFile, source: SourceFile) -> str:
 
 
 def parsed(path: str, text: str) -> SourceFile:
-    """Return a parsed text. EditRefused, in English for the model, where its language is not known."""
+    """Parse a text in the language of its path's suffix. EditRefused, in English for the model, if the language is not
+    known.
+    """
     try:
         return required(path, text)
     except ToolFailed as error:
@@ -102,7 +106,7 @@ def parsed(path: str, text: str) -> SourceFile:
 
 
 def code_of(reply: SourceFile, definition: Definition) -> str:
-    """Return the code of a definition, not indented."""
+    """Return the code of a definition with its whole statement, without the indentation it has in the reply."""
     start = reply.line_start(definition.outer.start_byte)
     indent = reply.slice(start, definition.outer.start_byte)
     # A form feed is no indentation: it stands before the definition in the file, too.

@@ -41,8 +41,8 @@ _DEPTH = 8
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A definition of the text `reply`: its dotted name, its code, and the type around it where the reply gives that;
-    `indented` says that the reply had it below something.
+    """A definition that a reply gives: its dotted name, its code, and the name of the type around it ('' if the reply
+    has none); `indented` says that the reply had it below something.
     """
 
     name: str
@@ -66,9 +66,8 @@ class _Header:
 
 
 def placed(source: SourceFile, given: Sequence[Given], preferred: Sequence[str]) -> list[tuple[str, Given]]:
-    """Return what to write, each with the address of the definition that it replaces; '' for a new one.
-
-    EditRefused, in English for the model, where it is not clear which definition is meant.
+    """Return what to write, in the reply's order: each definition with the address (see `address`) of the one that it
+    replaces, '' for a new one. EditRefused, in English for the model, if it is not clear which definition is meant.
     """
     names = [_resolved(source, each, preferred) for each in given]
     paired: list[tuple[str, Given]] = []
@@ -80,14 +79,18 @@ def placed(source: SourceFile, given: Sequence[Given], preferred: Sequence[str])
 
 
 def is_method(language: str, code: str) -> bool:
-    """Return whether the code of a function says by itself that it is a method."""
+    """Return whether the code of a function shows on its own that it is a method, such as by a `self` parameter; always
+    True for Java and C#.
+    """
     if language == "rust":
         return bool(_RUST_METHOD.search(code.partition("{")[0]))
     return language in _ONLY_METHODS or (language == "python" and bool(_PYTHON_METHOD.search(code)))
 
 
 def address(source: SourceFile, definition: Definition) -> str:
-    """Return the name that means this definition alone: its dotted name, with a number where that is shared."""
+    """Return the name that means this definition alone: its dotted name, followed by `#2` or the like if several share
+    it.
+    """
     alike = [each for each in source.definitions if each.qualified == definition.qualified]
     return f"{definition.qualified}#{alike.index(definition) + 1}" if len(alike) > 1 else definition.qualified
 

@@ -70,7 +70,9 @@ SEVERAL: dict[TextForm, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A failed attempt: why it could not be used, or what it changed (a diff) and what fails with it, shortened."""
+    """A failed attempt: `problem` if the answer could not be used, else its change (`diff`) and what fails with it
+    (`report`, shortened).
+    """
 
     problem: str = ""
     diff: str = ""
@@ -115,7 +117,7 @@ def messages_for(
 
 
 def told(tried: Tried) -> str:
-    """Format a failed attempt for the model; '' where there is nothing to say of it."""
+    """Return a failed attempt as a paragraph for the model; '' if it has neither a problem nor a diff."""
     if tried.problem:
         return f"Your last answer could not be used. {tried.problem}"
     if not tried.diff:
@@ -165,7 +167,9 @@ MOST_CONTEXT = 3000
 
 @dataclass(frozen=True, slots=True)
 class RewriteRequest:
-    """A file, the part of it to rewrite (`start:end`, 0-based character offsets into `text`), and what to do."""
+    """A file (`name` is its path relative to the workspace), the part of it to rewrite (`start:end`, 0-based character
+    offsets into `text`), what to do, and the diagnostics of the part, a line each.
+    """
 
     name: str
     text: str
@@ -177,7 +181,7 @@ class RewriteRequest:
 
 @dataclass(frozen=True, slots=True)
 class RewriteLimits:
-    """Limits of one rewrite: the model's window and the reply's length, both in tokens."""
+    """Limits of one rewrite: the model's context window and the reply, both in tokens, and the sampling temperature."""
 
     window: int = 8192
     reply_tokens: int = 2048
@@ -211,7 +215,7 @@ def prompt(request: RewriteRequest, limits: RewriteLimits) -> str:
 
 
 def fence_of(text: str) -> str:
-    """Return a fence that is longer than any in `text`, of three backticks or more."""
+    """Return a fence of backticks longer than any in `text`, at least three."""
     return "`" * max(3, *(len(run) + 1 for run in re.findall(r"`{3,}", text)), 0)
 
 
@@ -249,29 +253,32 @@ class Situation:
 
 
 class Question(Protocol):
-    """Turns a task into a request to the model, and the model's reply into new texts of files."""
+    """Port: turns a task into a request to the model, and the model's reply into new texts of files. One per task."""
 
     @property
     def shows_code(self) -> bool:
-        """Return whether the user sees the code while it is streamed, not only the prose."""
+        """Whether the user sees the code while it is streamed, not only the prose."""
 
     def form(self, material: Material, situation: Situation) -> TextForm:
-        """Return the form to answer in; not one that failed before, where there is another."""
+        """Return the form to answer in; not one of `situation.refused` if there is another."""
 
     def messages(self, material: Material, form: TextForm, situation: Situation) -> tuple[Message, ...]:
-        """Return the prompt."""
+        """Return the system and the user message that ask for an answer in this form."""
 
     def grammar(self) -> str:
         """Return a GBNF grammar of the answer, for servers that can hold a model to one; '' for none."""
 
     def read(self, reply: str, material: Material, form: TextForm, suspect: str = "") -> Answer:
-        """Read the reply as new texts; a reply about a `suspect` is the corrected line."""
+        """Read the reply as new texts of the material's files; a reply about a `suspect` is its corrected line. Never
+        raises: an answer that cannot be used has a `problem`.
+        """
 
 
 @dataclass(frozen=True)
 class FilesQuestion:
-    """A task about files of the workspace. `forced` is the answer form from the settings; `earlier` is the session's
-    conversation before, `also` what is known of the project; `repairs` says that something is wrong now.
+    """The question of a task about files of the workspace. `forced` is the answer form from the settings, if any;
+    `earlier` is the session's conversation so far, `also` what is known of the project; `repairs` says that something
+    is wrong now.
     """
 
     words: str
@@ -284,8 +291,8 @@ class FilesQuestion:
     shows_code: bool = field(default=False, init=False)
 
     def form(self, material: Material, situation: Situation) -> TextForm:
-        """Choose by the proof, size and language; where a check reports a fault, be it one of the last answer's, the
-        smallest answer first.
+        """Return the form by the model's proof, the files' size and language; the form with the smallest answers first
+        if a check reports a fault.
         """
         if self.forced is not None:
             return self.forced
@@ -344,11 +351,13 @@ class SelectionQuestion:
         return Message("system", self.system), Message("user", "\n\n".join(filter(None, parts)))
 
     def grammar(self) -> str:
-        """Return the grammar of the envelope."""
+        """Return the grammar of one fenced block with a fence longer than any in the file."""
         return grammar(fence_of(self.request.text))
 
     def read(self, reply: str, material: Material, form: TextForm, suspect: str = "") -> Answer:
-        """Return the file with the selection replaced by the code of the reply; prose never replaces code."""
+        """Return the file's text with the selection replaced by the code of the reply. An answer without exactly one
+        block of code, or with broken code, changes nothing and has a `problem`.
+        """
         name, text, request = material.files[0].name, self.request.text, self.request
         found = read_envelope(reply, text[request.start : request.end])
         if found.code is None:
@@ -369,9 +378,8 @@ class SelectionQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The change to be made: tokens of the whole files, whether definitions can be found in their language, the tokens
-    that a reply may have, whether the files are shown whole, and whether a check reports a fault that is to be
-    repaired.
+    """What decides the answer form: tokens of the whole files, whether definitions can be found in their language, the
+    tokens that a reply may have, whether the files are shown whole, and whether a check reports a fault to repair.
     """
 
     tokens: int
@@ -382,8 +390,8 @@ class Subject:
 
 
 def choose_form(proof: Proof, subject: Subject, tried: Collection[TextForm] = ()) -> TextForm:
-    """Return the form of answer that a model is best at, by `proof`, and that was not tried yet; when all were, the
-    best one.
+    """Return the form of answer that a model is best at, by `proof`, and that was not `tried` yet; the best one if all
+    were.
     """
     order = preferred_forms(proof, subject)
     return next((form for form in order if form not in tried), order[0])

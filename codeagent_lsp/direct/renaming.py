@@ -59,7 +59,9 @@ _MORE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """A requested rename. `old` may be dotted, `new` is a plain name; `alone`: the task asks for nothing else."""
+    """A requested rename. `old` may be dotted, `new` is a plain name; `alone` says that the task asks for nothing
+    else.
+    """
 
     old: str
     new: str
@@ -67,7 +69,7 @@ class Rename:
 
     @property
     def word(self) -> str:
-        """Return the last part of the old name, as it occurs in texts."""
+        """The last part of the old name, as it occurs in texts."""
         return symbol_name(self.old)
 
 
@@ -81,7 +83,7 @@ class Home:
 
 
 def rename_in(words: str) -> Rename | None:
-    """Return the rename that the first 2,000 characters of a task ask for; None where they ask for none, or for
+    """Return the rename that the first 2,000 characters of a task ask for; None if they ask for none, or for
     several.
     """
     read = words[:READ]
@@ -96,8 +98,8 @@ def rename_in(words: str) -> Rename | None:
 
 
 def home_of(asked: Rename, sources: Mapping[str, SourceFile], named: Collection[str]) -> Home | None:
-    """Return the definition of the old name; None where there is none, or where several files define it and not exactly
-    one of them is in `named`, or where it is the name of things of several kinds.
+    """Return the file that defines the old name, with the definitions. None if there is none; if several files define
+    it and not exactly one of them is in `named`; or if the name means things of several kinds.
     """
     found = {path: definitions for path, source in sources.items() if (definitions := _meant(asked, source))}
     every = [(each, sources[path].language) for path, definitions in found.items() for each in definitions]
@@ -112,9 +114,11 @@ def home_of(asked: Rename, sources: Mapping[str, SourceFile], named: Collection[
 
 
 def renames(asked: Rename, home: Home, sources: Mapping[str, SourceFile], files: ImportTargets) -> dict[str, Renamed]:
-    """Return what changes in the files that change, by path; empty where the new name cannot be used, or where a use
-    may mean the definition or something else, or where a base class or an interface may have given the name. Comments
-    and strings stay as they are.
+    """Return the changes by path relative to the workspace, only of files that change. Comments and strings stay as
+    they are.
+
+    {} if the new name cannot be used, if a use may mean the definition or something else, or if a base class or an
+    interface may prescribe the name.
     """
     if is_prescribed(home.source, home.definitions, sources.values()):
         return {}
@@ -132,7 +136,9 @@ def renames(asked: Rename, home: Home, sources: Mapping[str, SourceFile], files:
 
 
 def still_used(asked: Rename, home: Home, sources: Mapping[str, SourceFile], files: ImportTargets) -> tuple[str, ...]:
-    """Return the files that still define or surely use the old name. `home` is from before the rename."""
+    """Return the relative paths of the files that still define or surely use the old name. `home` is from before the
+    rename.
+    """
     return tuple(path for path, source in sources.items() if _has(asked, home, path, source, files))
 
 

@@ -54,14 +54,16 @@ _BLANK = re.compile(r"\s")
 
 
 class Workshop(Protocol):
-    """The files, checks and messages to the user that a solver works with. All of it refers to the staged state."""
+    """Port: the files, checks and messages to the user that a solver works with, for one run. All of it refers to the
+    staged state.
+    """
 
     async def check(self) -> Verdict | None:
-        """Run the checks on the staged state; None where there are none."""
+        """Run the checks on the staged state, which may take minutes; None if there is nothing to check."""
 
     async def draft(self) -> tuple[Mapping[str, str], Material, str]:
-        """Return new texts by file name that need no model, the files they were made from, and what the user is told
-        with them; empty for most tasks.
+        """Return new texts by relative path that need no model (a rename), the files they were made from, and the
+        sentence for the user; all empty for most tasks.
         """
 
     async def repairs(self, before: Verdict | None) -> Repairs | None:
@@ -73,30 +75,34 @@ class Workshop(Protocol):
         """Return what the user is told of the change that was taken of these."""
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
-        """Choose what to show for the task in about `room` tokens: what the hints name, with `wide` also what is
-        related. `wanted` are files that the model has asked for.
+        """Return what to show for the task in about `room` tokens: what the hints name, with `wide` also what is
+        related. `wanted` are relative paths that the model has asked for.
         """
 
     async def stage(self, texts: Mapping[str, str], material: Material) -> str:
-        """Stage new texts by file name. Return '', or why it was refused, for the model; then nothing is staged."""
+        """Stage new texts by relative path. Return '', or, for the model, why they were refused; then nothing is
+        staged.
+        """
 
     def revealed(self, reply: str) -> str:
-        """Return a reply with the secrets whose marks it has: the files, which have no marks, are compared with it."""
+        """Return a reply with its secret marks replaced by the secrets, so that it can be compared with the files."""
 
     def staged(self) -> Changeset:
-        """Return what is staged now."""
+        """Return the staged changes as they are now."""
 
     def restore(self, changeset: Changeset) -> None:
-        """Restore an earlier staged state."""
+        """Replace the staged changes by earlier ones that `staged` returned."""
 
     def diff(self, since: Changeset, limit: int) -> str:
-        """Return the changes since an earlier state, at most `limit` characters."""
+        """Return the changes since an earlier staged state as a unified diff, cut to `limit` characters; '' if there
+        are none.
+        """
 
     def heard(self) -> tuple[str, ...]:
-        """Return all that the user has said to the run since it began."""
+        """Return all that the user has said to the run since it began, the oldest first."""
 
     def say(self, key: str, **values: object) -> None:
-        """Report progress to the user, with a sentence of the catalogue (`texts.py`)."""
+        """Show the user a sentence of the catalogue (`texts.py`) by its key, with values for its placeholders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +120,13 @@ class SolverLimits:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """The result of a task: `solved` (changed, and the check agrees or there is none), `answered` (in words, which was
-    enough), `declined` (nothing has to change, the model says), `unchanged`, or `failing` (changed for the better, but
-    the check still fails).
+    """The result of a task. `ending` is `solved` (changed, and the check passes or there is none), `answered` (words
+    were enough), `declined` (the model says that nothing has to change), `unchanged`, or `failing` (improved, but the
+    check still fails).
 
-    `text` is the model's last prose, or what the user is told of a draft without it; `verdict` the check of what is
-    staged, `forms` the forms that were asked for, `problem` what was wrong with the last answer that could not be used,
-    in English for the model.
+    `text` is the model's last prose, or what the user is told of a change without a model; `verdict` is the check of
+    what is staged, `attempts` the number of rounds made, `forms` the forms that were asked for, `problem` why the last
+    answer could not be used, in English for the model.
     """
 
     ending: Ending
@@ -193,8 +199,8 @@ class _State:
 
 
 class Solver:
-    """Solves one task, put as `question`. `emit` gets events with the prose of the answers as it comes, and the token
-    usage.
+    """Solves one task, put as `question`; use it once. `emit` receives events with the prose of the answers as it
+    streams, and the token usage.
     """
 
     def __init__(
@@ -214,8 +220,8 @@ class Solver:
         self._said: tuple[str, ...] = ()  # what the user has said to the run so far
 
     async def solve(self, *, is_task: bool) -> Solution:
-        """Work until the check agrees or the attempts are used up. Where `is_task` is false, an answer in words is
-        enough.
+        """Ask, stage and check until the check passes or the attempts are used up; the best state stays staged. If
+        `is_task` is false, an answer in words is enough. ModelError if the model fails.
         """
         # Before anything is changed: all later checks are compared with this one.
         before, first = await self._workshop.check(), self._workshop.staged()
@@ -456,7 +462,9 @@ def _checked(answer: Answer, reply: Reply) -> Answer:
 
 
 class ProseFilter:
-    """Filters one answer: `feed` takes its pieces in order, `close` ends it."""
+    """Separates the prose of one streamed answer from its code and tool calls: `feed` takes its pieces in order,
+    `close` ends it.
+    """
 
     def __init__(self) -> None:
         self._line = ""
@@ -465,12 +473,12 @@ class ProseFilter:
         self._in_call = False
 
     def feed(self, piece: str) -> str:
-        """Return the prose that this piece completes, in whole lines only."""
+        """Take a piece and return the prose of the lines that it completes; '' if it completes none, or only code."""
         *lines, self._line = (self._line + piece).split("\n")
         return "".join(self._shown(line) for line in lines)
 
     def close(self) -> str:
-        """Return the prose of the last, incomplete line."""
+        """Return the prose of the last, incomplete line; '' if that is code or empty."""
         line, self._line = self._line, ""
         return self._shown(line) if line else ""
 

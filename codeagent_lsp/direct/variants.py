@@ -95,8 +95,8 @@ _MOST_SPLICES, _LONGEST = 20_000, 1000
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One small change: the whole new text, and the changed line, 1-based, before and after. Another variable, or one
-    more or less of it, is not a `likely` change: there are many, and some come to the same as a likely one.
+    """A file with one small change: the whole new text, and the changed line (1-based number) before and after.
+    `likely` is False for changes of which there are many, such as another variable or one more or less.
     """
 
     text: str

@@ -27,8 +27,9 @@ _TRACE = re.compile(r"([\w./-]+\.\w{1,6})(?:\", line |:)(\d+)")
 
 
 class WorkspaceFiles:
-    """The files of a workspace by their relative paths (names), each read and parsed once. `may_read` returns whether
-    an absolute path may be read without asking. `complete` is False if it is so large that only a part is listed.
+    """The files of one state of a workspace by their relative paths (names), each read and parsed at most once.
+    `may_read` returns whether an absolute path may be read without asking. `complete` is False if the workspace is so
+    large that only a part is listed.
     """
 
     def __init__(self, view: FileView, may_read: Callable[[str], bool]) -> None:
@@ -43,7 +44,7 @@ class WorkspaceFiles:
 
     @cached_property
     def targets(self) -> ImportTargets:
-        """Return the files, for resolving imports."""
+        """The names of all files and the modules of `go.mod` files, for resolving imports; computed once."""
         modules: dict[str, str] = {}
         for name in self.names:
             if PurePosixPath(name).name == "go.mod" and (file := self.read(name)) is not None:
@@ -53,7 +54,7 @@ class WorkspaceFiles:
         return ImportTargets(frozenset(self.names), modules)
 
     def relative(self, path: str) -> str:
-        """Return the name of a file with this absolute path."""
+        """Return the path relative to the workspace for this absolute path."""
         return self._view.roots.relative(path)
 
     def read(self, name: str) -> FileText | None:
@@ -78,7 +79,9 @@ class WorkspaceFiles:
         return [self._view.roots.relative(path) for path in named_files(words, self._paths)]
 
     def ending(self, paths: Iterable[str]) -> list[str]:
-        """Return the names meant by paths, which may be absolute or begin inside the workspace; no ambiguous ones."""
+        """Return the names of the files that these paths end with or that end with them, so that absolute paths and
+        shortened ones are found. A path that fits several files is left out.
+        """
         found = []
         for path in filter(None, paths):
             plain = path.replace("\\", "/").removeprefix("./")
@@ -89,11 +92,11 @@ class WorkspaceFiles:
         return found
 
     def sources(self) -> list[str]:
-        """Return the code files that are neither tests nor generated."""
+        """Return the relative paths of the code files that are neither tests nor generated."""
         return [name for name in self.names if is_source(name) and not is_test(name) and not is_made(name)]
 
     def using(self, words: Collection[str], most: int = MOST_SEARCHED) -> list[str]:
-        """Return the code files that contain one of these names, among the first `most`."""
+        """Return the names of the code files, among the first `most`, that contain one of these words."""
         if not words:
             return []
         pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(words)))})\b")
@@ -101,7 +104,7 @@ class WorkspaceFiles:
         return [name for name in sources if (file := self.read(name)) and pattern.search(file.text)]
 
     def imported(self, test: str) -> list[str]:
-        """Return the workspace's files that a test imports, and those that it is named after; no tests."""
+        """Return the names of the workspace's files that a test file imports or is named after; no test files."""
         source = self.source(test)
         found = []
         if source is not None:
@@ -114,7 +117,7 @@ class WorkspaceFiles:
         return [name for name in self.names if PurePosixPath(name).name == f"{stem}{ending}" and name != test]
 
     def defining(self, test_id: str) -> list[str]:
-        """Return the test files that may define the test with this id."""
+        """Return the names of the test files that may define the test with this id: their stem is a part of the id."""
         return [
             name for name in self.names if is_test(name) and PurePosixPath(name).stem in re.split(r"[.:/]", test_id)
         ]
@@ -125,7 +128,9 @@ class WorkspaceFiles:
         return tuple(map(self.relative, named_files(words, self._paths, others)))
 
     def tests_beside(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the test files that belong to sources by name, as `test_a.py`, `a_test.go` or `a.spec.ts` do."""
+        """Return the names of the test files that are named after these source files, such as `test_a.py`, `a_test.go`
+        or `a.spec.ts`, in any folder.
+        """
         stems = {PurePosixPath(name).name.split(".")[0] for name in names if not is_test(name)}
         wanted = {f"{before}{stem}{after}" for stem in stems for before, after in _TEST_NAMES}
         return tuple(
@@ -133,13 +138,15 @@ class WorkspaceFiles:
         )
 
     def traced(self, report: str) -> list[tuple[str, int]]:
-        """Return the workspace's files with lines (1-based) in a test's report, the last first."""
+        """Return the workspace's files and lines (name, 1-based line) that a test's report mentions, each once, the
+        last first.
+        """
         found = [(name, int(line)) for path, line in _TRACE.findall(report) for name in self.ending([path])]
         # The last first: in Python's tracebacks the innermost frame comes last.
         return list(dict.fromkeys(reversed(found)))
 
 
 def test_names_in(words: str) -> frozenset[str]:
-    """Return the names of single tests and classes of tests in a text, without those of files."""
+    """Return the names of single tests and test classes in a text; names of files are left out."""
     last = (re.split(r"::|[./]", token.strip(".:/"))[-1] for token in re.findall(r"[\w./:]+", words, re.ASCII))
     return frozenset(name for name in last if _ONE_TEST.fullmatch(name))

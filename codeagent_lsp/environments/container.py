@@ -59,7 +59,9 @@ _FRESH_REPORTS = 'rm -rf "$0" && mkdir -p "$0" && exec "$@"'
 
 
 class ContainerAdapter:
-    """Creates environments in containers of the configured image. `state` is the folder of all our state."""
+    """Creates environments in containers of the configured image. One per server; `state` is the folder of all our
+    state.
+    """
 
     kind: EnvironmentKind = "container"
 
@@ -84,10 +86,8 @@ class ContainerAdapter:
     async def create(
         self, settings: ShellSettings, folders: Sequence[str], serve: Execute | None = None
     ) -> ContainerEnvironment:
-        """See `Adapter`. The container itself starts with the first command.
-
-        With `serve` its only command is a terminal's shell: `serve` runs the program that connects a terminal here with
-        it.
+        """See `Adapter`. The container itself starts with the first command, which then waits up to 120 s. With `serve`
+        its only command is a terminal's shell: `serve` runs the program that connects a terminal here with it.
         """
         image, socket = settings.container_image or "", find_socket(self._environ)
         if not socket:
@@ -116,7 +116,9 @@ class ContainerAdapter:
 
 
 class ContainerEnvironment:
-    """An `Environment`: a shadow workspace whose commands run in a container."""
+    """An `Environment` in which commands run in a container, which is started by a command and removed by `close`, or
+    after a command that did not end by itself.
+    """
 
     def __init__(
         self,
@@ -136,15 +138,19 @@ class ContainerEnvironment:
 
     @property
     def isolation(self) -> Isolation:
-        """Return the isolation, which is complete."""
+        """The isolation of containers, which is complete."""
         return CONTAINER
 
     def bind(self, view: FileView, staging: Staging, approve: Approve) -> BoundShell:
-        """See `Environment`."""
+        """Return the shell of one run in this container, as `Environment.bind`; commands raise EnvironmentProblem if
+        the container fails.
+        """
         return self._workspace.bind(view, staging, approve)
 
     async def close(self) -> None:
-        """See `Environment`."""
+        """Let no further command begin, wait at most 30 s for the running one, and remove the container with everything
+        that runs in it, even if this is cancelled.
+        """
         try:
             await self._workspace.close()
         finally:
@@ -285,7 +291,7 @@ class _Limits:
 
 
 def label_of(state: Path) -> str:
-    """Return the label for the containers of all servers with this state folder."""
+    """Return the label, 32 hexadecimal digits, for the containers of all servers with this state folder."""
     return hashlib.sha256(os.fsencode(os.path.realpath(state))).hexdigest()[:32]
 
 

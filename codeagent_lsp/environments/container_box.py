@@ -42,7 +42,9 @@ Pieces = AsyncGenerator[tuple[Stream, bytes], None]
 
 @dataclass(frozen=True, slots=True)
 class BoxLimits:
-    """Limits of one container: bytes of memory with swap, processes, processors; bytes of each writable folder."""
+    """Limits of one container: bytes of memory including swap, processes, processors; bytes of each writable folder, of
+    `/tmp` and of the reports.
+    """
 
     memory: int = 2 << 30
     processes: int = 512
@@ -70,7 +72,9 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A program to run in a container. Both streams are `stdout`, in order, unless `apart`; it may read `stdin`."""
+    """A program to run in a container. Its output is `stdout`, in exact order; with `apart` the streams are separate.
+    It may read `stdin`.
+    """
 
     argv: tuple[str, ...]
     cwd: str
@@ -80,7 +84,7 @@ class Task:
 
 
 class Box:
-    """A running container, created by `started`; the caller must `remove` it."""
+    """A running container, created by `started`, which the caller must `remove`. Methods raise EnvironmentProblem."""
 
     def __init__(self, engine: Engine, name: str) -> None:
         self._engine = engine
@@ -91,7 +95,7 @@ class Box:
 
     @staticmethod
     async def started(engine: Engine, plan: Plan) -> Box:
-        """Create and start a container. Nothing is left of it if that fails or is cancelled."""
+        """Create and start a container. Nothing is left of it if that fails (EnvironmentProblem) or is cancelled."""
         making = asyncio.ensure_future(engine.post("/containers/create", _request(plan)))
         try:
             made = await asyncio.shield(making)
@@ -110,7 +114,9 @@ class Box:
         return box
 
     async def run(self, task: Task) -> Pieces:
-        """Run a program and yield its output; afterwards `code` returns its exit code."""
+        """Run a program and yield its output as pairs of stream and bytes; afterwards `code` returns its exit code.
+        There is no time limit.
+        """
         argv = task.argv if task.apart else ("sh", "-c", _MERGED, "sh", *task.argv)
         self._last = await self._made(argv, task, stdin=bool(task.stdin))
         async with aclosing(self._pieces(self._last, task.stdin or None)) as pieces:
@@ -118,11 +124,13 @@ class Box:
                 yield found
 
     async def announced(self, task: Task) -> str:
-        """Register a program with a terminal and return its path in the engine's API, by which a client starts it."""
+        """Register a program with a terminal, without starting it, and return its path in the engine's API, by which a
+        client starts it.
+        """
         return f"/{VERSION}/exec/{await self._made(task.argv, task, stdin=True, terminal=True)}"
 
     async def code(self) -> int:
-        """Return the exit code of the program that ran last."""
+        """Wait for the program that ran last to end, without a time limit, and return its exit code."""
         return await self._ended(self._last)
 
     async def ran_out_of_memory(self) -> bool:
@@ -135,7 +143,7 @@ class Box:
         return kills > before
 
     async def send(self, archive: IO[bytes], folder: str, gone: Sequence[str] = ()) -> None:
-        """Remove the paths `gone` below a folder of the container, then unpack an archive there with the
+        """Remove the relative paths `gone` below a folder of the container, then unpack a tar archive there with the
         image's tar.
         """
         # A command line has a limit.
@@ -145,7 +153,9 @@ class Box:
         await self._done(await self._made(("tar", "-x", "-p", "-o", "-f", "-", "-C", folder), stdin=True), archive)
 
     async def fetch(self, folders: Sequence[str], target: IO[bytes], limit: int) -> None:
-        """Kill all running programs, then archive folders of the container to `target`; at most `limit` bytes."""
+        """Kill all programs in the container, then write a tar archive of its absolute `folders` to `target`.
+        EnvironmentProblem if it has more than `limit` bytes.
+        """
         name = await self._made(("sh", "-c", _ARCHIVED, *(folder.lstrip("/") for folder in folders)))
         said, left = b"", limit
         async with aclosing(self._pieces(name)) as pieces:
@@ -160,7 +170,7 @@ class Box:
         await self._succeeded(name, said)
 
     async def runs(self) -> bool:
-        """Return whether the container is running."""
+        """Return whether the container is running; False if it is gone."""
         try:
             told = await self._engine.get(f"/containers/{self._name}/json")
         except EnvironmentProblem as problem:
@@ -170,7 +180,9 @@ class Box:
         return bool(told["State"]["Running"])
 
     async def remove(self) -> None:
-        """Kill and remove the container; does nothing if it is gone."""
+        """Kill and remove the container. Never raises: if the engine does not answer, the container ends when this
+        process does.
+        """
         with suppress(EnvironmentProblem):  # an engine that is gone has taken it along; else its end is the hold's
             await self._engine.delete(f"/containers/{self._name}", force="true", v="true")
         if self._hold is not None:
@@ -240,7 +252,9 @@ class Box:
 
 
 async def sweep(engine: Engine, state: str, abandoned: Callable[[str], bool]) -> int:
-    """Remove the containers of servers that have ended and return how many; `abandoned` judges an owner label."""
+    """Remove the containers of servers that have ended, and return how many. `abandoned` returns whether the server
+    with an owner label has ended.
+    """
     found = await engine.get("/containers/json", all="true", filters=f'{{"label":["{LABEL}={state}"]}}')
     lost = [item for item in found or () if abandoned((item.get("Labels") or {}).get(OWNER_LABEL, ""))]
     for item in lost:

@@ -45,7 +45,9 @@ _SMALL = 1 << 20
 
 
 class Cargo:
-    """The copies of the workspace `folders`, in `folder`, which it removes. `prepare`, `writings` and `close` block."""
+    """The private copies of the workspace `folders` in `folder`, which `close` removes, and what of them is in the
+    container. `prepare`, `writings` and `close` block.
+    """
 
     def __init__(self, folder: LayerFolder, folders: Sequence[str], limits: BoxLimits) -> None:
         self._folder = folder
@@ -58,27 +60,29 @@ class Cargo:
 
     @property
     def owner(self) -> str:
-        """Return the folder that is locked while this server lives, as the owner label."""
+        """The absolute path of the folder that is locked while this server lives; used as the owner label."""
         return self._folder.path
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
-        """Update the copies to the disk and, over it, `wanted` by absolute path."""
+        """Update the copies to the disk and, over it, `wanted` (bytes by absolute path, None: no such file)."""
         for mirror in self._mirrors:
             mirror.prepare(wanted)
 
     def writings(self) -> Writings:
-        """Return the differences from the prepared state."""
+        """Return the files of the copies that differ from the prepared state; call `carry_out` before."""
         found = WrittenFiles(WrittenLimits())
         for mirror in self._mirrors:
             mirror.collect(found)
         return Writings(tuple(found.files.values()), found.more)
 
     def unloaded(self) -> None:
-        """Record that the container is a new one, without files."""
+        """Note that the container is a new one, so that everything is sent again."""
         self._there.clear()
 
     async def carry_in(self, box: Box) -> None:
-        """Transfer changed files from the copies to the container."""
+        """Send the files that the container lacks or has differently. EnvironmentProblem if they are too large or it
+        takes more than 300 s.
+        """
         async with self._archive() as archive:
             for mirror in self._mirrors:
                 now = await asyncio.to_thread(seen_in, mirror.place)
@@ -92,7 +96,9 @@ class Cargo:
                 self._there[mirror.root] = now
 
     async def carry_out(self, box: Box) -> Mapping[str, bytes]:
-        """Transfer the container's files to the copies and return the reports of the last command."""
+        """Kill what runs in the container, bring its files into the copies and return the reports of the last command,
+        by name. EnvironmentProblem if they are too large or it takes more than 300 s.
+        """
         reports = await asyncio.to_thread(self._folder.make, "reports")
         places = {mirror.root: mirror.place for mirror in self._mirrors} | {REPORTS: reports}
         limit = _OVERHEAD * (self._limits.disk * len(self._mirrors) + self._limits.reports)
@@ -105,7 +111,7 @@ class Cargo:
         return await asyncio.to_thread(read_reports, f"{reports}/now")
 
     def close(self) -> None:
-        """Remove the copies."""
+        """Remove the copies; blocks."""
         self._folder.close()
 
     @asynccontextmanager
@@ -122,14 +128,16 @@ class Cargo:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The paths to send, and those to remove first."""
+    """The relative paths to send, and those to remove before, each sorted."""
 
     send: tuple[str, ...]
     gone: tuple[str, ...]
 
 
 def seen_in(place: str) -> Seen:
-    """Return the contents of a folder; links are not followed."""
+    """Return a stamp of each entry below a folder by relative path, which changes when the entry does; links are not
+    followed.
+    """
     found: dict[str, Stamp] = {}
     for name, info in _walked(place):
         folder = stat.S_ISDIR(info.st_mode)
@@ -149,9 +157,8 @@ def difference(before: Seen, now: Seen) -> Difference:
 
 
 def pack(place: str, names: Iterable[str], target: IO[bytes], limit: int) -> None:
-    """Write an archive of these paths below `place` to `target`, and rewind it.
-
-    EnvironmentProblem if they are more than `limit` bytes.
+    """Write a tar archive of these relative paths below `place` to `target`, and rewind it; blocks. EnvironmentProblem
+    if they have more than `limit` bytes.
     """
     target.truncate()
     with tarfile.open(fileobj=target, mode="w", format=tarfile.PAX_FORMAT, errorlevel=2) as archive:
@@ -161,9 +168,8 @@ def pack(place: str, names: Iterable[str], target: IO[bytes], limit: int) -> Non
 
 
 def unpack(source: IO[bytes], places: Mapping[str, str]) -> None:
-    """Make folders contain exactly what an archive has of them; unchanged files are not touched.
-
-    `places` maps folders in the archive to folders here. EnvironmentProblem for a malformed archive.
+    """Make folders contain exactly what a tar archive has of them; unchanged files are not touched, others removed.
+    `places` maps folders in the archive to folders here. EnvironmentProblem for a malformed archive; blocks.
     """
     kept: dict[str, set[str]] = {place: set() for place in places.values()}
     try:
@@ -185,7 +191,7 @@ def unpack(source: IO[bytes], places: Mapping[str, str]) -> None:
 
 
 def too_large() -> EnvironmentProblem:
-    """Return the error about a workspace larger than a container holds."""
+    """Return, without raising it, the error about a workspace larger than a container holds."""
     message = "The workspace is larger than what a container holds. Have more of it ignored, such as data and output."
     return EnvironmentProblem(message, ErrorCode.PARAMETER_ERROR)
 

@@ -42,21 +42,23 @@ class Piped:
 
 
 class Engine:
-    """The engine that listens on a Unix socket. All methods raise EnvironmentProblem, with a sandbox error code."""
+    """A client of the container engine at a Unix socket. Each call makes a connection of its own and takes at most
+    about 60 s. All methods raise EnvironmentProblem, with a sandbox error code.
+    """
 
     def __init__(self, socket: str) -> None:
         self.socket = socket
 
     async def get(self, path: str, **query: str) -> Any:
-        """Send a GET request and return the decoded body."""
+        """Send a GET request and return the body decoded from JSON; None if it is empty."""
         return await self._asked("GET", path, query)
 
     async def post(self, path: str, body: Mapping[str, Any] | None = None, **query: str) -> Any:
-        """Send a POST request and return the decoded body; None if it is empty."""
+        """Send a POST request and return the body decoded from JSON; None if it is empty."""
         return await self._asked("POST", path, query, body)
 
     async def delete(self, path: str, **query: str) -> None:
-        """Send a DELETE request; a missing object is no error."""
+        """Send a DELETE request; that the object is missing is no error."""
         try:
             await self._asked("DELETE", path, query)
         except EnvironmentProblem as problem:
@@ -64,7 +66,9 @@ class Engine:
                 raise
 
     async def hijacked(self, path: str, body: Mapping[str, Any] | None = None) -> Piped:
-        """Send a POST request that turns the connection into a byte stream, which ends with the connection."""
+        """Send a POST request that turns the connection into a pair of byte streams, and return these. The caller
+        closes the writer.
+        """
         data = b"" if body is None else json.dumps(body).encode()
         head = (
             f"POST /{VERSION}{path} HTTP/1.1\r\nHost: engine\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n"
@@ -117,7 +121,9 @@ class Engine:
 
 
 def find_socket(environ: Mapping[str, str]) -> str:
-    """Return the path of the engine's socket, from the environment, else a usual one; '' if there is none."""
+    """Return the path of the engine's socket, from `DOCKER_HOST` or `CONTAINER_HOST`, else a usual one that can be
+    written to; '' if there is none, or if the variable names no Unix socket.
+    """
     for name in _NAMED:
         if environ.get(name):
             return environ[name].removeprefix("unix://") if environ[name].startswith(("unix://", "/")) else ""

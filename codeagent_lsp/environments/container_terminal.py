@@ -27,7 +27,9 @@ _BEGUN = (b"101", b"200")
 
 
 def main() -> None:
-    """Connect until the program or the terminal ends."""
+    """Connect the terminal with the program until one of them ends. OSError if the engine does not answer within 60
+    s.
+    """
     engine, path = sys.argv[1:]
     with suppress(OSError):  # another session has it: then only its changes of size are not heard of
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)

@@ -28,7 +28,7 @@ EnvironmentStatus = Literal["ready", "running"]
 
 
 class EnvironmentProblem(ToolFailed):
-    """Raised for an environment that cannot be used, with a code for the kind of problem."""
+    """Raised if an environment cannot be used; `code` is the kind of problem, the message is for the model."""
 
     def __init__(self, message: str, code: ErrorCode) -> None:
         super().__init__(message, code)
@@ -36,7 +36,9 @@ class EnvironmentProblem(ToolFailed):
 
 @dataclass(frozen=True, slots=True)
 class Info:
-    """The state of an environment. `where` is the image of a container, '' for a local one."""
+    """The state of an environment at one moment; `name` is the id of its session, `folders` are absolute paths, `where`
+    is the image of a container ('' for a local one).
+    """
 
     name: str
     kind: EnvironmentKind
@@ -47,40 +49,50 @@ class Info:
 
 
 class Environment(Protocol):
-    """Port: a private view of the workspace in which commands run one at a time, opened by its first command."""
+    """Port: the private view of one session's workspace, in which commands run one at a time. Opened by its first
+    command, closed by who created it.
+    """
 
     @property
     def isolation(self) -> Isolation: ...
 
     def bind(self, view: FileView, staging: Staging, approve: Approve) -> Shell:
-        """Return the shell of one run. Its commands raise EnvironmentProblem if the environment fails."""
+        """Return the shell of one run: its commands see `view`, and what they write goes to `staging` once `approve`
+        allows it. They raise EnvironmentProblem if the environment fails.
+        """
 
     async def close(self) -> None:
-        """Stop it with everything that runs in it and remove it; also if this is cancelled."""
+        """Let no further command begin, wait at most 30 s for the running one, and remove the environment. If
+        cancelled, the removal goes on.
+        """
 
 
 class PrivateView(Protocol):
-    """Port: a private view of its own, for one command that outlives the run that began it."""
+    """Port: a private view of its own for one command that outlives the run that began it, such as a screen's. Closed
+    by who created it.
+    """
 
     @property
     def isolation(self) -> Isolation: ...
 
     def bind(self, view: FileView, staging: Staging, approve: Approve) -> BoundShell:
-        """Return the shell of the command, whose changes can be handed over to another run."""
+        """Return the shell for the command, whose changes can be handed over to another run."""
 
     async def close(self) -> None:
-        """Remove the view."""
+        """Wait at most 30 s for the command to end, as it is not killed on this machine, and remove the view; what it
+        writes after that is lost. A container is removed with the command in it. If cancelled, the removal goes on.
+        """
 
 
 class Adapter(Protocol):
-    """Port: creates environments of one kind."""
+    """Port: creates environments of one kind. One per server."""
 
     @property
     def kind(self) -> EnvironmentKind: ...
 
     async def create(self, settings: ShellSettings, folders: Sequence[str]) -> Environment:
-        """Return a new environment over the workspace folders. SettingError or ToolFailed if that is impossible
-        here.
+        """Return a new environment over the workspace folders (absolute paths), which the caller closes. SettingError
+        or ToolFailed if that is impossible here.
         """
 
 
@@ -94,9 +106,8 @@ DISPLAY = 1
 
 @dataclass(frozen=True, slots=True)
 class ScreenRequest:
-    """The parameters of a screen. `port` None is the usual one or the next free one; a given one is taken or refused.
-
-    For a desktop, `resolution` is its size in pixels and `display` the number of its X display.
+    """The parameters of a screen. With `port` None the usual one or the next free one is taken; a given one is taken or
+    refused. For a desktop, `resolution` is its size in pixels (`1280x720`) and `display` the number of its X display.
     """
 
     port: int | None = None
@@ -120,8 +131,9 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class ScreenStatus:
-    """The state of a screen. `url` contains the token that opens it; `pid` is the program that it shows; `seconds`
-    since the start; `why` is the reason, in English, why it no longer runs.
+    """The state of a screen at one moment. `url` contains the token that opens it; `pid` is the program that it shows;
+    `seconds` are since the start; `why` is the reason, in English, why it no longer runs, '' if it never did or still
+    does.
     """
 
     kind: ScreenKind
@@ -137,13 +149,15 @@ class ScreenStatus:
 
     @property
     def address(self) -> str:
-        """Return the address without the token, which opens nothing."""
+        """The address without the token, which opens nothing, for display; '' if it is not running."""
         return f"http://127.0.0.1:{self.port}/" if self.running else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The result of stopping a screen: the paths that are staged, and the reasons for others."""
+    """The result of stopping a screen: the absolute paths whose changes are staged, and pairs of path and reason for
+    those left out.
+    """
 
     was_running: bool
     staged: tuple[str, ...] = ()
@@ -155,16 +169,18 @@ class Screens(Protocol):
 
     @property
     def shows(self) -> bool:
-        """Return whether there is a user whose browser can open an address."""
+        """Whether there is a user whose browser can open an address."""
 
     def status(self, kind: ScreenKind) -> ScreenStatus:
-        """Return its current state."""
+        """Return the current state of the screen; one that was never started is not running."""
 
     async def start(self, kind: ScreenKind, wanted: ScreenRequest) -> ScreenStatus:
-        """Start a screen, unless it runs. ToolFailed or SettingError with advice if that is impossible."""
+        """Start a screen and return its state; if it runs already, only that. Waits up to 90 s for it to answer.
+        ToolFailed or SettingError with advice if that is impossible.
+        """
 
     async def stop(self, kind: ScreenKind) -> Stopped:
-        """Stop a screen with all its processes, if it runs."""
+        """Stop a screen with all its processes, if it runs, and stage what was written in it."""
 
     async def show(self, url: str) -> bool:
         """Open an address in the user's browser, or show it to the user; return whether it was opened."""

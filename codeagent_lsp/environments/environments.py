@@ -57,9 +57,11 @@ class _Known:
 
 
 class Environments:
-    """The environments of a server's sessions, by the session's id. `state` is the folder of all our state, `spool` a
-    folder of this workspace for long outputs; `adapters` create the environments of each kind. `directly` is
-    entered while a command runs in the user's own folders.
+    """The environments of a server's sessions, by the session's id; the server closes them at its end. `state` is the
+    folder of all our state, `spool` a folder of this workspace for long outputs; `adapters` load the adapter of each
+    kind.
+
+    `directly` returns a context that is entered while a command runs in the user's own folders.
     """
 
     def __init__(
@@ -80,8 +82,9 @@ class Environments:
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def shell(self, name: str, view: FileView, staging: Staging, approve: Approve) -> Shell:
-        """Return the shell for the commands of one run, in the session's environment, which is made anew where the
-        present settings or folders ask for another. SettingError or ToolFailed if they do not work here.
+        """Return the shell for the commands of one run in the environment of the session `name`. An environment made
+        for other settings or folders is closed and replaced, which may wait 30 s for its command. SettingError or
+        ToolFailed if they do not work here.
         """
         settings, folders = self._settings(), tuple(view.roots.folders)
         async with self._turns[name]:  # calls side by side share what the first of them makes
@@ -95,20 +98,24 @@ class Environments:
 
     @property
     def kind(self) -> EnvironmentKind:
-        """Return where commands run, by the present settings."""
+        """The kind of environment by the present settings; one that exists may be of another kind."""
         return _kind(self._settings())
 
     async def private_view(self, kind: EnvironmentKind, folders: Sequence[str], execute: Execute) -> PrivateView:
-        """Return a new view of the folders, for a command that outlives a run; the caller has to close it."""
+        """Return a new view of the folders, for a command that outlives a run; the caller closes it. `execute` runs the
+        command. SettingError or ToolFailed if that is impossible here.
+        """
         adapter = cast("LocalAdapter | ContainerAdapter", await self._adapter(kind))
         return await adapter.create(self._settings(), folders, execute)
 
     def list(self) -> tuple[Info, ...]:
-        """Return all environments, oldest first."""
+        """Return the state of all environments, the oldest first."""
         return tuple(_info(name, known) for name, known in self._known.items())
 
     async def close(self, name: str | None = None) -> None:
-        """Remove the environment of a session, or all for None, with everything in them; an unknown name is ignored."""
+        """Remove the environment of a session, or all of them for None, waiting at most 30 s for a running command; an
+        unknown name is ignored.
+        """
         # By turns, not by what is known: an environment may be just being made.
         await asyncio.gather(*map(self._close, tuple(self._turns) if name is None else (name,)))
 

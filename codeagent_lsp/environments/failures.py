@@ -72,7 +72,9 @@ _BY_TEXT: tuple[tuple[re.Pattern[str], ErrorCode], ...] = (
 
 
 def grade(error: BaseException) -> ErrorCode:
-    """Return the error code for an error in the communication with an environment."""
+    """Return the error code for an error in the communication with an environment, by its type, and by its text only if
+    the type says nothing.
+    """
     first = first_error(error)
     if isinstance(first, CodeAgentError):
         return first.code if first.code in SANDBOX_CODES else ErrorCode.EXECUTION_ERROR
@@ -80,7 +82,7 @@ def grade(error: BaseException) -> ErrorCode:
 
 
 def grade_status(status: int, said: str) -> ErrorCode:
-    """Return the error code for an HTTP error status; by the message if the status is unknown."""
+    """Return the error code for an HTTP error status; by the message `said` if the status is not known."""
     return _BY_STATUS.get(status) or _by_text(said)
 
 
@@ -125,8 +127,9 @@ async def patient(
     sleep: Sleep = asyncio.sleep,
     chance: Callable[[], float] = random.random,
 ) -> T:
-    """Return the result of `work`, retrying by its error's code; the last error if it keeps failing. `chance` gives
-    jitter.
+    """Return the result of `work`, called again after a failed connection (3 times) or a timeout (2 times) by the code
+    that `graded` returns, with growing pauses of 1 to 4 s. Raises the last error. `chance` returns a number in 0 … 1
+    for jitter.
     """
     from tenacity import AsyncRetrying  # late: an idle server retries nothing
 

@@ -22,7 +22,9 @@ LOST_SECONDS = 3600  # no command prints nothing for so long and is still wanted
 
 
 class LocalAdapter:
-    """Creates local environments. `state` is the folder of all our state, `spool` this workspace's for long outputs."""
+    """Creates environments on this machine. One per server; `state` is the folder of all our state, `spool` this
+    workspace's for long outputs.
+    """
 
     kind: EnvironmentKind = "local"
 
@@ -35,9 +37,8 @@ class LocalAdapter:
     async def create(
         self, settings: ShellSettings, folders: Sequence[str], execute: Execute | None = None
     ) -> ShadowWorkspace:
-        """See `Adapter`. `execute` replaces the default execution of commands.
-
-        The first call also removes what dead servers have left.
+        """See `Adapter`. `execute` replaces the default execution of commands. The first call also removes what servers
+        that have ended left behind.
         """
         await self._swept()
         isolation = await asyncio.to_thread(self._isolator.isolation, settings, tuple(folders))

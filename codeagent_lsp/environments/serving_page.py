@@ -45,10 +45,12 @@ _HEADERS = {
 
 
 class Guarded(RequestHandler):
-    """A request handler that refuses unauthorised requests first."""
+    """A request handler that refuses requests from other machines or pages, or without the token, before anything
+    else.
+    """
 
     def prepare(self) -> None:
-        """Refuse an unauthorised request (HTTPError)."""
+        """Refuse an unauthorised request with HTTPError 403 or 421."""
         status = refusal(self.request.path, self.request.headers, self.settings["token"])
         if status is not None:
             raise HTTPError(status)
@@ -69,7 +71,9 @@ class PageFiles(Guarded):
     """Serves the listed files of the page and no others."""
 
     def get(self, name: str = "") -> None:
-        """Send one file. HTTPError 404 if it is not listed."""
+        """Send one file of the page; the name '' is its first. HTTPError 404 if it is not listed. Blocks while reading
+        it.
+        """
         path = self.settings["files"].get(name)
         if path is None:
             raise HTTPError(404)
@@ -78,8 +82,8 @@ class PageFiles(Guarded):
 
 
 def refusal(path: str, headers: Mapping[str, str], token: str) -> int | None:
-    """Return the HTTP status for a refused request; None if it is for this machine, of this page, and begins with the
-    token.
+    """Return the HTTP status with which to refuse a request, 421 or 403; None if it is for this machine, from the page
+    itself, and its path begins with the token.
     """
     host = headers.get("Host", "")
     if _name(f"//{host}") not in NAMES:  # a name of the web that leads here
@@ -94,7 +98,9 @@ def refusal(path: str, headers: Mapping[str, str], token: str) -> int | None:
 def serve(
     opened: socket.socket, token: str, files: Mapping[str, str], handler: Any, settings: Mapping[str, Any]
 ) -> HTTPServer:
-    """Return a server on a listening socket; `handler`, with its `settings`, is the page's WebSocket."""
+    """Return a running server on a listening socket, which it takes over. It serves the page's `files` (paths by name)
+    and, with `handler` and its `settings`, the page's WebSocket.
+    """
     application = Application(
         [(rf"/[^/]+/{SOCKET}", handler, dict(settings)), (r"/[^/]+/(.*)", PageFiles)],
         default_handler_class=Guarded,
@@ -132,10 +138,10 @@ os.execvp(sys.argv[1], sys.argv[1:])
 
 
 class Terminal(Guarded, TermSocket):
-    """The connection of one browser to the shell."""
+    """The WebSocket of one browser to the shared shell."""
 
     def open(self, url_component: Any = None) -> None:
-        """Join, unless MAX_CLIENTS are connected."""
+        """Join the shell; if 8 browsers are connected already, close with code 1013 (try again later)."""
         if len(self.term_manager.get_terminal().clients) >= MAX_CLIENTS:
             self.close(1013)
             return
@@ -150,7 +156,9 @@ class Terminal(Guarded, TermSocket):
 
 
 class OneShell(SingleTermManager):
-    """The shell; `over` is called at its end. It pauses for slow browsers, so that no output accumulates."""
+    """The one shell that all browsers share; `over` is called at its end. Its output pauses while a browser has more
+    than 1 MiB unsent, so that none accumulates.
+    """
 
     def __init__(self, argv: Sequence[str], cwd: str, environment: Mapping[str, str], over: Callable[[], None]) -> None:
         words = [sys.executable, "-I", "-S", "-c", _LET_GO, *argv]
@@ -162,7 +170,7 @@ class OneShell(SingleTermManager):
         return PtyWithClients(self.shell_command, self._environment, self._cwd)
 
     def pty_read(self, fd: int, events: Any = None) -> None:
-        """Forward the output."""
+        """Forward the shell's output to all browsers, or wait 50 ms if one is too slow."""
         clients = self.ptys_by_fd[fd].clients
         if any(client.waiting() > MAX_WAITING for client in clients):
             loop = IOLoop.current()
@@ -173,7 +181,7 @@ class OneShell(SingleTermManager):
         super().pty_read(fd, events)
 
     def on_eof(self, ptywclients: PtyWithClients) -> None:
-        """Handle the end of the shell."""
+        """Close the connections at the end of the shell and call `over`."""
         super().on_eof(ptywclients)
         self._over()
 
@@ -185,8 +193,8 @@ class OneShell(SingleTermManager):
 def start_shell(
     argv: Sequence[str], cwd: str, environment: Mapping[str, str], over: Callable[[], None]
 ) -> tuple[type[Terminal], dict[str, Any], int]:
-    """Start the shell, call `over` when it has ended, and return the WebSocket handler, its settings and the process
-    id.
+    """Start the shell and return the WebSocket handler, its settings and the process id. `over` is called when the
+    shell has ended. OSError if it cannot be started.
     """
     shell = OneShell(argv, cwd, environment, over)
     return Terminal, {"term_manager": shell}, shell.get_terminal().ptyproc.pid
@@ -198,20 +206,24 @@ _LAST_WORDS = 2000
 
 
 class Relay(Guarded, WebSocketHandler):
-    """The connection of one browser to the X server. `path` is the socket; `clients` are all browsers."""
+    """The WebSocket of one browser to the X server. `path` is that server's Unix socket; `clients` are all connected
+    browsers.
+    """
 
     def initialize(self, path: str, clients: set[Relay]) -> None:
-        """Set the state before the connection."""
+        """Take the settings of the handler; called by tornado before the connection opens."""
         self._path, self._clients = path, clients
         self._writer: StreamWriter | None = None
         self._pumping: asyncio.Task[None] | None = None
 
     def select_subprotocol(self, subprotocols: list[str]) -> str | None:
-        """Accept the subprotocol of older versions of noVNC."""
+        """Return `binary`, which older versions of noVNC ask for, if it is offered; else None."""
         return "binary" if "binary" in subprotocols else None
 
     async def open(self, *args: str, **kwargs: str) -> None:
-        """Connect to the X server, unless MAX_CLIENTS are connected."""
+        """Connect to the X server and forward its data. Closes with code 1013 if 8 browsers are connected already, with
+        1011 if the X server does not answer.
+        """
         if len(self._clients) >= MAX_CLIENTS:
             # 1013: try again later.
             self.close(1013)
@@ -226,7 +238,7 @@ class Relay(Guarded, WebSocketHandler):
         self._pumping = asyncio.ensure_future(self._pump(reader))
 
     async def on_message(self, message: str | bytes) -> None:
-        """Forward a message from the browser, with backpressure."""
+        """Forward bytes from the browser, waiting while the X server is busy; close if it is gone."""
         if self._writer is not None and isinstance(message, bytes):
             try:
                 self._writer.write(message)
@@ -235,7 +247,7 @@ class Relay(Guarded, WebSocketHandler):
                 self.close()
 
     def on_close(self) -> None:
-        """Clean up after the browser has disconnected."""
+        """Disconnect from the X server after the browser has disconnected."""
         self._clients.discard(self)
         if self._pumping is not None:
             self._pumping.cancel()
@@ -252,7 +264,9 @@ class Relay(Guarded, WebSocketHandler):
 
 
 async def connected(path: str) -> tuple[StreamReader, StreamWriter]:
-    """Return a connection to the Unix socket at `path` without following links. OSError if there is none."""
+    """Return a connection to the Unix socket at `path`, which must not be a link. OSError if there is none, and always
+    on systems other than Linux.
+    """
     if sys.platform != "linux":
         raise ConnectionRefusedError("no desktop on this system")
     else:  # noqa: RET506 - or mypy finds it unreachable there
@@ -267,8 +281,8 @@ async def connected(path: str) -> tuple[StreamReader, StreamWriter]:
 
 
 async def start_desktop(spec: dict[str, Any], over: Callable[[], None]) -> tuple[type[Relay], dict[str, Any], int]:
-    """Start the desktop and return the WebSocket handler, its settings and the process id. OSError if it does not
-    answer.
+    """Start the desktop and return the WebSocket handler, its settings and the process id. `over` is called when it has
+    ended. OSError if it does not answer within 60 s.
     """
     path = f"{spec['folder']}/{spec['socket']}"
     process = await asyncio.create_subprocess_exec(

@@ -21,7 +21,9 @@ _TAKEN = "No port is free: {ports}."
 
 
 def main() -> None:
-    """Serve until the program ends."""
+    """Serve, by the spec on standard input, until the program ends. Failures to start are written to standard output as
+    `missing` or `problem`, not raised.
+    """
     spec = json.loads(sys.stdin.readline())
     try:
         asyncio.run(_serve(spec))
@@ -32,13 +34,13 @@ def main() -> None:
 
 
 def say(answer: dict[str, Any]) -> None:
-    """Write one line of JSON for the server."""
+    """Write one line of JSON to standard output, which the server reads."""
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
 
 
 def listening(ports: Sequence[int]) -> socket.socket:
-    """Return a socket listening on the first free one of `ports`. OSError if none is free."""
+    """Return a socket that listens on loopback, at the first free one of `ports`. OSError if none is free."""
     for port in ports:
         opened = socket.socket()
         try:

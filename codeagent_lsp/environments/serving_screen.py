@@ -95,8 +95,8 @@ _MODULES = ("/usr/local/lib/node_modules", "/usr/lib/node_modules", "/opt/homebr
 
 
 class Screen:
-    """One web terminal or desktop, until it ended or was stopped: a program that the shell of `wanted` runs through its
-    `execute`, and that serves a page on loopback.
+    """One web terminal or desktop, from `start` until it ended or was stopped: a program that serves a page on
+    loopback, run as the command of a private view. Its `execute` has to be that view's way of running commands.
     """
 
     def __init__(self, recipe: Recipe, wanted: ScreenRequest) -> None:
@@ -115,7 +115,7 @@ class Screen:
 
     @property
     def status(self) -> ScreenStatus:
-        """Return its current state."""
+        """Its current state; not running before it has answered."""
         kind, task = self._recipe.kind, self._running
         if task is None or not self._said.done() or self._said.cancelled():
             return ScreenStatus(kind)
@@ -136,11 +136,11 @@ class Screen:
 
     @property
     def over(self) -> bool:
-        """Return whether it has ended completely, including the collection of written files."""
+        """Whether it has ended completely, including the collection of the files it wrote."""
         return self._running is not None and self._running.done()
 
     async def start(self, shell: Shell) -> None:
-        """Start it and wait until it answers. ToolFailed, with nothing left, if it does not."""
+        """Start it and wait until it answers, at most 90 s. ToolFailed, with nothing left running, if it does not."""
         self._started, self._isolation = time.monotonic(), shell.isolation.level
         self._running = asyncio.create_task(shell.run(self._recipe.command))
         try:
@@ -158,7 +158,9 @@ class Screen:
             raise
 
     async def stop(self) -> CommandResult | None:
-        """End all its processes and return the result of what was written; None if that is unknown."""
+        """End all its processes, wait until the files it wrote are collected, and return the result; None if it never
+        ran or that failed.
+        """
         self._collected.set()
         if self._guarded is not None:
             self._guarded.stop()
@@ -170,7 +172,7 @@ class Screen:
         return self._running.result()
 
     async def close(self) -> None:
-        """End it in any state; no process is left."""
+        """Cancel it in any state and wait for its end; no process is left, and what it wrote is not collected."""
         if self._running is not None:
             self._running.cancel()
             await asyncio.wait([self._running])
@@ -178,7 +180,9 @@ class Screen:
                 self._running.exception()  # it was reported, or no caller waits for it
 
     async def execute(self, launch: Launch, command: Command, on_output: OnOutput) -> Finished:
-        """Serve the program of `launch` until it ends, then wait for `stop` before its files are collected."""
+        """Serve the program of `launch` until it ends (8 hours at most), then wait for `stop`, so that its files are
+        collected only then.
+        """
         finished = await self._served(launch)
         self._ended = _ENDED.get(finished.ending, _OVER)
         await self._collected.wait()
@@ -253,13 +257,15 @@ def terminal_recipe(cwd: str, where: EnvironmentKind = "local") -> Recipe:
 
 
 def page_files(kind: str) -> dict[str, str]:
-    """Return the files of one of our pages; its first file has the name ''."""
+    """Return the files of one of our pages: absolute paths by name, the first page with the name ''."""
     found = {path.name: str(path) for path in sorted((PAGES / kind).iterdir())}
     return {"" if name == "index.html" else name: path for name, path in found.items()}
 
 
 def emulator(modules: Iterable[str] = _MODULES) -> dict[str, str]:
-    """Return the files of xterm.js. ToolFailed if there are none on this machine."""
+    """Return the files of xterm.js, from npm's folders or a Python package: absolute paths by name. ToolFailed if there
+    are none on this machine.
+    """
     places = [(f"{folder}/@xterm", _NPM) for folder in modules]
     if (package := find_spec("webssh")) is not None and package.origin is not None:
         places.append((str(Path(package.origin).with_name("static")), _PYPI))
@@ -271,26 +277,28 @@ def emulator(modules: Iterable[str] = _MODULES) -> dict[str, str]:
 
 
 def need_library() -> None:
-    """Check, without importing it, that the library that serves pages is installed (ToolFailed)."""
+    """Raise ToolFailed if the library that serves pages is not installed; it is not imported for that."""
     if find_spec("terminado") is None:
         raise missing("terminado", EXTRA)
 
 
 def missing(what: str, remedy: str) -> ToolFailed:
-    """Return the error about something that the user has to install."""
+    """Return, without raising it, the error about something that the user has to install by `remedy`."""
     return ToolFailed(f"{what} is not installed here. The user can add it: {remedy}", ErrorCode.NOT_FOUND)
 
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """The programs of a desktop: the folder of noVNC, and the name of a terminal."""
+    """The programs of a desktop: the folder of noVNC, and the name of a terminal program."""
 
     novnc: Path
     terminal: str
 
 
 def desktop_recipe(cwd: str, wanted: ScreenRequest) -> Recipe:
-    """Return the recipe of a desktop whose terminal is in `cwd`. ToolFailed if something has to be installed."""
+    """Return the recipe of a desktop whose terminal is in `cwd`, an absolute path in the workspace. ToolFailed if
+    something has to be installed.
+    """
     need_library()
     programs = find_programs()
     script = _SCRIPT.format(
@@ -305,7 +313,9 @@ def desktop_recipe(cwd: str, wanted: ScreenRequest) -> Recipe:
 
 
 def find_programs(path: str = SYSTEM_PATH, places: Iterable[str] = NOVNC) -> Programs:
-    """Return the installed programs. ToolFailed with the names of all that are missing."""
+    """Return the installed programs of a desktop. ToolFailed with the names of all that are missing, and how to install
+    them.
+    """
     lacking = [name for name in ("Xvnc", "openbox") if shutil.which(name, path=path) is None]
     # xterm of the superuser needs rights that it lacks there.
     terminals = TERMINALS[:1] if is_superuser() else TERMINALS

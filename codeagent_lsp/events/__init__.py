@@ -91,10 +91,12 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseStart(Event, name="response_start"):
-    """The first event a client gets of a run. `attempt_of` is the run for which it makes one of several attempts, and
-    `attempt` the number of this one, from 1. `beside` is the title of one that the user has not begun and that hears
-    nothing, such as that of another agent: it stands beside their session. `foreign` tells that its changes are those
-    of other programs and in the files already: they are kept or reverted.
+    """The first event of a run that a client gets; `mode` is how the run works. `attempt_of` is the id of the run for
+    which it makes one of several attempts, and `attempt` the number of this one, from 1.
+
+    `beside` is the title of a run that the user did not begin and cannot write to, such as that of another agent;
+    clients show it beside the session. With `foreign` its changes are those of other programs and in the files already:
+    they are kept or reverted.
     """
 
     mode: Mode = "direct"
@@ -106,20 +108,23 @@ class ResponseStart(Event, name="response_start"):
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptsBegun(Event, name="attempts_begun", internal=True):
-    """Several attempts at the run's task are made, in these `sessions`."""
+    """The run's task is being done several times over: `sessions` are the ids of the sessions of these attempts, one
+    each.
+    """
 
     sessions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseEnd(Event, name="response_end"):
-    """The model's last word of a run has been sent."""
+    """The last text of the model in this run has been sent; `run_completed` follows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunStarted(Event, name="run_started", internal=True):
-    """The user's request, as it was made; stored, so that a session can be replayed. With `earlier` it was made in the
-    session of which this one is a fork, and only what was said is known of its run.
+    """The user's request: its `task` in words, a short `title`, and its `kind`, such as `run` or `ask`; stored, so that
+    a session can be replayed. With `earlier` it was made in the session of which this one is a fork, and only what was
+    said in its run is known.
     """
 
     task: str = ""
@@ -130,11 +135,14 @@ class RunStarted(Event, name="run_started", internal=True):
 
 @dataclass(frozen=True, kw_only=True)
 class RunCompleted(Event, name="run_completed"):
-    """The run is over. `outcome` is what became of its changes, None when it had none; `tool_used` tells whether the
-    model called a tool, `trace_id` names the run in the records; `usage` sums what its model calls used (fields as in
-    `usage`), `session_usage` what all runs of the session did, `stopped_by` is `budget` if that ended it. `unconfirmed`
-    are the files of which it is not known whether their changes are there, which the first paragraph of the summary
-    says as well: such a run is not `completed`, but `stopped`.
+    """The run is over; always its last event. `status` is how it ended, `summary` is for the user, `error` the message
+    of a run that failed. `outcome` is what became of its changes, None if it had none; `files_changed` are absolute
+    paths. `tool_used` says whether the model called a tool, `trace_id` names the run in the records; `stopped_by` is
+    `budget` if that ended it.
+
+    `usage` sums what its model calls used (fields as in `usage`), `session_usage` what those of all runs of the session
+    did. `unconfirmed` are the files of which it is not known whether their changes are there, which the first paragraph
+    of the summary says as well: such a run is not `completed`, but `stopped`.
     """
 
     status: RunStatus = "completed"
@@ -152,7 +160,9 @@ class RunCompleted(Event, name="run_completed"):
 
 @dataclass(frozen=True, kw_only=True)
 class IntentClassified(Event, name="intent_classified"):
-    """What kind of request this is, how sure that is (0 to 1), and why."""
+    """The request was classified as `intent`, the name of a kind of task; `confidence` is 0 to 1, `reason` is for
+    people.
+    """
 
     intent: str = ""
     confidence: float = 0.0
@@ -161,14 +171,16 @@ class IntentClassified(Event, name="intent_classified"):
 
 @dataclass(frozen=True, kw_only=True)
 class StatusChanged(Event, name="status", transient=True):
-    """A short line about what is going on."""
+    """A short sentence for the user on what the run is doing now or has just noticed; each replaces the one before."""
 
     message: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Failure(Event, name="error"):
-    """Something went wrong; the run may go on."""
+    """An error that the user is shown: `error` is the message, `code` one of `ErrorCode`. The run may go on or end with
+    it.
+    """
 
     error: str = ""
     code: str | None = None
@@ -176,22 +188,22 @@ class Failure(Event, name="error"):
 
 @dataclass(frozen=True, kw_only=True)
 class Token(Event, name="token", transient=True):
-    """A piece of the model's answer."""
+    """A piece of the model's answer as it streams; the pieces of a run are concatenated."""
 
     content: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Thought(Event, name="thought", transient=True):
-    """A piece of what the model thinks before it answers, where its server tells that."""
+    """A piece of the model's reasoning as it streams, from servers that send it; the pieces are concatenated."""
 
     content: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MessageAdded(Event, name="message", internal=True):
-    """A message that joined the conversation, as sent to the model; what a resumed session starts from. `item_id` is
-    that of the user's words to a run at work.
+    """A message joined the conversation, as plain data in the form that is sent to the model; a resumed session starts
+    from these. `item_id` is that of the `steered` words that it holds, None for others.
     """
 
     message: Mapping[str, Any] = field(default_factory=dict)
@@ -200,7 +212,9 @@ class MessageAdded(Event, name="message", internal=True):
 
 @dataclass(frozen=True, kw_only=True)
 class ConversationCompacted(Event, name="conversation", internal=True):
-    """What a compaction left of the run's messages and of the first `base` of the session at its `generation`."""
+    """The messages that a compaction left of the run, as plain data, in place of its own and of the first `base` of the
+    session; `generation` counts the session's compactions.
+    """
 
     messages: tuple[Mapping[str, Any], ...] = ()
     base: int = 0
@@ -209,12 +223,14 @@ class ConversationCompacted(Event, name="conversation", internal=True):
 
 @dataclass(frozen=True, kw_only=True)
 class RunInterrupted(Event, name="run_interrupted", internal=True):
-    """The process that worked on the run was gone, which was found out when the session was used again."""
+    """The process that worked on the run ended without completing it; emitted when the session is next used."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StateChanged(Event, name="state", internal=True):
-    """What changed of a session: its todos, its focused files `{path, editing}` (as they are now, so without text)."""
+    """The state of a session changed: all its `todos`, or all its `focused` files as `{path, editing}`; None for what
+    did not change.
+    """
 
     todos: tuple[Mapping[str, Any], ...] | None = None
     focused: tuple[Mapping[str, Any], ...] | None = None
@@ -222,12 +238,14 @@ class StateChanged(Event, name="state", internal=True):
 
 @dataclass(frozen=True, kw_only=True)
 class UsageReported(Event, name="usage"):
-    """Tokens of one model call, and its cost in USD where the prices are known.
+    """Tokens of one model call, and its cost in USD if the prices are known. `cached_tokens` and `written_tokens` are
+    the parts of the prompt that were read from and written to the provider's cache, `reasoning_tokens` the part of the
+    completion that was reasoning.
 
     `context` is what its prompt consisted of, in tokens: `system`, `tools` (their descriptions), `notes` (maps, files
     and rules that came with a task), `summary` (of older turns), `talk` (what the user and the model said, and calls of
-    tools), `files` (that tools have shown), `output` (of commands), `results` (of other tools), `pictures`. Only the
-    sum is counted; None for questions beside the conversation.
+    tools), `files` (that tools have shown), `output` (of commands), `results` (of other tools), `pictures`. The parts
+    are estimated, only their sum is counted; None for questions beside the conversation.
     """
 
     prompt_tokens: int = 0
@@ -241,7 +259,10 @@ class UsageReported(Event, name="usage"):
 
 @dataclass(frozen=True, kw_only=True)
 class AnomalyDetected(Event, name="anomaly_detected"):
-    """A guard saw the model go in circles; `action` is what was done about it, `anomaly` kind and detail."""
+    """The model repeats itself without progress: `kind` and `detail` describe how, `anomaly` is both in one line.
+    `action` is `nudge` the first time, when the model is asked to do something else, and `stop` the second, which ends
+    the loop. `step_id` and `step_number` are the plan's step, if there is one.
+    """
 
     kind: str = ""
     detail: str = ""
@@ -253,7 +274,7 @@ class AnomalyDetected(Event, name="anomaly_detected"):
 
 @dataclass(frozen=True, kw_only=True)
 class ContextCompacted(Event, name="context_compacted"):
-    """Old turns were summarised; sizes in tokens."""
+    """Old turns of the conversation were replaced by a summary; its size in tokens `before` and `after`."""
 
     before: int = 0
     after: int = 0
@@ -273,8 +294,12 @@ class ToolCalls(Event, name="tool_calls"):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolFinished(Event, name="tool_result"):
-    """What a tool call gave; `artifacts` are the files that it exported, `{name, size, path, sha256}` each. `summary`
-    says in a few words, in the user's language, what came out where that takes the place of all that was printed.
+    """The result of the call `call_id` of a tool. `success` is False if the call failed, or the program that it ran;
+    `status` is that of the call alone. `output` is the text for the model; `error`, `error_code` and `error_type` are
+    set if it failed. `summary` is a few words in the user's language, for clients to show in place of a long output.
+
+    `time_ms` is its duration in milliseconds; `artifacts` are the files that it exported, `{name, size, path, sha256}`
+    each; `step_id` and `step_number` are the plan's step, if there is one.
     """
 
     tool: str = ""
@@ -294,7 +319,9 @@ class ToolFinished(Event, name="tool_result"):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolDisabled(Event, name="tool_disabled"):
-    """A tool rests after failures, or was switched off."""
+    """The model is no longer offered `tool`, because it failed repeatedly or the user switched it off; `reason` says
+    which.
+    """
 
     tool: str = ""
     reason: str = ""
@@ -302,14 +329,16 @@ class ToolDisabled(Event, name="tool_disabled"):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolEnabled(Event, name="tool_enabled"):
-    """A tool is back."""
+    """The model is offered `tool` again after a `tool_disabled`."""
 
     tool: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileRunStarted(Event, name="started"):
-    """A file run begins."""
+    """A program of the user's was started by `codeagent.runFile`: its command line, quoted for a shell, and its
+    `file`.
+    """
 
     command: str = ""
     file: str | None = None
@@ -331,7 +360,7 @@ class Stderr(Event, name="stderr"):
 
 @dataclass(frozen=True, kw_only=True)
 class FileRunExit(Event, name="exit"):
-    """A file run is over; `duration` in seconds."""
+    """A program started by `codeagent.runFile` ended, with this exit code, after `duration` seconds."""
 
     exit_code: int = 0
     duration: float = 0.0
@@ -339,8 +368,11 @@ class FileRunExit(Event, name="exit"):
 
 @dataclass(frozen=True, kw_only=True)
 class ApprovalRequested(Event, name="approval_requested"):
-    """Something needs the user's consent; `choices` are the titles offered, the safe one first. `call_id` is the tool
-    call that waits for it. One `beside` what the user does is not put before them: it waits where it is listed.
+    """The run needs the user's consent: `title` is the question, `detail` what it is about, such as a diff; `choices`
+    are the titles offered, the safe one first. `call_id` is the tool call that waits for it; an `approval_resolved`
+    with the same `request_id` follows.
+
+    With `beside`, clients only list it and open no prompt, because the user is busy with something else.
     """
 
     request_id: str = ""
@@ -353,7 +385,9 @@ class ApprovalRequested(Event, name="approval_requested"):
 
 @dataclass(frozen=True, kw_only=True)
 class ApprovalResolved(Event, name="approval_resolved"):
-    """The user decided, or the time limit did."""
+    """The `approval_requested` with this `request_id` is over: `answer` is the chosen title, None when nobody answered
+    in time, which counts as a denial.
+    """
 
     request_id: str = ""
     answer: str | None = None
@@ -361,8 +395,9 @@ class ApprovalResolved(Event, name="approval_resolved"):
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionAsked(Event, name="question_asked"):
-    """Something is asked, with `by_agent` by the model itself; empty `choices` mean free text, with `multiple` several
-    may be taken. `beside` is as for `approval_requested`.
+    """The user is asked something, by the model itself if `by_agent`: `title` is the question, `detail` more about it.
+    Empty `choices` mean free text; with `multiple` several may be taken. A `question_answered` with the same
+    `request_id` follows; `beside` is as for `approval_requested`.
     """
 
     request_id: str = ""
@@ -376,7 +411,9 @@ class QuestionAsked(Event, name="question_asked"):
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionAnswered(Event, name="question_answered"):
-    """The user's answer; None when nobody answered."""
+    """The user's answer to the `question_asked` with this `request_id`. Several choices are joined by `, `; a secret is
+    replaced by a placeholder; None when nobody answered.
+    """
 
     request_id: str = ""
     answer: str | None = None

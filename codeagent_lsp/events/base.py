@@ -21,7 +21,9 @@ Verdict = Literal["kept", "reverted"]
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """The fields of all events, set by the session, empty before. `type` is the name of a class.
+    """The fields of all events, set by the session when it accepts one: `session_id`, `run_id` ('' for an event of the
+    session), `seq` (a number that grows within the session) and `ts` (seconds since the epoch). `type` is the name of a
+    class.
 
     `internal` events are stored but never sent to a client; `transient` ones are sent but not stored.
     """
@@ -40,7 +42,9 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class FileChanged(Event, name="file_change"):
-    """A file of the run's changeset has changed; `change` is the staged state, None when it was taken back."""
+    """The staged change of one file: `path` is absolute, `change` its new state as plain data, None if it was taken
+    back.
+    """
 
     path: str = ""
     change: Mapping[str, Any] | None = None
@@ -48,8 +52,9 @@ class FileChanged(Event, name="file_change"):
 
 @dataclass(frozen=True, kw_only=True)
 class ChangesProposed(Event, name="changes_proposed"):
-    """A changeset is ready for the user's decision. `proof` is what was tried on it: `tests`, `diagnostics`, `minimal`,
-    each with the `digest` of the state it ran on, and whether it is `outdated`; `words` are sentences for the user.
+    """A changeset is ready for the user's decision: a `summary` in words, the absolute paths, and the numbers of lines
+    `added` and `removed`. `proof` is what was tried on it: `tests`, `diagnostics`, `minimal`, each with the `digest` of
+    the state it ran on, and whether it is `outdated`; `words` are sentences for the user.
     """
 
     summary: str = ""
@@ -61,16 +66,19 @@ class ChangesProposed(Event, name="changes_proposed"):
 
 @dataclass(frozen=True, kw_only=True)
 class ChangesApplied(Event, name="changes_applied"):
-    """What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`.
+    """Changes were applied to the editor's buffers, or with `undo` taken back: `files_changed` are absolute paths,
+    `applied` the changes as plain data, `outcome` how much of them was done. `conflicts` name the hunks that were left
+    out as `path:line`; `reason` is what the editor said to a change that it did not make.
 
-    `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and
-    `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change:
-    an undo of these can be tried again. `since` (seconds since the epoch) is when this was applied first, where an undo
-    of a rewind brings it back. `renamed` has the new names of files that the user has renamed since, by the old ones.
-    `only` are the files that alone an undo was to take back (none: all). `verdict` is what was decided about changes of
-    other programs, which were in the files already: that they stay, or that they are taken back there. `unconfirmed`
-    are the files of which it is not known whether the editor has made, or will yet make, their changes. `mode_waits`
-    are those that become executable, or no longer, when the editor writes them.
+    `step_id` is the step that made the changes, and `steps` those that an undo took back (none: all of the run).
+    `refused` are the files that the editor did not change: an undo of these can be tried again. `only` are the files
+    that an undo was restricted to (None: all). `renamed` has the new paths of files that the user has renamed since, by
+    the old ones. `since` (seconds since the epoch) is when the changes were applied first, if undoing a rewind brings
+    them back.
+
+    `verdict` is what was decided about changes of other programs, which were in the files already: they stay, or they
+    are taken back. `unconfirmed` are the files of which it is not known whether the editor has made, or will yet make,
+    their changes. `mode_waits` are those that become executable, or no longer, when the editor writes them.
     """
 
     outcome: Outcome = "full"
@@ -92,21 +100,25 @@ class ChangesApplied(Event, name="changes_applied"):
 
 @dataclass(frozen=True, kw_only=True)
 class ModesSet(Event, name="modes_set", internal=True):
-    """Files that waited for it have become executable, or no longer."""
+    """Files that the editor has saved became executable, or no longer, as a change wanted: their absolute paths, which
+    `mode_waits` of `changes_applied` had.
+    """
 
     files_changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangesDiscarded(Event, name="changes_discarded"):
-    """The user did not want these changes."""
+    """The user rejected the staged changes of these files (absolute paths), which are no longer staged."""
 
     files_changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanCreated(Event, name="plan_created"):
-    """A plan: its goal and steps `{step_id, title, description, expected_tools, state, error?}`."""
+    """A plan was made: its goal, its steps `{step_id, title, description, expected_tools, state, error?}`, and its
+    `estimated_complexity` (`low`, `medium` or `high`). `message` is a sentence for the user, `plan` the whole plan.
+    """
 
     goal: str = ""
     steps: tuple[Mapping[str, Any], ...] = ()
@@ -117,7 +129,9 @@ class PlanCreated(Event, name="plan_created"):
 
 @dataclass(frozen=True, kw_only=True)
 class PlanCompleted(Event, name="plan_completed"):
-    """All steps have ended."""
+    """No step of the plan is left to do. `success` is True if each was completed, False if some were skipped or
+    cancelled; `summary` is in words, `files_changed` are absolute paths.
+    """
 
     summary: str = ""
     success: bool = True
@@ -126,14 +140,16 @@ class PlanCompleted(Event, name="plan_completed"):
 
 @dataclass(frozen=True, kw_only=True)
 class PlanApproved(Event, name="plan_approved"):
-    """The user agreed to the plan."""
+    """The user accepted the plan, so its execution may begin; `message` says so to the user."""
 
     message: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanRejected(Event, name="plan_rejected"):
-    """The user did not agree to the plan."""
+    """The user refused the plan; `reason` is what they answered, None without an answer, and `message` a sentence for
+    the user.
+    """
 
     reason: str | None = None
     message: str | None = None
@@ -141,7 +157,9 @@ class PlanRejected(Event, name="plan_rejected"):
 
 @dataclass(frozen=True, kw_only=True)
 class PlanModified(Event, name="plan_modified"):
-    """The plan has changed: its steps, or the written plan (`document`, Markdown); `rolled_back_to` is a step's id."""
+    """The plan has changed: its `steps`, or the written plan (`document`, Markdown). `rolled_back_to` is the id of the
+    step to which the user went back, None if they did not; `plan` is the whole plan.
+    """
 
     steps: tuple[Mapping[str, Any], ...] = ()
     rolled_back_to: str | None = None
@@ -151,7 +169,9 @@ class PlanModified(Event, name="plan_modified"):
 
 @dataclass(frozen=True, kw_only=True)
 class AwaitingApproval(Event, name="awaiting_approval"):
-    """The run waits for the user."""
+    """The run waits for the user to decide about its plan or a failed step; `message` is the question, `plan` the whole
+    plan.
+    """
 
     message: str = ""
     plan: Mapping[str, Any] | None = None
@@ -159,7 +179,9 @@ class AwaitingApproval(Event, name="awaiting_approval"):
 
 @dataclass(frozen=True, kw_only=True)
 class ReplanWarning(Event, name="replan_warning"):
-    """A step failed and the model changed the plan."""
+    """A step failed with `reason` and the model replaced the remaining steps, for the `count`-th time in this plan;
+    `message` says so to the user.
+    """
 
     reason: str = ""
     count: int = 1
@@ -168,7 +190,9 @@ class ReplanWarning(Event, name="replan_warning"):
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionStarted(Event, name="execution_started"):
-    """The plan's execution begins."""
+    """The steps of the plan are about to be worked on, for the first time or again after an interruption; `message`
+    says so to the user, `plan` is the whole plan.
+    """
 
     message: str | None = None
     plan: Mapping[str, Any] | None = None
@@ -176,7 +200,9 @@ class ExecutionStarted(Event, name="execution_started"):
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionCompleted(Event, name="execution_completed"):
-    """The plan's execution ended well."""
+    """The work on the plan ended with no step left to do, skipped ones included. `files_changed` are absolute paths;
+    `message` and `summary` are for the user, `plan` is the whole plan.
+    """
 
     files_changed: tuple[str, ...] = ()
     message: str | None = None
@@ -186,7 +212,9 @@ class ExecutionCompleted(Event, name="execution_completed"):
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionFailed(Event, name="execution_failed"):
-    """The plan's execution ended with an error."""
+    """The work on the plan ended because the step `step_id` failed; `error` is why, `message` a sentence for the user,
+    `plan` the whole plan.
+    """
 
     error: str = ""
     message: str | None = None
@@ -196,14 +224,16 @@ class ExecutionFailed(Event, name="execution_failed"):
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionCancelled(Event, name="execution_cancelled"):
-    """The plan's execution was cancelled."""
+    """The user cancelled the run while it worked on its plan; `message` says so to them."""
 
     message: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepStarted(Event, name="step_started"):
-    """A step begins; `progress` is 0 to 100, `progress_detail` the same as `{step, steps, ended, percent}`."""
+    """A step of the plan begins: its id, its title as `description`, and its place in the plan from 1 (`step_number`).
+    `progress` is the progress of the plan in percent, `progress_detail` the same as `{step, steps, ended, percent}`.
+    """
 
     step_id: str = ""
     description: str = ""
@@ -214,7 +244,9 @@ class StepStarted(Event, name="step_started"):
 
 @dataclass(frozen=True, kw_only=True)
 class StepCompleted(Event, name="step_completed"):
-    """A step ended well."""
+    """A step of the plan was completed: its id, the absolute paths that it changed, and the progress of the plan, with
+    fields as in `step_started`.
+    """
 
     step_id: str = ""
     files_changed: tuple[str, ...] = ()
@@ -225,7 +257,9 @@ class StepCompleted(Event, name="step_completed"):
 
 @dataclass(frozen=True, kw_only=True)
 class StepOutput(Event, name="step_output", transient=True):
-    """A piece of what a command prints. It may end within a line, and a carriage return begins its line anew."""
+    """A piece of what a command prints, of the step with this id if there is a plan. It may end within a line, and a
+    carriage return in it means that the line is written again from its start.
+    """
 
     step_id: str | None = None
     content: str = ""
@@ -234,7 +268,9 @@ class StepOutput(Event, name="step_output", transient=True):
 
 @dataclass(frozen=True, kw_only=True)
 class StepError(Event, name="step_error"):
-    """A step failed."""
+    """An attempt at a step of the plan failed with `error`; it may be tried again, skipped or replaced. `step_number`
+    is its place in the plan, from 1.
+    """
 
     step_id: str = ""
     error: str = ""
@@ -243,7 +279,7 @@ class StepError(Event, name="step_error"):
 
 @dataclass(frozen=True, kw_only=True)
 class Steered(Event, name="steered", internal=True):
-    """The user said something to a run at work; it waits for the run's next model call as the item `item_id`."""
+    """The user wrote `text` to a running run; it waits as the item `item_id` until the run next calls its model."""
 
     item_id: str = ""
     text: str = ""
@@ -251,7 +287,9 @@ class Steered(Event, name="steered", internal=True):
 
 @dataclass(frozen=True, kw_only=True)
 class SteerDelivered(Event, name="steer_delivered"):
-    """The model has been given what the user said to the run."""
+    """The `steered` item with this id was put into the conversation and is no longer waiting; `text` is what it
+    says.
+    """
 
     item_id: str = ""
     text: str = ""
@@ -259,8 +297,12 @@ class SteerDelivered(Event, name="steer_delivered"):
 
 @dataclass(frozen=True, kw_only=True)
 class TaskQueued(Event, name="task_queued", internal=True):
-    """A task waits until its session is free; it then begins as the run `run_id`. `place` is what the user had
-    selected: `{path, start, end, selected}`, offsets in the text of that time; `images` are `{media_type, data}`.
+    """A task waits until its session is free; it then begins as the run `run_id`. `title` is its short form, `planning`
+    the mode asked for (None: by the settings), `attempts` how many are to be made, `until_proven` as for
+    `codeagent.run`.
+
+    `place` is what the user had selected: `{path, start, end, selected}`, offsets in the text of that time; `images`
+    are `{media_type, data}`.
     """
 
     task: str = ""
@@ -274,17 +316,18 @@ class TaskQueued(Event, name="task_queued", internal=True):
 
 @dataclass(frozen=True, kw_only=True)
 class ItemWithdrawn(Event, name="item_withdrawn", internal=True):
-    """The user took back words that waited."""
+    """The user withdrew a waiting item: a `steered` text by its `item_id`, or a queued task by the id of its run."""
 
     item_id: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SessionRewound(Event, name="session_rewound"):
-    """The run of this event took back what the runs `gone` changed, said, or both. `staged` is what of their changes
-    was still undecided, by run, `attempts` what attempts at them had applied; `conflicts` name places as `name:line`
-    that were changed since and stay, `refused` files that the editor did not change: what was changed there can be
-    undone later.
+    """The run of this event took back what the runs `gone` (ids) changed, said, or both (`what`). `staged` is what of
+    their changes was still undecided, by run id, `attempts` what attempts at them had applied.
+
+    `conflicts` name places as `path:line` that were changed since and stay; `refused` are files that the editor did not
+    change, whose changes can be undone later.
     """
 
     what: What = "both"
@@ -297,12 +340,14 @@ class SessionRewound(Event, name="session_rewound"):
 
 @dataclass(frozen=True, kw_only=True)
 class SessionRestored(Event, name="session_restored"):
-    """The rewind by the run of this event was undone."""
+    """The user undid the rewind that the run of this event made; what it took back counts again."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SessionForked(Event, name="session_forked", internal=True):
-    """The session began with the conversation that another had: `source` is that session."""
+    """The session began with the conversation of another one: `source` is that session's id, `title` its title,
+    `messages` what was said in it.
+    """
 
     source: str = ""
     title: str = ""
@@ -311,8 +356,9 @@ class SessionForked(Event, name="session_forked", internal=True):
 
 @dataclass(frozen=True, kw_only=True)
 class ChangesIntended(Event, name="changes_intended", internal=True):
-    """The editor is about to be asked for these changes, or with `undo` to take changes back. Where no
-    `changes_applied` follows, each of these files may have been changed or not.
+    """The editor is about to be asked for these `changes` (plain data), or with `undo` to take them back;
+    `files_changed` are absolute paths, `step_id` is the step that made them. If no `changes_applied` follows, it is not
+    known which of the files were changed.
     """
 
     files_changed: tuple[str, ...] = ()

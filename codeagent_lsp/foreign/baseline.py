@@ -41,8 +41,8 @@ _OLD_SECONDS = 7 * 86400
 
 
 class Baseline:
-    """What is known of the files that `tree` follows. `is_whole` tells that all of them were looked at: a file that is
-    not known then was not there.
+    """Knows what the files that `tree` follows were before other programs changed them, until `close`. `is_whole` says
+    that all of them were looked at, so that a file that is not known was not there. Paths are absolute.
     """
 
     def __init__(self, tree: Tree, copies: Copies) -> None:
@@ -54,12 +54,12 @@ class Baseline:
 
     @property
     def repositories(self) -> tuple[Repository, ...]:
-        """Return the repositories whose files are followed."""
+        """The git repositories whose files are followed; () before `take_stock`."""
         return tuple(self._repositories.values())
 
     async def take_stock(self, *, again: bool = False) -> dict[str, Stamp] | None:
-        """Look at all files, keep what git does not, and return their stamps; None if there are too many to be
-        followed. When it is done `again`, those that were kept before are not looked at.
+        """Look at all files, copy those that git does not have, and return their stamps by path; None if there are more
+        than 50,000, or this was closed. With `again`, files that were copied before are left as they are.
         """
         found = await asyncio.to_thread(stamps, self._tree, self.stopped)
         if found is None or self._stop.is_set():
@@ -79,7 +79,7 @@ class Baseline:
         return found
 
     async def before(self, paths: Iterable[str]) -> dict[str, FileState]:
-        """Return what these files were."""
+        """Return what these files were, by path; `UNKNOWN` for those of which that is not known."""
         found: dict[str, FileState] = {}
         asked: dict[str, list[str]] = {}
         for path in paths:
@@ -97,7 +97,9 @@ class Baseline:
         return found
 
     async def as_staged(self, paths: Iterable[str]) -> frozenset[str]:
-        """Return those of these files that are now as git's index has them, missing ones included."""
+        """Return those of these paths whose files are now as git's index has them, missing ones included; none if git
+        fails.
+        """
         asked: dict[str, list[str]] = {}
         for path in paths:
             if (top := self._top(path)) is not None:
@@ -112,12 +114,12 @@ class Baseline:
         return frozenset(found)
 
     async def settle(self, states: Mapping[str, FileState]) -> None:
-        """Take these states of files as what they are from now on."""
+        """Keep these states of files, by path, as what they were from now on."""
         for path, state in states.items():
             await asyncio.to_thread(self._copies.keep, path, state)
 
     async def files_below(self, folder: str) -> tuple[str, ...]:
-        """Return the paths of the files that are known below what was a folder, and of those that are there."""
+        """Return the paths of the files that were known below a folder, and of those that are there now."""
         kept = [path for path in self._copies.paths() if within(path, (folder,))]
         for repository in self.repositories:
             if within(folder, (repository.top,)):
@@ -129,20 +131,24 @@ class Baseline:
         return tuple(dict.fromkeys((*kept, *there)))
 
     def stopped(self) -> bool:
-        """Return whether this is closed, so that what looks at files in a thread is to end."""
+        """Return whether this is closed, so that threads that look at files should end."""
         return self._stop.is_set()
 
     def marks(self) -> dict[str, Marks]:
-        """Return the marks of the repositories by their tops. Blocks, shortly."""
+        """Return the marks of the repositories by the absolute path of their tops; reads a few file names and blocks
+        shortly.
+        """
         found = ((top, git_tree.marks(repository)) for top, repository in self._repositories.items())
         return {top: marks for top, marks in found if marks is not None}
 
     def top_of(self, path: str) -> str | None:
-        """Return the top of the repository that a file is in; None for none that is known."""
+        """Return the absolute path of the top of the repository that a file is in; None if it is in none that is
+        known.
+        """
         return self._top(path)
 
     async def close(self) -> None:
-        """Stop looking, and delete the copies."""
+        """Stop the threads that look at files, and delete the copies."""
         self._stop.set()
         await asyncio.to_thread(self._copies.remove)
 
@@ -215,7 +221,9 @@ class Baseline:
 
 
 class Copies:
-    """The copies of one server, in a folder of its own below `place`; `remove` deletes it."""
+    """The copies of one server's files, in a new folder below `place`, at most 4,000 files of together 64 MiB; `remove`
+    deletes it. Methods block.
+    """
 
     def __init__(self, place: Path) -> None:
         self._place = place
@@ -224,7 +232,9 @@ class Copies:
         self._total = 0
 
     def state(self, path: str) -> FileState | None:
-        """Return a file as it was when it was kept; None if it was never kept."""
+        """Return a file (absolute path) as it was when it was kept, `UNKNOWN` if its copy is gone; None if it was never
+        kept.
+        """
         if path not in self._sizes:
             return None
         size = self._sizes[path]
@@ -238,7 +248,9 @@ class Copies:
             return UNKNOWN
 
     def keep(self, path: str, state: FileState) -> None:
-        """Keep a file as it is now; that it is not known, where it is not, or there is no more room."""
+        """Keep this state of a file (absolute path) in place of an earlier one. If there is no more room, only that it
+        is not known is kept.
+        """
         self._total -= max(self._sizes.pop(path, 0) or 0, 0)
         if not state.known or state.text is None:
             self._sizes[path] = None if not state.known else -1
@@ -255,16 +267,16 @@ class Copies:
         self._total += len(data)
 
     def drop(self, path: str) -> None:
-        """Forget a file: what it was is known otherwise."""
+        """Forget a file (absolute path) and delete its copy, since what it was is known otherwise."""
         self._total -= max(self._sizes.pop(path, 0) or 0, 0)
         self._forget(path)
 
     def paths(self) -> tuple[str, ...]:
-        """Return the paths of what was kept."""
+        """Return the absolute paths of the files that were kept."""
         return tuple(self._sizes)
 
     def remove(self) -> None:
-        """Delete the folder, and those that killed servers have left."""
+        """Delete the folder, and those of other servers that are older than a week; never raises."""
         shutil.rmtree(self._folder, ignore_errors=True)
         self._sizes.clear()
         self._total = 0

@@ -28,8 +28,8 @@ NOTEBOOK = ".ipynb"
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A file at one moment: its text, None for no file. Of one that is not `known` nothing else is: it is binary, too
-    large, no regular file, usually holds secrets, or nobody has kept what it was.
+    """A file at one moment: its text, None if there is no file. If it is not `known`, nothing else is: it is binary,
+    too large, no regular file, usually holds secrets, or nobody kept what it was.
     """
 
     text: str | None = None
@@ -41,7 +41,7 @@ UNKNOWN = FileState(known=False)
 
 
 class Stamp(NamedTuple):
-    """What changes with a file, without reading it. Times are in nanoseconds."""
+    """Metadata that changes when a file does, so that it need not be read. Times are in nanoseconds."""
 
     mtime: int
     ctime: int
@@ -50,7 +50,9 @@ class Stamp(NamedTuple):
 
 
 class Tree:
-    """The files of the workspace folders that are followed. `own` are folders of our state, which are not."""
+    """The files of the workspace folders that are followed: those that are not ignored and no links. `own` are folders
+    of this program's state, which are left out. Paths are absolute; methods block.
+    """
 
     def __init__(self, roots: Roots, own: tuple[str, ...] = ()) -> None:
         self.roots = roots
@@ -59,7 +61,7 @@ class Tree:
         self._inside: dict[str, FolderRules | None] = {}
 
     def follows(self, path: str) -> bool:
-        """Return whether a path, absolute and real, is one of a file that is followed, should there be one."""
+        """Return whether a path, absolute and real, is that of a file that would be followed; it need not exist."""
         root = self.roots.root_of(path)
         if root is None or path == root or within(path, self._own) or not _is_ours_to_follow(path):
             return False
@@ -70,11 +72,13 @@ class Tree:
         return rules is not None and not rules.ignores(name, is_dir=False)
 
     def look_again(self) -> None:
-        """Read the rules anew, which may have changed; in between, `follows` is cheap for many files of a folder."""
+        """Have the ignore rules read again at the next use, as they may have changed; in between they are cached by
+        folder.
+        """
         self._inside.clear()
 
     def state(self, path: str) -> FileState:
-        """Return a file as it is now."""
+        """Return a file as it is now; never raises, `UNKNOWN` if it cannot be read."""
         info = self.roots.stat(path)
         if info is None:
             return ABSENT
@@ -91,13 +95,13 @@ class Tree:
         return None if info is None or not stat.S_ISREG(info.st_mode) else _stamp(info)
 
     def below(self, folder: str, stopped: Callable[[], bool]) -> Iterator[tuple[str, Stamp]]:
-        """Yield the followed files below a folder of the workspace."""
+        """Yield the paths and stamps of the followed files below a folder; ends early once `stopped` returns True."""
         rules = self._rules_in(folder)
         if rules is not None and not within(folder, self._own):
             yield from self._walk(folder, rules, stopped)
 
     def walk(self, stopped: Callable[[], bool]) -> Iterator[tuple[str, Stamp]]:
-        """Yield every followed file with its stamp; ends early once `stopped` says so."""
+        """Yield the path and stamp of every followed file; ends early once `stopped` returns True."""
         for root in self.roots.folders:
             yield from self._walk(root, self._rules[root].at_root(), stopped)
 
@@ -137,7 +141,7 @@ class Tree:
 
 
 def state_of(data: bytes) -> FileState:
-    """Return the state of a file with this content."""
+    """Return the state of a file with this content; `UNKNOWN` if it is binary or too large."""
     if len(data) > MAX_BYTES:
         return UNKNOWN
     try:
@@ -147,7 +151,7 @@ def state_of(data: bytes) -> FileState:
 
 
 def stamps(tree: Tree, stopped: Callable[[], bool]) -> dict[str, Stamp] | None:
-    """Return the stamps of all followed files by path; None if there are more than can be followed."""
+    """Return the stamps of all followed files by path; None if there are more than 50,000. Blocks."""
     found: dict[str, Stamp] = {}
     for path, stamp in tree.walk(stopped):
         found[path] = stamp

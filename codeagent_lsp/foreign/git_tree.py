@@ -34,7 +34,9 @@ Mark = tuple[int, ...]
 
 
 class Entry(NamedTuple):
-    """A file in git's index: its content, and size and time of the file on the disk when git last looked."""
+    """A file in git's index: the hexadecimal hash of its content, and size (bytes) and time (nanoseconds) of the file
+    on the disk when git last looked.
+    """
 
     digest: str
     size: int
@@ -43,8 +45,8 @@ class Entry(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """What changes when git is used: `head` with commits, checkouts, stashes and rebases, `staged` also with `git add`.
-    A `busy` git is at work right now.
+    """Values that change when git is used: `head` with commits, checkouts, stashes and rebases, `staged` also with `git
+    add`. `busy` says that git is at work right now.
     """
 
     head: tuple[Mark, ...]
@@ -53,8 +55,8 @@ class Marks(NamedTuple):
 
 
 async def entries(repository: Repository, paths: Iterable[str] = ()) -> dict[str, Entry]:
-    """Return the index by absolute paths; of the whole repository, where these are none or too many. ToolFailed if git
-    does not tell.
+    """Return git's index by absolute path, of these paths or, if there are none or over 200, of the whole repository.
+    ToolFailed if git fails.
     """
     wanted = list(map(repository.inner, paths))
     few = wanted if len(wanted) <= _FEW else []
@@ -72,7 +74,9 @@ def _parsed(output: bytes, top: str) -> Iterator[tuple[str, Entry]]:
 
 
 async def texts(repository: Repository, wanted: Mapping[str, Entry]) -> dict[str, FileState]:
-    """Return the contents that git has of these entries, by path, as they are on the disk."""
+    """Return the contents that git has of these entries, by path, as they would be on the disk; `UNKNOWN` for those
+    that cannot be had.
+    """
     found = dict.fromkeys(wanted, UNKNOWN)
     batch: list[tuple[str, Entry]] = []
     size = 0
@@ -113,7 +117,7 @@ def _on_disk(data: bytes, size: int) -> FileState:
 
 
 def has_content(entry: Entry, data: bytes) -> bool:
-    """Return whether a file with this content is what git has, perhaps with other line ends."""
+    """Return whether `data` is the content that git has, apart from CRLF line ends."""
     return any(_digest(each, len(entry.digest)) == entry.digest for each in {data, data.replace(b"\r\n", b"\n")})
 
 
@@ -125,7 +129,7 @@ def _digest(data: bytes, length: int) -> str:
 
 
 def marks(repository: Repository) -> Marks | None:
-    """Return the present marks of a repository; None if it is gone. Blocks, for a few looks at names."""
+    """Return the present marks of a repository; None if it is gone. Reads a few file names and blocks shortly."""
     data = data_of(repository.top)
     if data is None:
         return None

@@ -21,29 +21,31 @@ KEPT_SECONDS = 3600.0
 
 
 class Saves:
-    """The notes of all servers of one user, in a folder below `root`. Nothing here raises: without notes, a save in
-    another editor is asked about.
+    """The notes of saves by all servers of one user, in a folder below `root`. Methods block and never raise; without
+    notes, a save in another editor looks like a change by another program.
     """
 
     def __init__(self, root: Path) -> None:
         self._folder = root / FOLDER
 
     def note(self, path: str) -> None:
-        """Note that a file, by its real path, has been saved now."""
+        """Note that the file with this real path was saved now."""
         place = self._place(path)
         with suppress(OSError):
             make_private(self._folder)
             place.touch(mode=0o600)
 
     def last(self, path: str) -> float | None:
-        """Return when a file was saved last, in seconds since the epoch; None where that is not known."""
+        """Return when any server noted a save of a file (absolute path), in seconds since the epoch; None if that is
+        not known.
+        """
         try:
             return self._place(path).stat().st_mtime
         except OSError:
             return None
 
     def clear(self) -> None:
-        """Remove the notes that nobody needs any more."""
+        """Remove the notes that are older than an hour."""
         for entry in self._entries():
             with suppress(OSError):  # another server does the same
                 if time.time() - entry.stat().st_mtime > KEPT_SECONDS:

@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was found at one look: changes, and the paths of files that another program has changed, of which not both
+    """What one look found: changes, and the absolute paths of files that another program changed, but of which not both
     texts are known.
     """
 
@@ -45,8 +45,8 @@ class Found:
 
 
 class ForeignWatch:
-    """The watch over one workspace. `is_told` says whether somebody tells it of changed files; `take` gets what was
-    found; `saves` are those of other servers.
+    """Watches the files of one workspace, while `follow` runs. `is_told` says whether the client reports changed files;
+    `take` receives what was found; `saves` are those of all servers.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class ForeignWatch:
         self._commands: list[tuple[float, float]] = []  # when commands of ours ran in the user's folders
 
     async def follow(self) -> None:
-        """Follow the files until this is cancelled, or at once if there are too many."""
+        """Follow the files until this is cancelled; returns at once if there are too many."""
         found = await self._baseline.take_stock()
         if found is None:
             logger.info("there are too many files here to follow what other programs change")
@@ -95,26 +95,30 @@ class ForeignWatch:
             await self._tick()
 
     def touched(self, paths: Iterable[str]) -> None:
-        """Hear that files have changed, by their real paths."""
+        """Note that files may have changed, by their real paths; they are looked at once it is quiet."""
         followed = [path for path in paths if self._tree.follows(path)]
         if followed:
             self._gathering.notice(followed, time.monotonic())
             self._woken.set()
 
     def saved(self, paths: Iterable[str], text: str | None) -> None:
-        """Hear that the editor has saved a file, with this text (None: not known)."""
+        """Note that the editor has saved files, by their real paths, with this text (None: not known), so that the
+        change counts as the user's.
+        """
         paths = tuple(paths)
         for path in paths:
             _note(self._saved, path, Saved(time.time(), text))
         self.touched(paths)
 
     def expects(self, path: str, *texts: str | None) -> None:
-        """Hear what a file is going to be, None for none, since the editor was asked for that."""
+        """Note the texts, None for no file, that a file (absolute path) may get because the editor was asked to write
+        them, so that the change counts as ours.
+        """
         _note(self._ours, path, self._ours.get(path, frozenset()).union(texts))
 
     @contextmanager
     def command(self) -> Iterator[None]:
-        """Hear that a command of ours runs in the user's folders, as long as this is entered."""
+        """While this context is entered, changes count as made by a command of ours in the user's folders."""
         begun = time.time()
         running = (begun, math.inf)
         self._commands = [*self._commands[-MOST_COMMANDS:], running]

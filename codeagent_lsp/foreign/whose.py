@@ -21,7 +21,9 @@ GROWS = 3  # so many changes in a row that only add to the end are told at once;
 
 @dataclass(frozen=True, slots=True)
 class DiskChange:
-    """A change of one file on the disk, by absolute path: the texts before and after, None for no file."""
+    """A change of one file on the disk, by absolute path: the texts before and after, None for no file. `is_foreign` is
+    False for a change of the user's own, such as a save of the editor.
+    """
 
     path: str
     was: str | None
@@ -40,8 +42,10 @@ class Saved:
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What is known of one changed file: `was` and `now`, when it `changed` (seconds since the epoch, None: not known),
-    the last save of it, the states that we have asked the editor for, the times in which commands of ours ran in the
-    user's folders, and git: whether it was at work when the file changed, and whether it was used since the last look
+    its last save, the texts that the editor was asked for (`ours`), and the times in which commands of ours ran in the
+    user's folders.
+
+    `git_moved` says that git was at work when the file changed, `is_as_staged` that git was used since the last look
     and the file is now as its index has it.
     """
 
@@ -57,8 +61,8 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a change is made of: up to `known` it is the user's, ours or git's; from there to the present state it is
-    `foreign`.
+    """Whose a change is: up to the state `known` it is the user's, ours or git's (None: nothing of it); from there to
+    the present state it is another program's if `is_foreign`.
     """
 
     known: FileState | None
@@ -66,7 +70,7 @@ class Verdict:
 
 
 def verdict(seen: Seen) -> Verdict:
-    """Return whose the change of a file is."""
+    """Return whose the change of a file is, by what is known of it."""
     if _by_git(seen) or _by_us(seen) or _by_save(seen):
         return Verdict(seen.now, is_foreign=False)
     saved = seen.saved
@@ -80,8 +84,9 @@ def verdict(seen: Seen) -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast changes are looked at, in seconds: a `tick` between two looks at the disk; `quiet` for so long, what was
-    gathered is looked at, and what rests by then after the `longest` time; no file waits longer than `most`.
+    """How often changes are looked at, in seconds: a `tick` between two looks at the disk. Files are looked at once
+    nothing changed for `quiet`, or `longest` after the first change those that are quiet by then; no file waits longer
+    than `most`.
     """
 
     tick: float = 2.0
@@ -91,7 +96,9 @@ class Pace:
 
 
 class Gathering:
-    """The files that wait to be looked at, by absolute path."""
+    """The changed files that wait to be looked at, by absolute path, at most 5,000. Times are those of
+    `time.monotonic`.
+    """
 
     def __init__(self, pace: Pace) -> None:
         self._pace = pace
@@ -107,7 +114,7 @@ class Gathering:
         return path in self._last
 
     def notice(self, paths: Iterable[str], now: float) -> None:
-        """Note that these files have changed."""
+        """Note that these files have changed at the time `now`."""
         for path in paths:
             if path not in self._last and len(self._last) >= MOST_FILES:
                 continue
@@ -116,7 +123,7 @@ class Gathering:
                 self._first = now
 
     def wait(self, now: float) -> float | None:
-        """Return the seconds until something can be looked at; None if nothing waits."""
+        """Return the seconds until some file can be looked at, 0 for now; None if nothing waits."""
         ends = [last + self._patience[path] for path, last in self._last.items() if path in self._patience]
         usual = [last for path, last in self._last.items() if path not in self._patience]
         if usual:
@@ -124,7 +131,7 @@ class Gathering:
         return max(0.0, min(ends) - now) if ends else None
 
     def take(self, now: float) -> tuple[str, ...]:
-        """Return the files that can be looked at now; they wait no longer."""
+        """Return the absolute paths of the files that can be looked at now, and forget them."""
         usual = {path: last for path, last in self._last.items() if path not in self._patience}
         ready = [path for path, last in self._last.items() if now >= last + self._patience.get(path, self._pace.quiet)]
         if usual and now < self._end(usual.values()):
@@ -142,7 +149,9 @@ class Gathering:
         return quiet if self._first is None else min(quiet, self._first + self._pace.longest)
 
     def told(self, path: str, *, grown: bool) -> None:
-        """Note that a change of a file was told, and whether it had only `grown` at its end."""
+        """Note that a change of a file was reported, and whether the file had only `grown` at its end; one that keeps
+        growing, such as a log, then waits longer and longer.
+        """
         count = self._grown.pop(path, 0) + 1 if grown else 0
         if not grown:
             self._patience.pop(path, None)

@@ -39,7 +39,9 @@ _KEPT_MAPS = 8  # the last maps, each of which its next version follows in order
 
 
 class Answers:
-    """Answers queries on `store`, which indexes the files of `folders`; one per open index."""
+    """Answers queries on `store`, which indexes the files of `folders`; one per open index. Paths in results are index
+    paths (see `Folders`). All methods block; they may be called from any thread.
+    """
 
     def __init__(self, store: Store, folders: Folders) -> None:
         self._folders = folders
@@ -63,13 +65,17 @@ class Answers:
         return tuple(relevance.answers(ranked, read, view.symbols, asking, limit))
 
     def overview(self, files: FileView, budget: int, may_read: MayRead) -> RepoMap:
-        """Return the map that is independent of a task, in at most `budget` tokens."""
+        """Return the map that does not depend on a task, in at most `budget` tokens. `may_read` returns whether an
+        absolute path may be shown beyond its name.
+        """
         with self._lock:
             self._looking_at(files, may_read)
             return self._mapper.overview(budget)
 
     def task_map(self, files: FileView, task: Task, budget: int, may_read: MayRead, *, lines: bool = False) -> RepoMap:
-        """Return the map for a task, in at most `budget` tokens; with `lines`, with line numbers."""
+        """Return the map for a task, in at most `budget` tokens, with line numbers if `lines`. `may_read` returns
+        whether an absolute path may be shown beyond its name.
+        """
         with self._lock:
             self._looking_at(files, may_read)
             return self._mapper.task_map(task, budget, lines=lines)
@@ -137,7 +143,9 @@ def _with_unsaved(ranked: list[tuple[str, float]], view: View, asking: QueryTerm
 
 
 class Overlay:
-    """Makes views over `store`, which has the files of `folders`, and caches the parsed texts."""
+    """Makes views over `store`, which has the files of `folders`, and keeps the last 256 parsed texts for the next
+    one.
+    """
 
     def __init__(self, store: Store, folders: Folders) -> None:
         self._store = store
@@ -198,7 +206,7 @@ def _version(unsaved: dict[str, Unsaved], gone: set[str]) -> int:
 
 
 class MapSource(Protocol):
-    """The part of an index that maps need."""
+    """Port: the part of an index that maps need."""
 
     def files(self) -> Mapping[str, bytes]: ...
 
@@ -214,9 +222,9 @@ class MapSource(Protocol):
 
 
 class Mapper:
-    """Makes maps of an index. `saved` is the path of the graph kept between processes; None: it is not saved.
-
-    `read` returns the text of a file, None where it cannot be had.
+    """Makes maps of an index, and keeps the reference graph and the last maps for the next one. `saved` is the path of
+    the graph kept between processes; None: it is not saved. `read` returns the text of a file by its index path, None
+    if it cannot be had.
     """
 
     def __init__(
@@ -235,8 +243,8 @@ class Mapper:
         self._last: dict[object, RepoMap] = {}
 
     def task_map(self, task: Task, budget: int, *, lines: bool = False) -> RepoMap:
-        """Return the part of the map that depends on the task, or the overview if the task is empty. With `lines` each
-        definition has the number of its line.
+        """Return the map for a task, in at most `budget` tokens, or the overview if the task is empty. With `lines`
+        each definition has the number of its line.
         """
         asking = task.question()
         if not asking.words and not task.focused and not asking.names:
@@ -249,14 +257,16 @@ class Mapper:
         return self._made(key, self._filled(ranked), best, outline, budget, lines=lines, among=among)
 
     def overview(self, budget: int) -> RepoMap:
-        """Return the part that is independent of the task: the most central files, for the stable part of a prompt."""
+        """Return the map that does not depend on a task: the most central files, in at most `budget` tokens, for the
+        stable part of a prompt.
+        """
         self._refreshed()
         outline = cache(self._index.symbols)
         best = relevance.central(self._important, outline)
         return self._made(("overview", budget), self._important, best, outline, budget)
 
     def ranked(self, task: Task) -> list[tuple[str, float]]:
-        """Return files and scores by relevance to the task, best first."""
+        """Return index paths and scores by relevance to the task, best first; irrelevant files are left out."""
         graph = self._refreshed()
         return rank.ranked(self._index, graph, self._files, task)
 

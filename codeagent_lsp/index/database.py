@@ -20,7 +20,10 @@ _DAMAGE = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLI
 
 
 class Database:
-    """The database at `path`; `stamp` names the version of its content, `create` makes the tables of a new one."""
+    """The SQLite file at `path`, created on first use; a damaged one or one of another `stamp` is replaced by an empty
+    one. `create` makes the tables of a new one. Each thread has its own connection. sqlite3.Error or OSError if the
+    disk is full or read-only.
+    """
 
     def __init__(self, path: Path, stamp: str, create: Callable[[sqlite3.Connection], None]) -> None:
         self.path = path
@@ -31,7 +34,7 @@ class Database:
         self._open: dict[int, sqlite3.Connection] = {}
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of a SELECT; none if the file was damaged, which is then replaced."""
+        """Return the rows of a SELECT; [] if the file was damaged, which is then replaced. Blocks."""
         try:
             return self._connection().execute(sql, values).fetchall()
         except sqlite3.DatabaseError as error:
@@ -40,9 +43,11 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Open a write transaction, committed at the end, rolled back on any exception.
+        """Open a write transaction, committed at the end, rolled back on any exception. Waits up to 30 s for another
+        writer.
 
-        If the file is found damaged when the transaction begins, it begins on a new, empty file.
+        If the file is damaged at the beginning, the transaction begins on a new, empty file; if that is found later,
+        what it wrote is lost without an error.
         """
         db = self._begun()
         try:
@@ -56,7 +61,7 @@ class Database:
             raise
 
     def renew(self) -> None:
-        """Replace the file by an empty one."""
+        """Replace the file by an empty one, for all processes that use it."""
         with locked(self._lock_path()):
             self.close()
             self._remove()

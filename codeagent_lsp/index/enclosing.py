@@ -37,9 +37,9 @@ _WRAPPERS = frozenset(
 
 
 def enclosing_symbol(name: str, text: str, offset: int) -> tuple[int, int] | None:
-    """Return the code point offsets of the innermost function, method or class around `offset`, in whole lines.
-
-    None where the language is unknown, the text is over a million characters, or nothing encloses the offset.
+    """Return the offsets (code points) of the innermost function, method or class around `offset`, in whole lines; the
+    suffix of `name` gives the language. None if the language is unknown, the text has over a million characters, or
+    nothing encloses the offset.
     """
     tree = syntax_tree(name, text)
     if tree is None:
@@ -59,9 +59,8 @@ def enclosing_symbol(name: str, text: str, offset: int) -> tuple[int, int] | Non
 
 
 def syntax_tree(name: str, text: str) -> Tree | None:
-    """Return the syntax tree over the UTF-8 bytes of `text`.
-
-    None for an unknown language or a text that is too long.
+    """Return the syntax tree over the UTF-8 bytes of `text`; None for an unknown language or more than a million
+    characters.
     """
     grammar = grammars.grammar_of(name)
     if grammar is None or len(text) > MAX_CHARS:

@@ -111,10 +111,9 @@ def tree_of(grammar: Grammar, source: bytes) -> Tree: ...
 @overload
 def tree_of(grammar: Grammar, source: bytes, stop: Callable[..., bool] | None) -> Tree | None: ...
 def tree_of(grammar: Grammar, source: bytes, stop: Callable[..., bool] | None = None) -> Tree | None:
-    """Return the syntax tree of a text; None if `stop`, which is called now and then, has returned True.
+    """Return the syntax tree of a text; None if `stop`, which is called now and then, returned True.
 
-    The last trees are kept, as a change is looked at from several sides, each of which asks for the tree before it and
-    after it. Nobody changes a tree, so that threads can share it.
+    The trees of the last 4 short texts are kept for the next call; threads can share a tree, as nobody changes it.
     """
     global _kept
     for name, known, tree in _kept:
@@ -127,7 +126,7 @@ def tree_of(grammar: Grammar, source: bytes, stop: Callable[..., bool] | None = 
 
 
 def cursor(query: Query) -> QueryCursor:
-    """Return a cursor that runs a query over a tree."""
+    """Return a new cursor that runs a query over a tree."""
     from tree_sitter import QueryCursor  # late: an idle server does without it
 
     return QueryCursor(query)
@@ -135,7 +134,7 @@ def cursor(query: Query) -> QueryCursor:
 
 @lru_cache(maxsize=32)
 def query(grammar: Grammar) -> Query:
-    """Return the query of a language, compiled once."""
+    """Return the query of a language for definitions, uses and imports, compiled once."""
     from tree_sitter import Query  # late: an idle server does without it
 
     text = "\n".join((_QUERIES / f"{name}.scm").read_text(encoding="utf-8") for name in grammar.queries)
@@ -166,26 +165,28 @@ def text_of(node: Node) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def is_source(path: str) -> bool:
-    """Return whether a file is code, by its extension."""
+    """Return whether a file is code, by the suffix of its path."""
     return "." in path and path.rpartition(".")[2].lower() in _SOURCES
 
 
 def is_prose(path: str) -> bool:
-    """Return whether a file is a document, by its extension; one without an extension is (`README`)."""
+    """Return whether a file is a document, by the suffix of its path; files without a suffix are, such as `README`."""
     name = path.rpartition("/")[2]
     return "." not in name or name.rpartition(".")[2].lower() in _PROSE
 
 
 @lru_cache(maxsize=1 << 16)
 def is_test(path: str) -> bool:
-    """Return whether a file is a test or belongs to one."""
+    """Return whether a file is a test or belongs to one, by its folders and its name."""
     *folders, name = path.split("/")
     return not _TESTS.isdisjoint(folders) or bool(_TEST_NAME.search(name))
 
 
 @lru_cache(maxsize=1 << 16)
 def is_made(path: str) -> bool:
-    """Return whether a file is generated, recorded or third-party, so that it is not edited by hand."""
+    """Return whether a file is generated, recorded or third-party, so that it is not edited by hand; by its folders and
+    its name.
+    """
     *folders, name = path.split("/")
     return not _UNEDITED.isdisjoint(folders) or bool(_MADE_NAME.search(name))
 

@@ -46,10 +46,8 @@ Look = Callable[[tuple[str, ...] | None], Awaitable[object]]
 
 
 class IndexHost:
-    """The `Indexing` of one server.
-
-    `folders` and `settings` are called for every query; `tell` receives every status; `watch` asks the client once to
-    report changed files; `vectors` makes the vector search.
+    """The `Indexing` of one server, until `close`. `folders` and `settings` are called for every query; `tell` receives
+    every status; `watch` asks the client once to report changed files; `vectors` makes the vector search.
     """
 
     def __init__(
@@ -73,18 +71,17 @@ class IndexHost:
 
     @property
     def whole(self) -> bool:
-        """Return whether the whole workspace was scanned since the server started."""
+        """Whether the whole workspace was scanned since the server started."""
         return self._index is not None and self._index.service.last_scan.ended is not None
 
     def finders(self) -> Sequence[Finder]:
-        """Return the searches besides the lexical one."""
+        """Return the searches besides the lexical one; () if there are none or the index is not open."""
         vectors = self._index.vectors if self._index is not None else None
         return () if vectors is None else (vectors.search,)
 
     async def ready(self, seconds: float) -> Answers:
-        """Return the answers for the disk as it is, or for an older state if updating takes over `seconds`.
-
-        Raises ToolFailed if there is no index, it cannot be kept, or its first build is not finished.
+        """Open the index if necessary, wait at most `seconds` for an update, and return the answers, which may then be
+        of an older state. ToolFailed if there is no index, it cannot be kept, or its first build is not finished.
         """
         end = time.monotonic() + seconds
         index = await self.opened()
@@ -99,17 +96,23 @@ class IndexHost:
         return index.answers
 
     async def refresh(self) -> Status:
-        """Update the index to the present state of the disk and wait until that is done."""
+        """Scan the whole workspace, wait for the end, and return the status; a full disk is `failed` in it. ToolFailed
+        if there is no index.
+        """
         return await (await self.opened()).looked_now()
 
     async def rebuild(self) -> Status:
-        """Start to rebuild the index in the background and return the initial status."""
+        """Start to rebuild the index in the background and return the initial status. ToolFailed if there is no
+        index.
+        """
         index = await self.opened()
         await index.rebuild()
         return index.service.status
 
     async def status(self) -> dict[str, Any]:
-        """Return the status of the index for the user; creates the index."""
+        """Return the status of the index for the user: `state`, `files`, `done`, `total`, `problem`, `watched` and the
+        absolute `path`. Opens the index, and waits at most 1 s for a scan. ToolFailed if there is no index.
+        """
         index = await self.opened()
         status = await index.looked(self._age, STATUS_SECONDS) or index.service.status
         return {
@@ -123,37 +126,43 @@ class IndexHost:
         }
 
     def document_opened(self) -> None:
-        """Schedule the first build after a document was opened, if this workspace was never indexed."""
+        """Schedule the first build 2 s after the first document was opened, if this workspace was never indexed;
+        returns at once.
+        """
         if self._first is None:
             self._first = asyncio.create_task(self._first_build())
 
     def wanted(self) -> None:
-        """Start opening the index in the background, as a query will follow soon."""
+        """Start opening the index in the background, as a query will follow soon; returns at once."""
         if self._index is None:
             self._spawn(self._begun())
 
     def touched(self, paths: Iterable[str]) -> None:
-        """Report files, by absolute path, that were saved, created, changed or deleted."""
+        """Report files, by absolute path, that were saved, created, changed or deleted; ignored while the index is not
+        open.
+        """
         if self._index is not None:
             self._index.feed.add(paths)
 
     def folders_changed(self) -> None:
-        """Reopen an index that was in use, as the workspace folders have changed."""
+        """Reopen the index in the background for the new workspace folders, if it was open."""
         if self._index is not None:
             self._spawn(self._begun())
 
     async def close(self) -> None:
-        """Stop everything and leave no process, task or file handle behind."""
+        """Cancel all work on the index, wait for its end and close it; no process, task or file handle is left."""
         for task in (self._first, *self._tasks):
             await ended(task)
         await self._shut()
 
     def was_built(self) -> bool:
-        """Return whether the present folders were indexed at some time. Blocks on the disk."""
+        """Return whether the present folders have an index file. Blocks on the disk."""
         return index_file(self._folders()).exists()
 
     async def opened(self) -> OpenIndex:
-        """Return the index of the present folders. Raises ToolFailed where there cannot be one."""
+        """Return the open index of the present folders, the same until these change; the host closes it. ToolFailed if
+        the setting is off, no folder is open, or one of them is a home folder or above it.
+        """
         async with self._turn:
             folders, settings = tuple(self._folders()), self._settings()
             problem = _unfit(folders, settings)
@@ -240,9 +249,8 @@ class OpenIndex:
         self._following: asyncio.Task[object] | None = None
 
     async def looked(self, age: float, seconds: float | None = None) -> Status | None:
-        """Wait at most `seconds` for a scan of everything, unless the last one is younger than `age` seconds.
-
-        All callers share one scan. Returns its status; None where it is still running or was cancelled.
+        """Wait at most `seconds` (None: without limit) for a scan of everything, unless the last one is younger than
+        `age` seconds, and return its status; None if it is still running or was cancelled. All callers share one scan.
         """
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self.service.refresh(age=age))
@@ -250,20 +258,22 @@ class OpenIndex:
         return next((task.result() for task in done if not task.cancelled()), None)
 
     async def looked_now(self) -> Status:
-        """Wait for a scan of everything that begins now: one in progress may have missed recent changes."""
+        """Wait for a scan of everything that begins now, since one in progress may have missed recent changes, and
+        return the status.
+        """
         if self._looking is not None:
             await asyncio.wait([self._looking])
         return await self.looked(0.0) or self.service.status
 
     async def rebuild(self) -> None:
-        """Cancel the current scan and start a rebuild in its place."""
+        """Cancel the current scan and start a rebuild in its place; does not wait for it."""
         await ended(self._looking)
         self._looking = asyncio.create_task(self.service.rebuild())
         # It begins now, so that the caller reads its status, not the one before.
         await asyncio.sleep(0)
 
     async def close(self) -> None:
-        """Stop everything."""
+        """Cancel all work on this index, wait for its end and close the files."""
         await self.feed.close()
         await ended(self._looking)
         await ended(self._following)
@@ -284,7 +294,7 @@ class OpenIndex:
 
 
 async def ended(task: asyncio.Task[Any] | None) -> None:
-    """Cancel a task and wait until it has ended; None and finished tasks are accepted."""
+    """Cancel a task and wait until it has ended; None and finished tasks are accepted. Its exception is not raised."""
     if task is not None and not task.done():
         task.cancel()
         await asyncio.wait([task])
@@ -294,7 +304,9 @@ async def ended(task: asyncio.Task[Any] | None) -> None:
 
 
 class Feed:
-    """Gathers changed paths and passes them to `look`, which never runs twice at the same time."""
+    """Gathers changed paths for 0.3 s and passes them to `look` together, or None for more than 500; `look` never runs
+    twice at the same time.
+    """
 
     def __init__(self, look: Look) -> None:
         self._look = look
@@ -303,7 +315,7 @@ class Feed:
         self._task: asyncio.Task[None] | None = None
 
     def add(self, paths: Iterable[str]) -> None:
-        """Add paths that may have changed."""
+        """Add absolute paths that may have changed; returns at once."""
         for path in paths:
             if len(self._waiting) <= MANY:  # with more than that the whole workspace is scanned
                 self._waiting[path] = None
@@ -311,13 +323,13 @@ class Feed:
             self._task = asyncio.create_task(self._hand_on())
 
     async def settle(self, seconds: float) -> None:
-        """Wait until everything that was added is processed, at most `seconds`."""
+        """Have the waiting paths processed now, and wait for that at most `seconds`."""
         if self._task is not None and not self._task.done():
             self._now.set()
             await asyncio.wait([self._task], timeout=seconds)
 
     async def close(self) -> None:
-        """Drop the waiting paths and stop."""
+        """Drop the waiting paths, cancel the work and wait for its end."""
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.wait([self._task])

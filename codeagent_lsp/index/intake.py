@@ -45,7 +45,9 @@ class Same(NamedTuple):
 
 
 def take(store: Store, work: Work) -> IndexEntry | Same | None:
-    """Return the entry to write for a file; None if it is gone or cannot be read."""
+    """Read a file and return the entry to write for it, or that its content is known; None if it is gone or cannot be
+    read. Blocks.
+    """
     now = time.time_ns()
     read = _read(work.absolute)
     if read is None:
@@ -73,7 +75,9 @@ def take(store: Store, work: Work) -> IndexEntry | Same | None:
 
 
 def failed(store: Store, work: Work) -> IndexEntry | None:
-    """Return the entry for a file that crashed the process that parsed it, so that no other tries again."""
+    """Return the entry for a file that crashed the process that parsed it, so that no other tries again until it
+    changes; None if it is gone.
+    """
     try:
         stamp = Stamp.of(os.lstat(work.absolute))
     except OSError:
@@ -82,17 +86,17 @@ def failed(store: Store, work: Work) -> IndexEntry | None:
 
 
 def looked_at(path: str, size: int) -> int:
-    """Return roughly how many of the `size` bytes of a file are processed."""
+    """Return about how many of the `size` bytes of a file are processed."""
     return min(size, _longest(path) or size)
 
 
 def kept(path: str, text: str) -> str:
-    """Return the part of a saved text that is indexed: of data files the beginning, and secrets masked."""
+    """Return the part of a saved text that is indexed: of data files only the beginning, and with secrets masked."""
     return masked(_head(text, _longest(path) or len(text)))
 
 
 def digest_of(path: str, data: bytes) -> bytes:
-    """Return the key of a content; the same bytes in another language have another key."""
+    """Return the key of a content, 16 bytes; the same bytes in another language have another key."""
     grammar = grammar_of(path, data)
     return blake2b(data, digest_size=16, person=grammar.name.encode()[:16] if grammar else b"").digest()
 

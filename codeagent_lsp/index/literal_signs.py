@@ -15,8 +15,8 @@ from typing import Literal, NamedTuple
 
 
 class Span(NamedTuple):
-    """The offsets of a literal or a comment. A `body` begins on a line of its own: also the blanks in front of its
-    first word are content. `moves`: a comment, which may be indented with the code.
+    """A literal or a comment, by its offsets. With `body` it begins on a line of its own, and also the blanks in front
+    of its first word are content. With `moves` it is a comment, which may be indented with the code.
     """
 
     start: int
@@ -26,7 +26,9 @@ class Span(NamedTuple):
 
 
 class Signs(NamedTuple):
-    """The forms of a language, by their names in `_FORMS`, in the order in which they are tried."""
+    """The forms of literals and comments in a language, by their names in `_FORMS`, in the order in which they are
+    tried.
+    """
 
     name: str
     forms: tuple[str, ...]
@@ -37,8 +39,9 @@ _LEVEL = r"\[(?P<{0}>=*)\["
 
 
 class Form(NamedTuple):
-    """How one kind of literal or comment is written. `closing` may name groups of `opening`; without it, all of it is
-    in `opening`, on one line. `escape` is what stands for itself inside, `kind` which lines are content.
+    """How one kind of literal or comment is written, as patterns. `closing` may name groups of `opening`; without it,
+    all of it is in `opening`, on one line. `escape` is a sign with a backslash or the like inside, `kind` says which
+    lines are content.
     """
 
     opening: str
@@ -179,7 +182,9 @@ _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
 
 
 def signs_of(path: str) -> Signs:
-    """Return the signs of a file's language, by its ending or name."""
+    """Return the signs of a file's language, by the suffix or name of its path; for an unknown one those that most
+    languages share.
+    """
     place = PurePosixPath(path.replace("\\", "/"))
     name = place.name.lower()
     return _BY_NAME.get(place.suffix[1:].lower()) or _BY_NAME.get(name.partition(".")[0]) or _UNKNOWN
@@ -228,8 +233,8 @@ def spans(text: str, signs: Signs) -> Iterator[Span]:
 
 
 def loose_comment_signs(text: str, signs: Signs) -> int:
-    """Return how many signs of comments of a text belong to no comment and no literal: those that close none, that
-    nothing closes, and that begin a comment on a line within another one, which has swallowed it.
+    """Return how many comment signs of a text belong to no whole comment or literal: those that close none, that
+    nothing closes, and those at the beginning of a line within another comment, which has swallowed them.
     """
     if not any("comment" in _FORMS[name].kind for name in signs.forms):
         return 0
@@ -271,7 +276,7 @@ def _beginning(form: Form) -> re.Pattern[str]:
 
 
 def begun_within(comment: str) -> int:
-    """Return on how many lines within a comment between `/*` and `*/` another one begins."""
+    """Return how many lines within one comment between `/*` and `*/` begin another comment."""
     return len(_BEGINS_COMMENT.findall(comment, 2)) if comment.startswith("/*") else 0
 
 

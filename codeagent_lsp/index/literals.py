@@ -121,8 +121,8 @@ _MARGINS: dict[str, tuple[_Margin, ...]] = {
 
 
 class Literal(NamedTuple):
-    """The 0-based lines `first` to `last` of a text that begin inside one literal. `moves`: a comment or a docstring
-    with no line left of its first, which is indented as the code is.
+    """The 0-based lines `first` to `last` of a text that begin inside one literal. `moves` says that it is a comment or
+    a docstring, which is indented as the code is.
     """
 
     first: int
@@ -136,7 +136,7 @@ Language = Grammar | Signs
 
 def literals(text: str, language: Language, rows: tuple[int, int] | None = None) -> tuple[Literal, ...]:
     """Return the literals and comments over several lines of a text, in order, none inside another. With `rows`, a
-    first and a last line (0-based), those that have no line of these may be left out, which saves most of the time.
+    first and a last line (0-based), those outside of them may be left out, which is much faster.
     """
     if "\n" not in text and "\r" not in text:
         return ()
@@ -151,7 +151,7 @@ def literals(text: str, language: Language, rows: tuple[int, int] | None = None)
 
 
 def literals_of_piece(code: str, grammar: Grammar) -> tuple[Literal, ...]:
-    """Return the literals of a piece of code without what stands before it in its file, which PHP needs."""
+    """Return the literals of a piece of code; for PHP, `<?php` need not be before it."""
     if grammar.name != "php":
         return literals(code, grammar)
     # For PHP all is text up to `<?php`; the line that is put in front is counted off.
@@ -161,24 +161,28 @@ def literals_of_piece(code: str, grammar: Grammar) -> tuple[Literal, ...]:
 
 
 def literal_lines(text: str, inside: Iterable[Literal]) -> Counter[str]:
-    """Return the lines of a text that begin inside its literals, without their line ends, and how often each occurs."""
+    """Return how often each line occurs of those that begin inside these literals of a text; without line ends, blank
+    ones left out.
+    """
     lines = [content_of(line) for line in split_lines(text)]
     return Counter(line for each in inside for line in lines[each.first : each.last + 1] if line.strip())
 
 
 def fixed_lines(inside: Iterable[Literal]) -> frozenset[int]:
-    """Return the 0-based numbers of the lines that do not move with the code around them."""
+    """Return the 0-based numbers of the lines whose indentation is content, so that they do not move with the code
+    around them.
+    """
     return frozenset(line for each in inside if not each.moves for line in range(max(each.first, 0), each.last + 1))
 
 
 def language_of(path: str, text: str) -> Language:
-    """Return the language of a file, by its name or its first line."""
+    """Return the language of a file, by its path or its first line; without a grammar the signs of its literals."""
     return grammars.grammar_of(path, text[:200].encode("utf-8", "replace")) or signs_of(path)
 
 
 def loose_comments(path: str, text: str) -> int:
-    """Return how many comments of a text have lost their beginning or their end. Of a language with a grammar only
-    those that go on to the end of the next one, as the grammar accepts that; all else is an error of syntax.
+    """Return how many comments of a text have lost their beginning or their end. In a language with a grammar only
+    those that extend to the end of the next one are counted, as the grammar accepts them.
     """
     language = language_of(path, text)
     if isinstance(language, Signs):
@@ -196,16 +200,18 @@ def loose_comments(path: str, text: str) -> int:
 
 
 def may_hold_more(code: str, language: Language) -> bool:
-    """Return whether code may hold literals over several lines that are not known, as its language is not."""
+    """Return whether code may hold literals over several lines that `literals` does not find, as its language is not
+    known.
+    """
     return isinstance(language, Signs) and is_unclear(code, language)
 
 
 def kept(
     lines: Sequence[str], inside: Iterable[Literal], known: Counter[str], move: Callable[[str], str]
 ) -> dict[int, str]:
-    """Return, by their 0-based numbers, the lines inside literals as they have to be: as they were given, unless a
-    model has moved them together with the code. That shows where they are as `known` only after `move`. The lines of
-    a comment move, but for those that are `known` where they were given.
+    """Return, by 0-based number, the lines inside literals as they have to be after the code around them was changed by
+    `move`: as given, unless a model has moved them with the code, which shows if they are `known` only after `move`.
+    Lines of comments move, unless they are `known` as given.
     """
     found: dict[int, str] = {}
     for each in inside:
@@ -232,8 +238,8 @@ def _only_like(line: str, known: Counter[str]) -> str:
 
 
 def refuse_altered(path: str, before: str, after: str, given: Iterable[str]) -> None:
-    """Refuse a change (EditRefused) with a line inside a literal of `after` that neither `before` has, nor one of the
-    texts that were `given` for it: fitting it into the file has altered that line.
+    """Raise EditRefused if a line inside a literal of `after` is neither in `before` nor in one of the texts that were
+    `given` for the change, since then fitting it into the file has altered that line.
     """
     language = language_of(path, before or after)
     fixed = [each for each in literals(after, language) if not each.moves]

@@ -76,7 +76,9 @@ class _Open:
 
 @dataclass(slots=True)
 class Outline:
-    """The definitions found so far, and the byte offsets of their names, which are no uses."""
+    """The definitions of one text found so far, as `symbols` and with their nodes as `places`, and the byte offsets of
+    their names, which are no uses.
+    """
 
     source: bytes
     above: Mapping[int, Node] = field(default_factory=dict)
@@ -87,7 +89,9 @@ class Outline:
     _described: set[int] = field(default_factory=set)
 
     def add(self, path: str, definition: Definition) -> None:
-        """Add the next definition; they must come in the order of their starts."""
+        """Add the next definition, which must not start before the last one. One nested more than 50 deep is left
+        out.
+        """
         while self._open and self._open[-1].end <= definition.start:
             self._open.pop()
         if len(self._open) >= MAX_DEPTH:
@@ -206,12 +210,14 @@ def ordered(captures: Mapping[str, Sequence[Node]]) -> Iterator[Definition]:
 
 
 def by_last_line(nodes: Sequence[Node]) -> dict[int, Node]:
-    """Return comments and attributes by the 0-based line they end on."""
+    """Return comments and attributes by the 0-based line that they end on."""
     return {_last_line(node) - 1: node for node in nodes}
 
 
 def signature(node: Node, outer: Node, source: bytes) -> str:
-    """Return the signature on one line: all up to the body, or the first line where there is no body."""
+    """Return the signature on one line, at most 240 characters: everything up to the body, or the first line if there
+    is no body.
+    """
     body = body_of(node)
     # With its `const` or `let`.
     start = outer.start_byte if outer.type in ("lexical_declaration", "variable_declaration") else node.start_byte
@@ -235,7 +241,7 @@ def _joined(text: str) -> str:
 
 
 def body_of(node: Node) -> Node | None:
-    """Return the body of a definition; of a variable, that of the function it holds."""
+    """Return the body of a definition, for a variable that of the function it holds; None if there is none."""
     body = node.child_by_field_name("body")
     if body is None:
         value = node.child_by_field_name("value") or node.child_by_field_name("right")

@@ -34,15 +34,16 @@ _LONGEST_NAME = 120
 
 
 def parse(path: str, data: bytes | str, *, seconds: float = SECONDS) -> FileTags:
-    """Return the tags of a text, whose language follows from `path`. Never raises: without a parse there are no tags.
+    """Return the tags of a text, whose language follows from `path`. Never raises.
 
-    No tags: unknown language, no text, over 1 MiB; over the time limit or no code at all (`broken` is set then).
+    Without tags: an unknown language, no text, over 1 MiB; and, with `broken` set, over the time limit (`seconds`, 5 by
+    default) or no code at all.
     """
     return tags_of(find(path, data, seconds=seconds))
 
 
 def find(path: str, data: bytes | str, *, seconds: float = SECONDS) -> RawTags:
-    """Parse a text as `parse` does, with the result in the form that is fast to pack."""
+    """Parse a text as `parse` does, and return the result in the form that is fast to pack."""
     known = _known(path, data)
     if known is None:
         return RawTags("")
@@ -60,9 +61,8 @@ def find(path: str, data: bytes | str, *, seconds: float = SECONDS) -> RawTags:
 
 @dataclass(frozen=True)
 class Parsed:
-    """A parsed text: its UTF-8 bytes and syntax tree. What the query of its language finds is looked for when asked
-    for: it takes longer than parsing, and who judges the syntax alone does not need it. `within` limits it to what
-    overlaps a range of bytes.
+    """A parsed text: its UTF-8 bytes and syntax tree. What its language's query finds is computed on first use, as that
+    takes longer than parsing. `within` limits it to what overlaps a range of bytes.
     """
 
     path: str
@@ -78,7 +78,7 @@ class Parsed:
 
     @cached_property
     def outline(self) -> Outline:
-        """The definitions of the text, each below the one that contains it."""
+        """The definitions of the text; computed on first use."""
         outline = Outline(self.source, by_last_line(self.captures.get("above", ())))
         for definition in ordered(self.captures):
             outline.add(self.path, definition)
@@ -86,7 +86,9 @@ class Parsed:
 
 
 def parsed(path: str, data: bytes | str, *, within: tuple[int, int] | None = None) -> Parsed | None:
-    """Return the parsed text with its tree; None where `parse` gives no tags."""
+    """Return the parsed text with its tree; None if the language is unknown, the text is over 1 MiB, or parsing takes
+    more than 5 s.
+    """
     known = _known(path, data)
     return _parsed(path, *known, SECONDS, within) if known is not None else None
 

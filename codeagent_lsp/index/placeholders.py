@@ -82,8 +82,8 @@ _STANDS = (
 
 
 def refuse_left_out(path: str, before: str, after: str) -> None:
-    """Refuse a change (EditRefused) in which a line that stands for code takes the place of lines of the file. Stubs
-    are code: who changes single lines may mean them.
+    """Raise EditRefused if a new line of `after`, such as `# rest unchanged`, stands for lines of the file that the
+    change removes; in Python also for a `...` that is no body. Stubs with `...` as their body are accepted.
     """
     document, name = is_prose(path), path.rpartition(".")[2].lower()
     old, new = filled_lines(before), filled_lines(after)
@@ -116,8 +116,8 @@ def _says(line: str) -> bool:
 
 
 def left_out(before: str, after: str, *, document: bool = False) -> str:
-    """Return the first line of `after` that stands for code left out and is new; '' for none. In a `document` (prose),
-    `#` begins a heading. Where every line of `before` is still there, words alone are an ordinary comment.
+    """Return the first new line of `after` that stands for code left out; '' for none. In a `document` (prose), `#`
+    begins a heading. If every line of `before` is still there, a line of words alone is an ordinary comment.
     """
     old, new = filled_lines(before), filled_lines(after)
     spare = Counter(old)
@@ -131,7 +131,7 @@ def left_out(before: str, after: str, *, document: bool = False) -> str:
 
 
 def filled_lines(text: str) -> list[str]:
-    """Return the lines of a text that are not blank, stripped."""
+    """Return the lines of a text that are not blank, without surrounding blanks."""
     return [line.strip() for line in with_newlines(text, "\n").split("\n") if line.strip()]
 
 
@@ -152,7 +152,7 @@ def _stands_for_code(line: str, *, document: bool, whole: bool) -> bool:
 
 
 def is_phrase(words: str) -> bool:
-    """Return whether words, without the signs around them, say that code is left out."""
+    """Return whether words, without the signs around them, say that code is left out, in English or Chinese."""
     return bool(_PHRASE.fullmatch(words) or _CHINESE.fullmatch(words))
 
 

@@ -21,55 +21,59 @@ It never raises: where it cannot answer, it finds nothing."""
 
 
 class VectorSearch(Protocol):
-    """Semantic search over the chunks of the index, fused with lexical search. It never fails (see `Finder`)."""
+    """Port: semantic search over the chunks of the index, whose results are merged with those of lexical search. Never
+    raises: on failure it finds nothing (see `Finder`).
+    """
 
     async def refresh(self) -> object:
-        """Update the vectors after the index has changed. May be cancelled."""
+        """Update the vectors after the index has changed, which may take minutes. May be cancelled; the next call
+        continues.
+        """
 
     async def search(self, query: str, limit: int) -> Sequence[Chunk]:
-        """Return the chunks for a query, best first."""
+        """Return at most `limit` chunks for a query, best first; () while that does not work."""
 
     async def close(self) -> None:
-        """Release files and processes."""
+        """Release files and processes; searches after this find nothing."""
 
 
 class CodeIndex(Protocol):
-    """The index as one run sees it: the run's staged texts over unsaved texts over the disk.
-
-    Paths are relative to the workspace, as `Roots.relative` returns them.
+    """Port: the index as one run sees it, with the run's staged texts over unsaved texts over the disk. Paths are
+    relative to the workspace, as `Roots.relative` returns them.
     """
 
     async def view(self) -> View:
-        """Return the present state. Waits a bounded time for the first build.
-
-        Raises ToolFailed where there is no index.
+        """Return the present state. Waits at most 20 s for an update. ToolFailed if there is no index, or its first
+        build is not finished.
         """
 
     async def search(self, query: str, limit: int) -> tuple[Chunk, ...]:
-        """Return the chunks of code that answer best, best first.
-
-        None of a file that the user does not allow to be read.
+        """Return at most `limit` chunks of code that answer best, best first; none of a file that the user does not
+        allow to be read. ToolFailed as `view`.
         """
 
     async def refresh(self) -> Status:
-        """Update the index to the present state of the disk and wait until that is done."""
+        """Update the index to the present state of the disk, wait for the end, and return the status. ToolFailed if
+        there is no index.
+        """
 
 
 class Indexing(Protocol):
-    """The one index of a server, created on first use."""
+    """Port: the one index of a server, created on first use."""
 
     async def ready(self, seconds: float) -> Answers:
-        """Return the answers for the disk as it is, or for an older state if updating takes over `seconds`.
-
-        Raises ToolFailed during the first build, and where there is no index.
+        """Wait at most `seconds` for an update of the index, and return the answers, which may then be of an older
+        state. ToolFailed during the first build, and if there is no index.
         """
 
     async def refresh(self) -> Status:
-        """Update the index to the present state of the disk and wait. Raises ToolFailed where there is no index."""
+        """Update the index to the present state of the disk, wait for the end, and return the status. ToolFailed if
+        there is no index.
+        """
 
     def finders(self) -> Sequence[Finder]:
-        """Return the searches besides the lexical one."""
+        """Return the searches besides the lexical one; () if there are none."""
 
     @property
     def whole(self) -> bool:
-        """Return whether the whole workspace was scanned since the server started."""
+        """Whether the whole workspace was scanned since the server started."""

@@ -53,8 +53,7 @@ _ROUNDS = 8
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The purpose of a map or a search: the request, the files in focus, and names mentioned elsewhere.
-
+    """The purpose of a map or a search: the request, the files in focus (index paths), and names mentioned elsewhere.
     `recent` says how much each file was edited lately, in any unit; '' and empty mean nothing known.
     """
 
@@ -68,13 +67,13 @@ class Task:
         return question("\n".join((self.text, *self.mentioned)))
 
     def subject(self) -> QueryTerms:
-        """Return the terms of the request's first line; of a stack trace, its head is none."""
+        """Return the terms of the request's first line that is not blank; the head of a stack trace does not count."""
         lines = (line for line in self.text.splitlines() if line.strip() and not line.startswith("Traceback (most"))
         return question(next(lines, ""))
 
 
 def ranked(tables: Tables, graph: Graph, paths: Collection[str], task: Task) -> list[tuple[str, float]]:
-    """Return files and scores by relevance, best first; scores from 0 to about 3, irrelevant files left out."""
+    """Return index paths and scores by relevance, best first; scores from 0 to about 3, irrelevant files left out."""
     asking, subject = task.question(), task.subject()
     # A first line without a word, such as `Fix this:`, says nothing about what the task is about.
     if not subject.words:
@@ -98,16 +97,17 @@ def ranked(tables: Tables, graph: Graph, paths: Collection[str], task: Task) -> 
 
 
 def important(graph: Graph, paths: Collection[str]) -> list[tuple[str, float]]:
-    """Return files by PageRank alone, independent of a task, sources before all else."""
+    """Return index paths and scores by PageRank alone, independent of a task; source code is preferred to tests, prose
+    and generated files.
+    """
     nothing = QueryTerms()
     known = ((path, rank * worth(path, nothing)) for path, rank in zip(graph.paths, graph.importance, strict=True))
     return sorted(((path, rank) for path, rank in known if path in paths), key=lambda each: (-each[1], each[0]))
 
 
 def worth(path: str, asking: QueryTerms) -> float:
-    """Return the prior of a file by its kind: lower for generated files, tests, prose and data.
-
-    Tests and prose count in full where `asking`, the subject of a task, asks for them.
+    """Return the factor, at most 1, for the score of a file by its kind: lower for generated files, tests, prose and
+    data. Tests and prose count in full if `asking`, the subject of a task, asks for them.
     """
     value = 0.1 if is_made(path) else 1.0
     if is_test(path) and not _asks(asking, _ASKS_FOR_TESTS):
@@ -210,9 +210,9 @@ def fused(found: Sequence[Sequence[Chunk]], limit: int) -> tuple[Chunk, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A weighted graph of files, in compressed sparse rows.
-
-    The edges of file n are those from `starts[n]` to `starts[n + 1]`; their weights add up to 1.
+    """A weighted graph of files by index path, in compressed sparse rows; file n is `paths[n]`, and `number` is the
+    reverse. Its edges are those from `starts[n]` to `starts[n + 1]` in `targets` and `weights`, which add up to 1.
+    `importance` is each file's PageRank, `contents` a short digest of its text.
     """
 
     paths: tuple[str, ...]
@@ -224,7 +224,7 @@ class Graph:
     number: Mapping[str, int] = field(default_factory=dict)
 
     def stale(self, files: Mapping[str, bytes]) -> float:
-        """Return the share of `files` (paths and digests) that the graph does not have, or has with another content."""
+        """Return the share (0 to 1) of `files` (digests by path) that the graph lacks, or has with another content."""
         same = sum(
             path in files and _short(files[path]) == known
             for path, known in zip(self.paths, self.contents, strict=True)
@@ -268,9 +268,8 @@ def build_graph(
     used: Iterable[tuple[str, Mapping[str, int]]],
     files: Mapping[str, bytes],
 ) -> Graph:
-    """Build the graph of all files from `Store.defined` and `used` (both streamed) and `files` (digests by path).
-
-    Of each file only the strongest 32 edges to others are kept.
+    """Build the graph of all files from `Store.defined` and `used` and from `files` (digests by index path); takes
+    seconds for large workspaces. Of each file only the strongest 32 edges to others are kept.
     """
     paths, definers = _definers(defined)
     number = _numbered(paths)
@@ -288,14 +287,16 @@ def build_graph(
 
 
 def dump_graph(graph: Graph) -> bytes:
-    """Return the graph as bytes for `load` on the same machine."""
+    """Return the graph as bytes for `load_graph` on the same kind of machine."""
     head = json.dumps([_ORDER, len(graph.targets), graph.paths]).encode()
     parts = (graph.starts, graph.targets, graph.contents, graph.weights, graph.importance)
     return len(head).to_bytes(8, "little") + head + b"".join(part.tobytes() for part in parts)
 
 
 def load_graph(data: bytes) -> Graph:
-    """Return the graph from the bytes of `dump`. Raises ValueError for any other bytes."""
+    """Return the graph from the bytes of `dump_graph`. ValueError for any other bytes, and for those of another kind of
+    machine.
+    """
     size = 8 + int.from_bytes(data[:8], "little")
     order, edges, paths = _head(data[8:size])
     if order != _ORDER:

@@ -35,7 +35,9 @@ NAMELESS = 0.7  # of its file's score, for a chunk outside of any definition
 
 
 class FilePart(NamedTuple):
-    """A part of a file: the file's score, how often it has each word of the query, and those in its name."""
+    """A part of a file as it is weighed: the file's score, how often it has each word of the query, and the words in
+    its name.
+    """
 
     file_score: float
     counts: Mapping[str, int]
@@ -59,7 +61,7 @@ class WordLines:
 
 
 class QueryWords:
-    """Finds the words of one query in texts. It knows each token of all texts, so use one for all of them."""
+    """Finds the words of one query in texts. It remembers every token, so use one for all texts of the query."""
 
     def __init__(self, asking: QueryTerms) -> None:
         wholes = {as_word(name) for name in asking.names} - {""}
@@ -70,11 +72,11 @@ class QueryWords:
         self._may_have = re.compile("|".join(keys)) if keys else None
 
     def lines(self, text: str) -> WordLines:
-        """Return where the words are in a text."""
+        """Return the lines of a text that have words of the query."""
         return WordLines(self._found(text))
 
     def named(self, name: str) -> frozenset[str]:
-        """Return the words that a dotted name has."""
+        """Return the words of the query that a dotted name contains."""
         return frozenset(word for token in name.split(".") for word in self._words(token))
 
     def _found(self, text: str) -> Iterator[tuple[int, str]]:
@@ -122,9 +124,8 @@ def weighed(parts: Sequence[FilePart]) -> list[float]:
 def definitions(
     ranked: Sequence[tuple[str, float]], read: Read, outline: Outline, asking: QueryTerms
 ) -> list[tuple[SymbolInfo, float]]:
-    """Return the functions and types of the best files with scores, in the order of the files.
-
-    `ranked` has paths and scores; where `read` returns None, the words of signature and docstring have to do.
+    """Return the functions and types of the 20 best files with scores, in the order of the files. `ranked` has paths
+    and scores; if `read` returns None, only the words of signature and docstring count.
     """
     words = QueryWords(asking)
     found: list[SymbolInfo] = []
@@ -140,7 +141,9 @@ def definitions(
 
 
 def central(ranked: Sequence[tuple[str, float]], outline: Outline) -> list[tuple[SymbolInfo, float]]:
-    """Return the definitions at the top of the best files with scores, for a map of no task: types before functions."""
+    """Return the top-level definitions of the best files with scores, for a map without a task; types count more than
+    functions.
+    """
     found: list[tuple[SymbolInfo, float]] = []
     # No words to choose by, so it is the top of each file; what is inside of a type is read with it.
     for path, score in ranked[:_CENTRAL_FILES]:
@@ -160,7 +163,9 @@ def _counts(symbol: SymbolInfo, lines: WordLines | None, words: QueryWords) -> M
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A part of a file. Lines are 1-based and inclusive; `symbol` is the definition it is or lies in, '' for none."""
+    """A part of a file by its index path. Lines are 1-based and inclusive; `symbol` is the dotted name of the
+    definition it is or is in, '' for none; `score` is comparable only within one search.
+    """
 
     path: str
     line_start: int
@@ -173,10 +178,9 @@ class Chunk:
 def answers(
     ranked: Sequence[tuple[str, float]], read: Read, outline: Outline, asking: QueryTerms, limit: int = 10
 ) -> list[Chunk]:
-    """Return the best chunks of the best files, best first.
-
-    `ranked` has paths and scores; `read` returns None for a missing file, which is skipped. Each further chunk of a
-    file counts for less, so that several files are among the first.
+    """Return the best chunks of the 20 best files, best first. `ranked` has paths and scores; `read` returns None for a
+    missing file, which is skipped. Each further chunk of a file counts for less, so that several files are among the
+    first.
     """
     words = QueryWords(asking)
     pieces: list[Chunk] = []
@@ -203,7 +207,9 @@ def split(path: str, text: str, symbols: Sequence[SymbolInfo]) -> list[Chunk]:
 
 
 def rows(text: str) -> list[str]:
-    """Return the lines of a text as the parser counts them: only LF ends one; `splitlines` knows form feeds, too."""
+    """Return the lines of a text without line ends, as the parser counts them: only LF ends one, unlike
+    `splitlines`.
+    """
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     return lines if lines[-1] else lines[:-1]
 

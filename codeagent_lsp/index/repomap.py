@@ -32,9 +32,8 @@ STEADY = 0.12  # a score that changed by less than this share is kept; rounding 
 
 @dataclass(frozen=True, slots=True)
 class RepoMap:
-    """A map with the scores it was made from; passed as `previous`, it keeps the next one stable.
-
-    `shown` are the files named in the text, the best first.
+    """A map as text for the model, with the scores it was made from; passed as `previous`, it keeps the next one
+    stable. `shown` are the index paths of the files named in the text, the best first.
     """
 
     text: str = ""
@@ -54,11 +53,11 @@ def render(
     lines: bool = False,
     among: int = 0,
 ) -> RepoMap:
-    """Return the map of the best files and definitions that fits in `budget` tokens; an empty one where nothing fits.
-    With `lines` each definition has the number of its line, and the map changes with them. With `among`, the number of
-    all files, its end says how many are not named, as a folder's names look like all that is in it.
+    """Return the map of the best files and definitions that fits in `budget` tokens; one with an empty text if nothing
+    fits. `definitions` are those of the best files with scores; `outline` returns the types around them.
 
-    `definitions` are those of the best files with scores; `outline` gives the types around them.
+    With `lines` each definition has the number of its line. With `among`, the number of all files, its end says how
+    many are not named.
     """
     budget -= count(MORE.format(count=among)) if among else 0
     scores = steady(dict(ranked), previous.scores if previous else {})

@@ -23,7 +23,9 @@ FEW_BYTES = 400_000
 
 
 class Scan(NamedTuple):
-    """The result of a scan: `changed` files to process, `removed` paths to delete. `files` counts all."""
+    """The result of a scan: `changed` files to process, `removed` index paths to delete, and the number of all
+    files.
+    """
 
     changed: tuple[Work, ...]
     removed: tuple[str, ...]
@@ -31,12 +33,16 @@ class Scan(NamedTuple):
 
     @property
     def is_small(self) -> bool:
-        """Return whether processing the changed files is faster than starting processes for it."""
+        """Whether processing the changed files here is faster than starting processes for it: at most 16 of together
+        400 kB.
+        """
         return len(self.changed) <= FEW_FILES and sum(work.size for work in self.changed) <= FEW_BYTES
 
 
 class Folders:
-    """The workspace folders, and the index paths of their files: `a/b.py`, with the folder's label if several."""
+    """The workspace folders, with their ignore rules and the index paths of their files: relative to the folder, such
+    as `a/b.py`, with the folder's label in front if there are several.
+    """
 
     def __init__(self, folders: Sequence[str]) -> None:
         self.roots = Roots(folders)
@@ -52,7 +58,9 @@ class Folders:
         return self._prefixes[root] + relative_name(absolute, root)
 
     def absolute(self, path: str) -> str | None:
-        """Return the absolute path on disk of an index path."""
+        """Return the absolute path on disk of an index path, whether or not it exists; None if it is in none of the
+        folders.
+        """
         for root, prefix in self._prefixes.items():
             if path.startswith(prefix):
                 return os.path.join(root, path[len(prefix) :])
@@ -72,7 +80,9 @@ class Folders:
         return root is not None and self._rules[root].is_ignored(folder, is_dir=True)
 
     def walk(self, stop: threading.Event) -> Iterator[tuple[str, str, Stamp]]:
-        """Yield every file: its index path, its path on disk, its stamp. Ends early once `stop` is set."""
+        """Yield every file that is not ignored, with its index path, its absolute path and its stamp. Ends early once
+        `stop` is set. Blocks.
+        """
         for root, prefix in self._prefixes.items():
             yield from self._walk(root, prefix, stop)
 
@@ -94,8 +104,8 @@ class Folders:
 
 
 def scan(folders: Folders, known: Mapping[str, Known], stop: threading.Event) -> Scan:
-    """Compare the disk with the `known` files, by relative path. One that `stop` interrupts, or that finds more than
-    MAX_FILES, removes nothing.
+    """Compare the disk with the `known` files, by index path; blocks. A scan that `stop` interrupts, or that finds more
+    than 500,000 files, removes nothing.
     """
     changed: list[Work] = []
     seen: set[str] = set()
@@ -112,9 +122,8 @@ def scan(folders: Folders, known: Mapping[str, Known], stop: threading.Event) ->
 
 
 def scan_files(folders: Folders, paths: Iterable[str], store: Store, files: int) -> Scan:
-    """Compare single files, by absolute path, with the index of `files` files in `store`.
-
-    What the index has below a path is compared too: of a deleted folder, clients may report only the folder.
+    """Compare single files, by absolute path, with `store`; `files` becomes the result's number of all files. Also what
+    the index has below each path is compared, since of a deleted folder clients may report only the folder.
     """
     changed: list[Work] = []
     removed: list[str] = []

@@ -41,19 +41,19 @@ _MAX_BYTES = 1 << 20
 
 
 class Embedding(Protocol):
-    """An embedder: a server, or the built-in one. Its methods raise ModelError."""
+    """Port: an embedder, by a server or the built-in one. Its methods raise ModelError."""
 
     async def model(self) -> str:
-        """Return the name of the model: vectors of different models are not comparable."""
+        """Return the name of the model; vectors of different models are not comparable."""
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """Return a vector for each text, all of one dimension. Raises ContextOverflow where a text is too long."""
+        """Return a vector for each text, in order, all of one dimension. ContextOverflow if a text is too long."""
 
     async def embed_query(self, text: str) -> Sequence[float]:
-        """Return the vector to search with for a query: some models embed it in another way."""
+        """Return the vector with which to search for a query, as some models embed queries differently."""
 
     async def close(self) -> None:
-        """Release connections and processes; nothing is asked after this."""
+        """Release connections and processes; no other method may be called afterwards."""
 
 
 @dataclass(slots=True)
@@ -74,7 +74,9 @@ class _Kept:
 
 
 class Semantic:
-    """Keeps the vectors of the files in `store` and searches them. `note` is called once per period of failure."""
+    """The `VectorSearch` over the files in `store`, for one open index. After a failure it finds nothing for 60 s;
+    `note` receives the reason, once until it works again.
+    """
 
     def __init__(
         self,
@@ -96,21 +98,22 @@ class Semantic:
         self._turn = asyncio.Lock()
 
     async def refresh(self) -> int:
-        """Update the vectors to the index and return how many texts were embedded.
-
-        If this is cancelled or fails, the next call continues.
+        """Update the vectors to the index and return how many texts were embedded; 0 if that fails. If cancelled or
+        failed, the next call continues.
         """
         async with self._turn:
             return await self._working(self._refreshed(), 0)
 
     async def search(self, query: str, limit: int) -> tuple[Chunk, ...]:
-        """Return the chunks closest to the query, best first; none while that does not work."""
+        """Return at most `limit` chunks closest to the query, best first; () if that fails, and for 60 s after a
+        failure.
+        """
         if time.monotonic() < self._rests_until or not query.strip():
             return ()
         return await self._working(self._found(query, limit), ())
 
     async def close(self) -> None:
-        """Close the database of locations and the embedder; what is being asked finds nothing."""
+        """Close the database of locations and the embedder; a search in progress finds nothing."""
         self._closed = True
         await self._embedding.close()
         if self._kept is not None:
@@ -215,7 +218,7 @@ class Semantic:
 
 
 def is_worth_it(path: str) -> bool:
-    """Return whether a file is embedded: hand-written code and prose."""
+    """Return whether a file is embedded: code and prose that is not generated; by its path alone."""
     return not is_made(path) and (is_source(path) or path.rpartition(".")[2].lower() in _PROSE)
 
 
@@ -235,21 +238,21 @@ async def _embed_shortened(embedding: Embedding, texts: Sequence[str]) -> Sequen
 
 
 class ChunkReader:
-    """Reads chunks of the files on disk, split along the definitions in `store`. Blocks: use it in a thread."""
+    """Reads chunks of the files on disk, split along the definitions in `store`. Methods block on the disk."""
 
     def __init__(self, store: Store, folders: Folders) -> None:
         self._store = store
         self._folders = folders
 
     def chunks(self, path: str) -> list[Chunk]:
-        """Return the chunks of a file that are not blank; none if it cannot be read."""
+        """Return the chunks of a file, by its index path, that are not blank; [] if it cannot be read."""
         text = self._text(path)
         if text is None:
             return []
         return [piece for piece in split(path, text, self._store.symbols(path)) if piece.text.strip()]
 
     def chunk_at(self, path: str, place: ChunkPlace, score: float) -> Chunk | None:
-        """Return the chunk now at `place` of a file, by its relative path; None if its text is no longer the embedded
+        """Return the chunk now at `place` of a file, by its index path; None if its text is no longer the embedded
         one.
         """
         text = self._text(path)
@@ -271,12 +274,14 @@ class ChunkReader:
 
 
 def text_of(piece: Chunk) -> str:
-    """Return the text of a chunk that is embedded: without its path, so that a moved file is recognised."""
+    """Return the text of a chunk that is embedded, at most 2,000 characters: without its path, so that a moved file
+    keeps its vectors.
+    """
     return f"{piece.symbol}\n{piece.text}"[:MAX_CHARS] if piece.symbol else piece.text[:MAX_CHARS]
 
 
 def key_of(piece: Chunk) -> str:
-    """Return the key of a chunk's content: BLAKE2b of 16 bytes, hexadecimal."""
+    """Return the key of a chunk's content, 32 hexadecimal digits."""
     return blake2b(text_of(piece).encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 

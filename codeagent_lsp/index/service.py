@@ -46,7 +46,9 @@ JOB_BYTES = 512_000  # so that one job of large files does not keep the last pro
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The progress of the index. `done` of `total` files of this pass; `files` in all, 0 before the first pass."""
+    """The state and progress of the index: `done` of `total` files of this pass are processed; `files` are all, 0
+    before the first pass. `problem` is the reason for `failed`.
+    """
 
     state: State
     done: int = 0
@@ -57,28 +59,28 @@ class Status:
 
 @dataclass(slots=True)
 class LastScan:
-    """When all files were last scanned and processed (`ended`, `time.monotonic`, None before the first time).
-
-    `seconds` is the duration of a scan: the longer it takes, the longer its result counts as fresh.
+    """When all files were last scanned and processed (`ended`, a time of `time.monotonic`, None before the first time).
+    `seconds` is how long the scan took: the longer, the longer its result counts as fresh.
     """
 
     ended: float | None = None
     seconds: float = 0.0
 
     def is_fresh(self, age: float) -> bool:
-        """Return whether less than `age` seconds have passed, or somewhat more in a large workspace; never for 0."""
+        """Return whether the last scan ended less than `age` seconds ago, or, in a large workspace, ten times its
+        duration; never for 0.
+        """
         passed = float("inf") if self.ended is None else time.monotonic() - self.ended
         return age > 0 and passed < max(age, _WORTH * self.seconds)
 
     def pause(self, seconds: float) -> float:
-        """Return how long polling pauses: `seconds`, or longer in a large workspace."""
+        """Return the seconds between two scans when polling: `seconds`, or longer in a large workspace."""
         return max(seconds, _REST * self.seconds)
 
 
 class IndexService:
-    """Keeps the index of `folders` in the file `store_path`. `tell` is called with every change of the status.
-
-    `last_scan` says when all files were scanned.
+    """Keeps the index of `folders` in the file `store_path`, until `close`. `tell` is called with every change of the
+    status. Failures such as a full disk are the status `failed`, not raised.
     """
 
     def __init__(
@@ -101,26 +103,24 @@ class IndexService:
         self._polling: asyncio.Task[None] | None = None
 
     def start(self, *, seconds: float = POLL_SECONDS) -> None:
-        """Refresh now and then periodically until `close`, for clients that do not report changed files.
-
-        The period is `seconds`, or longer where a scan of all files takes long.
+        """Refresh now and then periodically until `close`, in the background, for clients that do not report changed
+        files. The period is `seconds`, or longer if a scan of all files takes long.
         """
         if self.status.state != "off" and self._polling is None:
             self._polling = asyncio.create_task(self._poll(seconds))
 
     async def refresh(self, *, age: float = 0.0) -> Status:
-        """Update the index to the present state of the disk. If cancelled, the next call continues.
-
-        Nothing is done if that was done in the last `age` seconds; in large workspaces `age` is extended.
+        """Update the index to the present state of the disk, and return the status. If cancelled, the next call
+        continues. Returns at once if the last one ended less than `age` seconds ago, in large workspaces longer.
         """
         return await self._pass(lambda: self._compare(self.store.known()), age=age, whole=True)
 
     async def complete(self, found: Scan) -> Status:
-        """Process the given result of a scan; like `refresh` without scanning again."""
+        """Process the given result of a scan and return the status, as `refresh` without a scan of its own."""
         return await self._pass(lambda: found, whole=True)
 
     async def rebuild(self) -> Status:
-        """Delete the index and build it again."""
+        """Delete the index, build it again, and return the status."""
 
         def cleared() -> Scan:
             self.store.clear()
@@ -129,10 +129,10 @@ class IndexService:
         return await self._pass(cleared, whole=True)
 
     async def changed(self, paths: Iterable[str]) -> Status:
-        """Process files that were saved, created or deleted, by absolute path.
+        """Process files that were saved, created or deleted, by absolute path, and return the status.
 
-        A folder or ignore file means everything, unless it is in an ignored folder. A folder that is gone takes its
-        files with it.
+        A folder or an ignore file has everything scanned, unless it is in an ignored folder. The files of a folder that
+        is gone are removed.
         """
         paths = list(paths)
         if await asyncio.to_thread(_concern_all, self.folders, paths):
@@ -140,11 +140,11 @@ class IndexService:
         return await self._pass(lambda: scan_files(self.folders, paths, self.store, self.status.files))
 
     def view(self) -> View:
-        """Return the index of the disk as it is now. Its methods block on the disk: use it in a thread."""
+        """Return the index of the disk as it is now; the view's methods block on the disk."""
         return View(self.store)
 
     async def close(self) -> None:
-        """Stop everything and leave nothing behind."""
+        """Stop polling, wait for the pass in progress, and close the files."""
         if self._polling is not None:
             self._polling.cancel()
             await asyncio.wait([self._polling])
@@ -240,7 +240,7 @@ def _folder_of(path: str) -> str | None:
 
 
 def jobs(work: Iterable[Work]) -> Iterator[Job]:
-    """Yield jobs of similar duration."""
+    """Yield jobs that take about as long as each other: at most 48 files and about 512 kB each."""
     portion: list[Work] = []
     size = 0
     for each in work:
@@ -254,10 +254,8 @@ def jobs(work: Iterable[Work]) -> Iterator[Job]:
 
 
 async def work_off(store: Store, portions: Sequence[Job], processes: int, done: Callable[[int], None]) -> None:
-    """Do all jobs in `processes` processes; `done` is called with each number of files done.
-
-    If this is cancelled, the processes are killed. OSError if no process can be started, sqlite3.Error if the index
-    cannot be written.
+    """Do all jobs in `processes` processes; `done` is called with each number of files done. If cancelled, the
+    processes are killed. OSError if no process can be started, sqlite3.Error if the index cannot be written.
     """
     pending = deque(portions)
     work = [asyncio.create_task(_hand_out(store, pending, done)) for _ in range(min(processes, len(pending)))]

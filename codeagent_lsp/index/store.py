@@ -115,10 +115,10 @@ class Known(NamedTuple):
 
 
 class Companion(Protocol):
-    """Additional tables in the same file, updated in the same transactions.
+    """Port: additional tables in the index file, updated in the same transactions. `version` is part of the file's
+    stamp: with another version the whole index is rebuilt.
 
-    `version` is part of the file's stamp: with another version the whole index is rebuilt.
-    `ident` is the file's row id: constant as long as the path is indexed, so usable as an FTS5 rowid.
+    `ident` is the file's row id, which stays the same as long as the path is indexed, so that it can be an FTS5 rowid.
     """
 
     @property
@@ -145,22 +145,24 @@ class Companion(Protocol):
 
 
 class Reader:
-    """The reading half of `Store`. Long results are read in parts, so a concurrent change may be seen partly."""
+    """The reading half of `Store`. Files are given by index path. Long results are read in parts, so a concurrent
+    change may be seen partly. Methods block on the disk.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def files(self) -> dict[str, bytes]:
-        """Return the path of every file and the digest of its content."""
+        """Return the digest of the content of every file, by index path."""
         return dict(cast("list[tuple[str, bytes]]", self._database.rows("SELECT path, digest FROM indexed")))
 
     def tags(self, path: str) -> FileTags | None:
-        """Return the tags of a file, None if it is not indexed."""
+        """Return the tags of a file; None if it is not indexed."""
         rows = self._database.rows("SELECT path, outline, defined, used FROM indexed WHERE path = ?", (path,))
         return next((tags for _, tags in self._decoded(rows, _tags)), None)
 
     def symbols(self, path: str) -> tuple[SymbolInfo, ...]:
-        """Return the definitions of a file; none if it is not indexed. Faster than `tags`."""
+        """Return the definitions of a file; () if it is not indexed. Faster than `tags`."""
         rows = self._database.rows("SELECT path, outline FROM indexed WHERE path = ?", (path,))
         return next((symbols for _, symbols in self._decoded(rows, unpack_symbols)), ())
 
@@ -181,7 +183,7 @@ class Reader:
         return self._decoded(self._by_path(_ALL_USED), unpack_used)
 
     def defining(self, name: str) -> tuple[str, ...]:
-        """Return the files with a definition called `name`, sorted by path."""
+        """Return the index paths of the files with a definition called `name` (not dotted), sorted."""
         # With the quotes of JSON, so that no part of a longer name is found.
         rows = self._database.rows(
             "SELECT path FROM indexed WHERE instr(defined, ?) ORDER BY path", (json.dumps(name, ensure_ascii=False),)
@@ -189,7 +191,7 @@ class Reader:
         return tuple(path for (path,) in rows)
 
     def using(self, name: str) -> tuple[str, ...]:
-        """Return the files with a reference to `name`, sorted by path."""
+        """Return the index paths of the files with a reference to `name` (not dotted), sorted."""
         # In `used` the names are the keys of an object.
         key = json.dumps(name, ensure_ascii=False) + ":"
         rows = self._database.rows("SELECT path FROM indexed WHERE instr(used, ?) ORDER BY path", (key,))
@@ -201,9 +203,8 @@ class Reader:
         return int(rows[0][0]) if rows else 0
 
     def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of a SELECT on the tables of a companion; none when a damaged file had to be replaced.
-
-        Raises sqlite3.OperationalError if the statement itself is wrong.
+        """Return the rows of a SELECT on the tables of a companion; [] if a damaged file had to be replaced.
+        sqlite3.OperationalError if the statement itself is wrong.
         """
         return self._database.rows(sql, values)
 
@@ -225,7 +226,9 @@ class Reader:
 
 
 class Store(Reader):
-    """The index at `path`, created with its folder if missing. Tables of `companions` are in the same file."""
+    """The index at `path`, created with its folder if missing. Tables of `companions` are in the same file. Safe to use
+    from several threads and processes; methods block. Writing raises sqlite3.Error or OSError if the disk is full.
+    """
 
     def __init__(self, path: Path, companions: Sequence[Companion] = ()) -> None:
         self.path = path
@@ -234,17 +237,17 @@ class Store(Reader):
         super().__init__(Database(path, stamp, self._create))
 
     def known(self) -> dict[str, Known]:
-        """Return every file with its digest, stamp and note, to detect changes."""
+        """Return the digest, stamp and note of every file by index path, to detect changes."""
         rows = self._database.rows("SELECT path, digest, mtime, ctime, size, note FROM indexed")
         return {path: Known(digest, Stamp(*stamp), note) for path, digest, *stamp, note in rows}
 
     def digest(self, path: str) -> bytes:
-        """Return the digest of one file, b"" if it is not indexed."""
+        """Return the 16-byte digest of one file's content, by its index path; b"" if it is not indexed."""
         rows = self._database.rows("SELECT digest FROM indexed WHERE path = ?", (path,))
         return bytes(rows[0][0]) if rows else b""
 
     def below(self, folder: str) -> tuple[str, ...]:
-        """Return the paths of all files in a folder and its subfolders, sorted."""
+        """Return the index paths of all files in a folder and its subfolders, sorted."""
         rows = self._database.rows(
             "SELECT path FROM files WHERE path > ? AND path < ? ORDER BY path",
             (f"{folder}/", f"{folder}0"),  # 0 is the character after /
@@ -252,20 +255,20 @@ class Store(Reader):
         return tuple(path for (path,) in rows)
 
     def content(self, digest: bytes) -> Packed | None:
-        """Return the tags of a content at any path; None if unknown."""
+        """Return the packed tags of the content with this digest, at any path; None if unknown."""
         rows = self._database.rows("SELECT outline, defined, used FROM contents WHERE digest = ?", (digest,))
         return Packed(*rows[0]) if rows else None
 
     def replace(self, path: str, digest: bytes, tags: FileTags, text: str) -> None:
-        """Write one file, by its relative path, with the digest of its content; its earlier data is replaced."""
+        """Write one file, by its index path, with the digest of its content; its earlier data is replaced."""
         self.write([IndexEntry(path, digest, pack(tags), self.prepare(path, tags, text))])
 
     def remove(self, path: str) -> None:
-        """Delete a file; its content is kept for a while."""
+        """Delete a file by its index path; its tags are kept for a while, as its content may come back."""
         self.write((), (path,))
 
     def prepare(self, path: str, tags: FileTags, text: str) -> tuple[object, ...]:
-        """Return the companions' data of a file, for the `prepared` of an entry."""
+        """Return the data of a file for each companion, to be used as `prepared` of an entry."""
         return tuple(companion.prepare(path, tags, text) for companion in self.companions)
 
     def write(self, entries: Iterable[IndexEntry], removed: Iterable[str] = ()) -> None:
@@ -284,13 +287,13 @@ class Store(Reader):
             db.execute("UPDATE generation SET value = value + 1")
 
     def touch(self, stamps: Mapping[str, Stamp]) -> None:
-        """Set the stamps of files whose content is unchanged; invisible to readers."""
+        """Set the stamps, by index path, of files whose content is unchanged; invisible to readers."""
         with self._database.writing() as db:
             rows = [(*stamp, path) for path, stamp in stamps.items()]
             db.executemany("UPDATE files SET mtime = ?, ctime = ?, size = ? WHERE path = ?", rows)
 
     def tidy(self) -> None:
-        """Delete contents that no file has, once they are many."""
+        """Delete the tags of contents that no file has, if there are over 10,000 too many."""
         with self._database.writing() as db:
             (files,), (contents,) = db.execute("SELECT count(*) FROM files UNION ALL SELECT count(*) FROM contents")
             # Not at once: after switching branches back and forth, contents that no file had for a while are wanted
@@ -299,7 +302,7 @@ class Store(Reader):
                 db.execute("DELETE FROM contents WHERE id NOT IN (SELECT content FROM files)")
 
     def clear(self) -> None:
-        """Replace the index by an empty one."""
+        """Replace the index by an empty one, for all processes that use it."""
         self._database.renew()
 
     def close(self) -> None:
@@ -316,17 +319,19 @@ class Store(Reader):
 
 
 def open_index(path: Path) -> Store:
-    """Return the index at `path`; the same in every process that works on it."""
+    """Return the index at `path` with full-text search; the caller closes it. Every process that works on it opens it
+    this way.
+    """
     return Store(path, (Lexical(),))
 
 
 def saved_graph(path: Path) -> Path:
-    """Return the path of the reference graph of the index at `path`."""
+    """Return the path of the reference graph that belongs to the index at `path`."""
     return path.with_suffix(".graph")
 
 
 class Tables(Protocol):
-    """The part of the store that a search needs."""
+    """Port: the part of the store that a search needs."""
 
     def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]: ...
 
@@ -337,12 +342,14 @@ class Lexical:
     version = "lexical 2"
 
     def create(self, db: sqlite3.Connection) -> None:
-        """Create the full-text table, with a file's row id, and the vocabulary view with document frequencies."""
+        """Create the full-text table, keyed by a file's row id, and the vocabulary table with document frequencies."""
         db.execute(f'CREATE VIRTUAL TABLE lexical USING fts5({_COLUMNS}, tokenize = "{_TOKENS}")')
         db.execute("CREATE VIRTUAL TABLE lexical_words USING fts5vocab(lexical, row)")
 
     def prepare(self, path: str, tags: FileTags, text: str) -> object:
-        """Return the words of a file in the form that `put` takes. Of very long texts only the beginning is read."""
+        """Return the words of a file in the form that `put` takes; of long texts only those of the first 400,000
+        characters (40,000 if it is no code).
+        """
         return document(path, tags.symbols, text)
 
     def put(self, db: sqlite3.Connection, ident: int, prepared: object) -> None:
@@ -364,7 +371,9 @@ def document(path: str, outline: Iterable[SymbolInfo], text: str) -> tuple[str, 
 
 
 def matching(tables: Tables, question: QueryTerms, limit: int = CANDIDATES) -> list[tuple[str, float]]:
-    """Return the files that match best by BM25, best first, with positive scores comparable only to each other."""
+    """Return index paths and scores of the files that match best by BM25, best first. The scores are positive, and
+    comparable only to each other.
+    """
     words = _telling(tables, question)
     if not words:
         return []
@@ -379,7 +388,7 @@ def matching(tables: Tables, question: QueryTerms, limit: int = CANDIDATES) -> l
 
 
 def rarity(tables: Tables, words: Sequence[str]) -> Mapping[str, int]:
-    """Return the document frequency of each word; words that no file has are left out."""
+    """Return how many files have each word; words that no file has are left out."""
     slots = ",".join("?" * len(words))
     rows = tables.query(f"SELECT term, doc FROM lexical_words WHERE term IN ({slots})", tuple(words))  # noqa: S608
     return {word: count for word, count in rows}  # noqa: C416 - rows are tuples of unknown types
@@ -400,7 +409,9 @@ def folder_and_stem(path: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def files_with(tables: Tables, names: Sequence[str], limit: int) -> list[str]:
-    """Return files that have all of these names, and perhaps some that have only their parts; sorted by path."""
+    """Return index paths of at most `limit` files that have all of these names, and perhaps some that have only their
+    parts; sorted.
+    """
     words = [word for name in names for word in ([as_word(name)] if as_word(name) else words_of(name))]
     if not words:
         return []

@@ -75,7 +75,9 @@ class FileTags:
 
 
 class Packed(NamedTuple):
-    """The JSON texts: `outline` has all but the references, `defined` the defined names, `used` the references."""
+    """The tags of a text as three JSON texts: `outline` has all but the references, `defined` the defined names, `used`
+    the references.
+    """
 
     outline: str
     defined: str
@@ -83,7 +85,9 @@ class Packed(NamedTuple):
 
 
 class RawTags(NamedTuple):
-    """The result of parsing. `used`: by name the 1-based lines of its uses, negative where it is called."""
+    """The result of parsing, before the references are made. `language` is '' for a text without a grammar, `broken`
+    says that it has syntax errors. `used` has by name the 1-based lines of its uses, negative if it is called there.
+    """
 
     language: str
     symbols: tuple[SymbolInfo, ...] = ()
@@ -99,7 +103,7 @@ def tags_of(found: RawTags) -> FileTags:
 
 
 def pack(tags: FileTags) -> Packed:
-    """Return the texts from which `unpack` makes the same tags."""
+    """Return the tags as JSON texts, from which `unpack` makes the same tags."""
     used: dict[str, list[int]] = {}
     for reference in tags.references:
         used.setdefault(reference.name, []).append(-reference.line if reference.call else reference.line)
@@ -156,7 +160,7 @@ def unpack_used(path: str, used: str) -> dict[str, int]:
 
 
 class Scopes:
-    """Finds the definition that contains a line; variables and constants contain none."""
+    """Finds the definition of one text that contains a line; variables and constants contain none."""
 
     def __init__(self, symbols: Iterable[SymbolInfo]) -> None:
         """Sweep over the lines: at each start or end of a definition, note the innermost open one."""

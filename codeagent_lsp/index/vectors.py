@@ -32,13 +32,13 @@ CREATE INDEX places_by_file ON places (file)
 
 
 class Nearby(Protocol):
-    """The vector database that semantic search needs; all methods block and raise VectorsUnusable."""
+    """Port: the vector database that semantic search needs. All methods block and raise VectorsUnusable."""
 
     def known(self, keys: Iterable[str], size: int) -> set[str]:
         """Return which of the keys (hexadecimal) have a vector of dimension `size`."""
 
     def add(self, vectors: Mapping[str, Sequence[float]]) -> None:
-        """Store vectors by key, all of one dimension."""
+        """Store vectors by key (hexadecimal), all of one dimension."""
 
     def nearest(self, vector: Sequence[float], limit: int) -> list[tuple[str, float]]:
         """Return the `limit` closest keys with their cosine similarity, best first, each once."""
@@ -57,7 +57,9 @@ def installed() -> bool:
 
 
 class Vectors:
-    """The vectors of one model at `uri`: a path, or a URI that LanceDB understands."""
+    """The vectors of one model at `uri`: a path, or a URI that LanceDB understands. All methods block and raise
+    VectorsUnusable. Nothing has to be closed.
+    """
 
     def __init__(self, uri: str, model: str) -> None:
         self._uri = uri
@@ -80,14 +82,14 @@ class Vectors:
         return found
 
     def add(self, vectors: Mapping[str, Sequence[float]]) -> None:
-        """Store vectors by key, all of one dimension."""
+        """Store vectors by key (hexadecimal), all of one dimension; rows are only added, never replaced."""
         rows = [{"key": key, "vector": list(vector)} for key, vector in vectors.items()]
         if rows:
             with _Told():
                 self._table(len(rows[0]["vector"])).add(rows)
 
     def nearest(self, vector: Sequence[float], limit: int) -> list[tuple[str, float]]:
-        """Return the closest keys with their cosine similarity, best first, each once."""
+        """Return at most `limit` closest keys with their cosine similarity, best first, each once."""
         with _Told():
             question = self._table(len(vector)).search(list(vector)).distance_type("cosine")
             rows = question.select(["key", "_distance"]).limit(limit).to_list()
@@ -97,7 +99,7 @@ class Vectors:
         return list(best.items())
 
     def tidy(self, size: int) -> None:
-        """Merge the many small files that adding leaves."""
+        """Merge the many small files that adding vectors of dimension `size` leaves."""
         with _Told():
             self._table(size).optimize()
 
@@ -125,7 +127,9 @@ class _Told:
 
 
 class ChunkPlace(NamedTuple):
-    """A chunk of a file: the hexadecimal key of its content, its 1-based inclusive lines, its definition."""
+    """The place of a chunk in a file: the hexadecimal key of its content, its 1-based inclusive lines, the dotted name
+    of its definition ('' for none).
+    """
 
     key: str
     line_start: int
@@ -135,19 +139,18 @@ class ChunkPlace(NamedTuple):
 
 class Places:
     """The database of locations at `path`, created if missing and cleared for another `model`, whose vectors differ.
-
-    Any method may be called from any thread.
+    Files are given by index path. Methods block and may be called from any thread.
     """
 
     def __init__(self, path: Path, model: str) -> None:
         self._database = Database(path, f"{_STAMP} {model}", _create)
 
     def files(self) -> dict[str, bytes]:
-        """Return the files whose chunks are known, with the digests of their texts."""
+        """Return the digests of the texts whose chunks are known, by index path."""
         return {path: bytes(digest) for path, digest in self._database.rows("SELECT path, digest FROM files")}
 
     def put(self, files: Mapping[str, tuple[bytes, Sequence[ChunkPlace]]]) -> None:
-        """Replace the chunks of files, given by path with the digest of the text."""
+        """Replace the chunks of files, given by index path with the digest of the text; all or none."""
         with self._database.writing() as db:
             for path, (digest, places) in files.items():
                 _drop(db, path)
@@ -156,7 +159,7 @@ class Places:
                 db.executemany("INSERT INTO places VALUES (?, ?, ?, ?, ?)", rows)
 
     def forget(self, paths: Iterable[str]) -> None:
-        """Delete the chunks of files."""
+        """Delete the chunks of files, by index path; unknown ones are ignored."""
         gone = list(paths)
         if gone:
             with self._database.writing() as db:
@@ -164,7 +167,7 @@ class Places:
                     _drop(db, path)
 
     def standing(self, keys: Sequence[str]) -> list[tuple[str, ChunkPlace]]:
-        """Return all locations of the contents with these keys, with their paths."""
+        """Return all locations of the contents with these keys (hexadecimal), each with its index path."""
         found: list[tuple[str, ChunkPlace]] = []
         for at in range(0, len(keys), _IN_ONE_QUESTION):
             part = [bytes.fromhex(key) for key in keys[at : at + _IN_ONE_QUESTION]]
@@ -177,21 +180,23 @@ class Places:
         return found
 
     def any_key(self) -> str | None:
-        """Return one of the keys, None if there is none."""
+        """Return one of the keys (hexadecimal), no matter which; None if there is none."""
         rows = self._database.rows("SELECT key FROM places LIMIT 1")
         return bytes(rows[0][0]).hex() if rows else None
 
     def clear(self) -> None:
-        """Delete everything."""
+        """Replace the file by an empty one."""
         self._database.renew()
 
     def close(self) -> None:
-        """Close the file; the next use opens it again."""
+        """Close the connections to the file; the next use opens it again."""
         self._database.close()
 
 
 def stored_chunks(path: Path) -> tuple[str, int] | None:
-    """Return the model and the number of embedded chunks in a file of `Places`, only read; None without one."""
+    """Return the model and the number of embedded chunks in a file of `Places`, without changing it; None if it cannot
+    be read.
+    """
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=1.0)) as db:
             ((stamp,),) = db.execute("SELECT value FROM stamp").fetchall()

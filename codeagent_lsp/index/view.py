@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Unsaved:
-    """A parsed unsaved text."""
+    """The text of one file that is not on disk, with its digest and tags."""
 
     digest: bytes
     tags: FileTags
@@ -40,10 +40,8 @@ class Unsaved:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The index `store` with the `unsaved` texts over it.
-
-    `gone` are files on disk that are deleted or moved away in the editor or run; `version` differs whenever the overlay
-    differs.
+    """The index `store` with the `unsaved` texts over it, by index path. `gone` are files on disk that are deleted or
+    moved away in the editor or run; `version` differs whenever the overlay differs. Methods block on the disk.
     """
 
     store: Reader
@@ -52,19 +50,19 @@ class View:
     gone: frozenset[str] = frozenset()
 
     def files(self) -> dict[str, bytes]:
-        """Return the path of every file and the digest of its text."""
+        """Return the digest of the text of every file, by index path."""
         known = self.store.files() | {path: each.digest for path, each in self.unsaved.items()}
         for path in self.gone:
             known.pop(path, None)
         return known
 
     def tags(self, path: str) -> FileTags | None:
-        """Return the tags of a file, None if it is not indexed."""
+        """Return the tags of a file; None if it is not indexed."""
         over = self.unsaved.get(path)
         return over.tags if over else None if path in self.gone else self.store.tags(path)
 
     def symbols(self, path: str) -> tuple[SymbolInfo, ...]:
-        """Return the definitions of a file; none if it is not indexed. Faster than `tags`."""
+        """Return the definitions of a file; () if it is not indexed. Faster than `tags`."""
         over = self.unsaved.get(path)
         return over.tags.symbols if over else () if path in self.gone else self.store.symbols(path)
 
@@ -85,20 +83,20 @@ class View:
         return self._over(self.store.used(), {path: each.used for path, each in self.unsaved.items()})
 
     def defining(self, name: str) -> tuple[str, ...]:
-        """Return the files with a definition called `name`, sorted by path."""
+        """Return the index paths of the files with a definition called `name`, sorted."""
         return self._with(self.store.defining(name), lambda each: name in each.defined)
 
     def using(self, name: str) -> tuple[str, ...]:
-        """Return the files with a reference to `name`, sorted by path."""
+        """Return the index paths of the files with a reference to `name`, sorted."""
         return self._with(self.store.using(name), lambda each: name in each.used)
 
     def generation(self) -> int:
-        """Return a number that changes with every visible change."""
+        """Return a number that changes with every change of the index or of the overlay."""
         # Above all bits of the store's number: the sum is equal for equal states only.
         return self.store.generation() + (self.version << 64)
 
     def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Run `Store.query`, which sees saved texts only."""
+        """Return the rows of `Store.query`, which knows saved texts only."""
         return self.store.query(sql, values)
 
     def _with(self, found: Iterable[str], fits: Callable[[Unsaved], bool]) -> tuple[str, ...]:

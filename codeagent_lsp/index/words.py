@@ -46,10 +46,9 @@ STOP_WORDS = frozenset(_WORDS.split())
 
 @dataclass(frozen=True, slots=True)
 class QueryTerms:
-    """The terms of a request: its words with their counts, and the paths and identifiers that it names.
-
-    `joined` are its long plain words, as an identifier of several parts would be indexed whole: who writes
-    `elasticaformatter` may mean `ElasticaFormatter`.
+    """The terms of a request: its words with their counts, and the paths and identifiers that it names. `joined` are
+    its long plain words as the index has identifiers of several parts, since `elasticaformatter` may mean
+    `ElasticaFormatter`.
     """
 
     words: tuple[tuple[str, int], ...] = ()
@@ -90,9 +89,8 @@ def as_word(token: str) -> str:
 
 
 def split(token: str) -> tuple[str, ...]:
-    """Return the stemmed parts of one identifier or word: `HTTPServer_v2` gives http, server, v, 2.
-
-    Chinese gives bigrams.
+    """Return the stemmed parts of one identifier or word in lower case: `HTTPServer_v2` gives http, server, v, 2.
+    Chinese gives bigrams; () for a token of over 120 characters.
     """
     if not token.isascii():
         return tuple(_parts_of_any(token))

@@ -34,12 +34,12 @@ class Findings(NamedTuple):
 
 
 def do(store: Store, work: Iterable[Work]) -> None:
-    """Process files and write the results, in one transaction for content and one for stamps."""
+    """Process files and write the results to the index, in one transaction for contents and one for stamps; blocks."""
     _write(store, _look(store, work))
 
 
 def dump(job: Job) -> bytes:
-    """Return a job as one line of JSON. Names must be valid Unicode (`scan.py` ensures that)."""
+    """Return a job as one line of JSON in ASCII, with its line end."""
     return json.dumps([(each.path, each.absolute, each.digest.hex(), each.size) for each in job]).encode() + b"\n"
 
 

@@ -73,8 +73,8 @@ _JSON_LEFT = "escaped twice, so that `\\n` stands for the end of a line"
 
 
 def refuse_wrapped(path: str, before: str, after: str) -> None:
-    """Refuse a change (EditRefused) that would put a part of the reply or call around a text into the text itself, or
-    its escapes. What `before` has, `after` may have.
+    """Raise EditRefused if a change would put a part of the reply or call around a text into the text itself, such as a
+    code fence, or its escapes. What `before` has, `after` may have.
     """
     lines, own = split_lines(after), split_lines(before)
     # Most changes have none of them, and need neither a comparison nor a parse.

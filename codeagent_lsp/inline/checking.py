@@ -27,36 +27,42 @@ LONGEST_TEXT = 200_000
 
 
 class WarmServers(Protocol):
-    """Port: the language servers of a session, some of which run."""
+    """Port: the language servers of one session, of which only those that already run are used here."""
 
     async def look_at(
         self, view: FileView, path: str, text: str, seconds: float, found: Callable[[FoundDiagnostics], None]
     ) -> None:
-        """Call `found` with the diagnostics that a file would have with this text, as each server knows them."""
+        """Call `found` with the diagnostics that a file would have with this text, once for each server that runs and
+        answers within `seconds`; see `SessionServers`.
+        """
 
 
 class Check(Protocol):
-    """The check of suggestions at one place."""
+    """The check of the suggestions for one place, from the request until `close`."""
 
     def expect(self, answer: str) -> None:
-        """Look at an answer that may be the whole one, while more may come."""
+        """Begin to check an answer that may be the whole one, while more may come; returns at once."""
 
     async def brings_error(self, answer: str) -> bool:
-        """Return whether the text would have an error with this answer that it does not have without."""
+        """Return whether the text would have an error with this answer that it does not have without. Waits at most
+        about 0.15 s; False if that is not known by then or the answer leaves something open.
+        """
 
     async def close(self) -> None:
-        """End what is on its way."""
+        """Cancel the questions to the servers and wait for their end."""
 
 
 class SuggestionChecks:
-    """Checks by `servers`, those that run now, on the texts of `view`."""
+    """Makes checks by `servers`, those that run now, on the texts of `view`. One per server."""
 
     def __init__(self, servers: Callable[[], Sequence[WarmServers]], view: Callable[[], FileView]) -> None:
         self._servers = servers
         self._view = view
 
     def begin(self, place: Place, old: str = "") -> Check | None:
-        """Begin to look at a place, before the answer that replaces `old` is there; None where none can be checked."""
+        """Begin to check a place before the answer that replaces `old` is there; the caller closes the check. None if
+        no language server runs, the text has no file, or it has over 200,000 characters.
+        """
         servers = self._servers()
         if place.file is None or not servers or len(place.text) > LONGEST_TEXT:
             return None

@@ -44,7 +44,7 @@ KEPT = 24
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The user's settings: seconds of pause, most lines."""
+    """The user's settings: seconds of pause in typing before a request, and the most lines of a suggestion."""
 
     pause: float = 0.15
     max_lines: int = 10
@@ -52,7 +52,9 @@ class Options:
 
 @dataclass
 class Counts:
-    """What became of the requests of the editor, for the bench and for people."""
+    """What became of the editor's requests so far, for measurements and the status: all (`asked`), answered by what was
+    known or by a draft, by a request on its way (`joined`), by a new one (`sent`), or `dropped`.
+    """
 
     asked: int = 0
     known: int = 0
@@ -68,10 +70,9 @@ Checks = Callable[[Place], Check | None]
 
 
 class Completer:
-    """Completes for one filler.
-
-    `gather` returns what pieces are taken from, `clean` masks secrets in what is sent, `failed` gets errors of a model,
-    `checks` begins to check what comes for a place, where that is possible.
+    """Makes completions with one model (`filler`), until `close`. `gather` returns what pieces are taken from, `clean`
+    masks secrets in what is sent, `failed` receives errors of a model, `checks` begins to check what comes for a place,
+    if that is possible.
     """
 
     def __init__(
@@ -95,7 +96,9 @@ class Completer:
         self._pieces: tuple[Place, float, tuple[Piece, ...]] | None = None
 
     async def complete(self, place: Place, options: Options, *, invoked: bool = False) -> str:
-        """Return the text to insert at the cursor; '' for nothing, also when a later request came meanwhile."""
+        """Return the text to insert at the cursor; '' for nothing, if the model fails, and if a later request came
+        meanwhile. Waits for a pause in typing, unless the user `invoked` it.
+        """
         self.counts.asked += 1
         self._latest = token = object()
         known = self._known.known(place)
@@ -129,7 +132,7 @@ class Completer:
         return await flight.wait(place) or ""
 
     def moved(self, path: str, text: str) -> None:
-        """Hear of a new text of a file: a request on its way for another text ends now."""
+        """Take the new text of a file, by `Place.path`; a request in progress that does not fit it is cancelled."""
         flight = self._flight
         if flight is None or flight.over or flight.place.path != path:
             return
@@ -139,13 +142,13 @@ class Completer:
             flight.end()
 
     def forget(self, path: str) -> None:
-        """Hear that a file was closed."""
+        """Drop the answers for a file, by `Place.path`, that was closed, and cancel a request for it."""
         self._known.forget(path)
         if self._flight is not None and self._flight.place.path == path:
             self._flight.end()
 
     async def close(self) -> None:
-        """End what is on its way and close the filler."""
+        """Cancel the request in progress, wait for its end and close the filler."""
         await self._land()
         await self.filler.close()
 
@@ -236,8 +239,8 @@ def _near(place: Place, other: Place) -> bool:
 
 
 class Flight:
-    """A request for `place`. `texts` streams an answer, by the number of the try; `failed` gets the error if it breaks.
-    An answer that `check` finds to bring an error is none.
+    """One request to the model for `place`, begun when it is made. `texts` streams an answer, by the number of the try;
+    `failed` receives the error if that breaks. An answer that `check` finds to bring an error counts as none.
     """
 
     def __init__(
@@ -271,7 +274,9 @@ class Flight:
         return typed is not None and (self.answer.startswith(typed) or typed.startswith(self.answer))
 
     async def wait(self, place: Place) -> str | None:
-        """Return the answer for a place that fits, once it is there; None as soon as it cannot be one."""
+        """Return the answer for a place that fits, once it is there; None as soon as it cannot be one, or if the
+        request fails. If nobody waits any more, the request is cancelled after 0.5 s.
+        """
         self._waiting += 1
         self._stop_lingering()
         try:
@@ -288,12 +293,12 @@ class Flight:
                 self._linger = asyncio.get_running_loop().call_later(LINGER_SECONDS, self.end)
 
     def end(self) -> None:
-        """End the request at once; the server stops."""
+        """Cancel the request, so that the model's server stops; returns at once."""
         self._stop_lingering()
         self._task.cancel()
 
     async def ended(self) -> None:
-        """End the request and wait until nothing of it is left."""
+        """Cancel the request and wait until nothing of it is left."""
         self.end()
         await asyncio.gather(self._task, return_exceptions=True)
 
@@ -362,14 +367,16 @@ class Flight:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The usable part of an answer, and whether more of the answer would change nothing."""
+    """The usable part of an answer, and whether it is `final`: the rest of the answer would not change it."""
 
     text: str
     final: bool
 
 
 def cut(place: Place, answer: str, max_lines: int) -> Cut:
-    """Return the usable part of an answer that may still be growing."""
+    """Return the usable part of an answer that may still be growing, at most `max_lines` lines, with the line breaks of
+    the place's text.
+    """
     answer, ended = cut_tokens(answer.replace("\r\n", "\n"))
     # What is not seen is not offered. The last character may be a part of what is still growing.
     if (hidden := first_hidden(answer)) < len(answer) - (not ended):
@@ -464,7 +471,9 @@ def _width(line: str) -> int:
 
 
 def typed_since(place: Place, earlier: Place) -> str | None:
-    """Return what was typed at the earlier place to come to this one; None if anything else has changed."""
+    """Return what was typed at the earlier place to come to this one, '' for nothing; None if anything else has
+    changed.
+    """
     if place.path != earlier.path or place.offset < earlier.offset:
         return None
     typed = place.text[earlier.offset : place.offset]
@@ -481,19 +490,18 @@ def rest_of(answer: str, typed: str) -> str | None:
 
 
 class Suggestions:
-    """The last answers, each with the place that it was made for. An empty answer is one, too: nothing fits there."""
+    """The last 24 answers, each with the place that it was made for. An empty answer counts too: nothing fits there."""
 
     def __init__(self) -> None:
         self._kept: deque[tuple[Place, str]] = deque(maxlen=KEPT)
 
     def keep(self, place: Place, answer: str) -> None:
-        """Remember an answer."""
+        """Add an answer for a place; the oldest one is dropped."""
         self._kept.appendleft((place, answer))
 
     def known(self, place: Place) -> str | None:
-        """Return the answer for a place, or the rest of one that was typed along; None if none is known.
-
-        Of an answer that was typed to its end nothing is known: another may follow.
+        """Return the answer for a place, or what is left of one after the user typed its beginning; '' if nothing fits
+        there, None if none is known. An answer that was typed to its end counts as unknown, since another may follow.
         """
         for earlier, answer in self._kept:
             typed = typed_since(place, earlier)

@@ -62,7 +62,7 @@ _MARKS = {
 
 
 class Symbols(Protocol):
-    """The part of the index that is asked; see `index/view.py`."""
+    """Port: the part of the index that completions need; see `index/view.py`."""
 
     def defining(self, name: str) -> tuple[str, ...]: ...
 
@@ -70,7 +70,9 @@ class Symbols(Protocol):
 
 
 def names_near(place: Place) -> list[str]:
-    """Return the names in reach of the cursor, the nearest first, called ones before others of the same line."""
+    """Return at most 24 names of the 4 lines before the cursor, the nearest first; in a line called ones come before
+    others.
+    """
     lines = place.text[max(0, place.offset - 4000) : place.offset].splitlines()[-LINES:]
     names: list[str] = []
     for line in reversed(lines):
@@ -80,8 +82,8 @@ def names_near(place: Place) -> list[str]:
 
 
 def definitions(place: Place, index: Symbols, shown: Iterable[str] = ()) -> list[Piece]:
-    """Return what names near the cursor are, nearest first, one piece a definition; none of the cursor's own file, nor
-    of a name that `shown` texts already have the definition of.
+    """Return the definitions of the names near the cursor, nearest first, one piece each; none from the cursor's own
+    file, nor of a name whose definition is in one of the `shown` texts.
     """
     pieces: list[Piece] = []
     texts = [*shown]
@@ -119,14 +121,18 @@ LEAST_SIMILAR = 0.12
 
 @dataclass(frozen=True)
 class Material:
-    """What pieces can be taken from: texts by path as shown, the cursor's own among them, and the index, if any."""
+    """What pieces can be taken from: texts by the path that the model is shown, the cursor's own among them, and the
+    index (None if it is not ready).
+    """
 
     texts: tuple[tuple[str, str], ...] = ()
     symbols: Symbols | None = field(default=None, compare=False)
 
 
 def pieces_for(place: Place, material: Material, budget: Budget) -> tuple[Piece, ...]:
-    """Return the pieces, the most telling last, next to the text itself."""
+    """Return the pieces of other places for a prompt, within the budget, the most useful last, next to the text
+    itself.
+    """
     # First, so that no definition is sent that a similar piece shows anyway.
     alike = similar(place, material.texts, MOST_SIMILAR)
     known = [] if material.symbols is None else definitions(place, material.symbols, [each.text for each in alike])
@@ -138,7 +144,9 @@ def pieces_for(place: Place, material: Material, budget: Budget) -> tuple[Piece,
 
 
 def within(pieces: Iterable[Piece], limit: int) -> list[Piece]:
-    """Return the pieces that fit; of the first that does not, the lines that do, if they are more than one."""
+    """Return the first pieces that fit into `limit` characters, and of the next one its first lines if more than one
+    fits.
+    """
     taken: list[Piece] = []
     for piece in pieces:
         size = _size(piece)
@@ -175,7 +183,9 @@ def _size(piece: Piece) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Similar:
-    """A piece: the file, the lines [start, end) from 0, their text, and how like the cursor's lines it is (0 to 1)."""
+    """A piece of a text: the path, the 0-based lines from `start` to before `end`, their text, and how similar it is to
+    the cursor's lines (0 to 1).
+    """
 
     path: str
     start: int
@@ -185,9 +195,8 @@ class Similar:
 
 
 def similar(place: Place, texts: Iterable[tuple[str, str]], limit: int) -> list[Similar]:
-    """Return the best pieces of `texts` (path and text), best first, at most one of two that overlap.
-
-    In the cursor's own file the lines around the cursor are left out.
+    """Return at most `limit` pieces of `texts` (path and text) that are like the lines around the cursor, best first,
+    one of two that overlap. In the cursor's own file the lines around the cursor are left out.
     """
     asked = _asked(place)
     if not asked:
@@ -208,7 +217,7 @@ def similar(place: Place, texts: Iterable[tuple[str, str]], limit: int) -> list[
 
 
 def words_in(text: str) -> list[str]:
-    """Return the words of a piece of code, without those that every piece has."""
+    """Return the words of a piece of code in order, without common ones such as keywords."""
     return [word for word in _WORD.findall(text) if word.lower() not in _STOP]
 
 
@@ -264,7 +273,9 @@ def _apart(scored: Sequence[tuple[float, str, int, Sequence[str]]], limit: int) 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Characters of the text before and after the cursor, and of pieces of other places; tokens of an answer."""
+    """Limits of one request: characters of the text before and after the cursor, and of pieces of other places; tokens
+    of the answer.
+    """
 
     prefix: int
     suffix: int
@@ -282,7 +293,9 @@ _STEP = 0.5
 
 
 def prefix_of(place: Place, budget: Budget) -> str:
-    """Return the text before the cursor, from the beginning of a line that few keys change."""
+    """Return the text before the cursor within the budget. It begins at a line that stays the same for many keys, so
+    that the model's server finds it in its cache.
+    """
     start = place.offset - budget.prefix
     if start <= 0:
         return place.text[: place.offset]
@@ -294,7 +307,9 @@ def prefix_of(place: Place, budget: Budget) -> str:
 
 
 def suffix_of(place: Place, budget: Budget) -> str:
-    """Return the text after the cursor, to the end of a line."""
+    """Return the text after the cursor, at most `budget.suffix` characters; if it is cut, up to the end of its last
+    whole line.
+    """
     text = place.text[place.offset : place.offset + budget.suffix]
     if place.offset + budget.suffix >= len(place.text):
         return text
@@ -304,8 +319,8 @@ def suffix_of(place: Place, budget: Budget) -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """A cursor at `offset` characters into `text`, the text of a file at one version. `path` is as the model is
-    told, `file` where it is on the disk, None for a text that has no file.
+    """A cursor at `offset` characters into `text`, the text of a file at one version. `path` is what the model is
+    shown, `file` the absolute path on the disk, None for a text without a file.
     """
 
     path: str
@@ -349,7 +364,7 @@ class Place:
 
     @property
     def comment(self) -> str:
-        """What begins a line of comment in this file, by its name."""
+        """The sign that begins a comment to the end of the line in this file, by its name; `//` if unknown."""
         return _MARKS.get(PurePosixPath(self.path).suffix.lower(), "//")
 
     @property
@@ -360,8 +375,8 @@ class Place:
 
 
 def draft_of(place: Place) -> str:
-    """Return how a line goes on that is begun at the cursor, where the text itself says so: all other lines that begin
-    like it go on alike. '' where they do not, or are too few.
+    """Return how a line that is begun at the cursor continues, if at least some other lines begin like it and all of
+    them continue alike; else ''. No model is needed for that.
     """
     begun = place.line_before.strip()
     # Inside a first word anything may follow.
@@ -382,7 +397,9 @@ def draft_of(place: Place) -> str:
 
 
 def worth_asking(place: Place, *, invoked: bool) -> bool:
-    """Return whether a completion can be of use here: not inside a word, unless the user asks for it."""
+    """Return whether a completion can be of use here: not inside a word, unless the user `invoked` it, and not in very
+    long texts (2,000,000 characters) or lines (2,000).
+    """
     if len(place.text) > LONGEST_TEXT or place.line_end - place.line_start > LONGEST_LINE:
         return False
     follows = place.line_after[:1]

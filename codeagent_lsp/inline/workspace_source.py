@@ -28,14 +28,14 @@ _LINES_ASKED = 10
 
 
 class ReadyIndex(Protocol):
-    """The index of a server, see `index/port.py`."""
+    """Port: the part of a server's index that completions need; see `index/port.py`."""
 
     async def ready(self, seconds: float) -> Answers: ...
 
 
 class WorkspaceSource:
-    """Reads through `view` (unsaved text over the disk) what `may_show` allows; `recent` are the open files, the last
-    changed first, as absolute paths.
+    """Reads through `view` (unsaved text over the disk) what `may_show` allows; `recent` returns the open files as
+    absolute paths, the last changed first.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class WorkspaceSource:
         self._recent = recent
 
     async def material(self, place: Place) -> Material:
-        """Return what pieces for `place` can be taken from; without the index while that is not there."""
+        """Return what pieces for `place` can be taken from; without the index if it is not ready within 0.15 s."""
         files = self._view()
         try:
             answers: Answers | None = await self._index.ready(INDEX_SECONDS)

@@ -27,9 +27,8 @@ _WITH_RANGE = frozenset({"textDocument/codeAction", "textDocument/rangeFormattin
 
 @dataclass(frozen=True, slots=True)
 class CodePlace:
-    """A place in a file: absolute path, offsets, 1-based line and column in characters, and the line's text.
-
-    Of a file outside of the workspace only path and line are known; its offsets are -1.
+    """A place in a file: absolute path, offsets (code points), 1-based line and column in characters, and the line's
+    text. Of a file outside of the workspace only path and line are known: its offsets are -1, its text is ''.
     """
 
     path: str
@@ -51,7 +50,9 @@ class NamedItem:
 
 @dataclass(frozen=True, slots=True)
 class OfferedAction:
-    """A code action: its title and kind, and `raw`, of which the edit is taken; never its command."""
+    """A code action that a server offers: its title and kind, and `raw`, from which the edit is taken; its command is
+    never run.
+    """
 
     title: str
     kind: str
@@ -59,8 +60,8 @@ class OfferedAction:
 
 
 class Texts:
-    """The texts of one view, each read and its lines found once; None for a file that cannot be read. `files` are those
-    that were read.
+    """The texts of one view, each read and split into lines at most once. Made for one answer; `files` are those that
+    were read.
     """
 
     def __init__(self, view: FileView) -> None:
@@ -69,7 +70,7 @@ class Texts:
         self._known: dict[str, tuple[str, LineIndex] | None] = {}
 
     def get(self, path: str) -> tuple[str, LineIndex] | None:
-        """Return a file's text and its lines."""
+        """Return a file's text and its lines, by absolute path; None if it cannot be read."""
         if path not in self._known:
             self._known[path] = self._read(path)
         return self._known[path]
@@ -83,7 +84,9 @@ class Texts:
 
 
 def places(answer: ServerAnswer, texts: Texts) -> list[CodePlace]:
-    """Return the places of an answer to definition, references and their like, without duplicates, in order."""
+    """Return the places in an answer to definition, references and the like, without duplicates, in order; only the
+    first 5,000 entries are looked at.
+    """
     result = answer.result if isinstance(answer.result, list) else [answer.result]
     found: dict[CodePlace, None] = {}
     for item in result[:MAX_PLACES]:
@@ -98,8 +101,8 @@ def places(answer: ServerAnswer, texts: Texts) -> list[CodePlace]:
 
 
 def place_at(uri: Any, span: Any, encoding: Encoding, texts: Texts) -> CodePlace | None:
-    """Return the place of `span`, a range of LSP in `encoding`, in the document `uri`; -1 for the offsets in a file
-    outside of the workspace, which is not read. None if there is no such place.
+    """Return the place of `span`, a range of LSP in `encoding`, in the document `uri`. A file outside of the workspace
+    is not read, and its offsets are -1. None if the text has no such place, or cannot be read.
     """
     path = uris.to_path(uri) if isinstance(uri, str) else None
     start = _position(span, "start")
@@ -136,14 +139,14 @@ def offsets_in(span: Any, text: str, lines: LineIndex, encoding: Encoding) -> tu
 
 
 def hover_text(answer: ServerAnswer) -> str:
-    """Return the text of an answer to hover, bounded; '' if there is none."""
+    """Return the text of an answer to hover, at most 20,000 characters; '' if there is none."""
     result = answer.result if isinstance(answer.result, dict) else {}
     return "\n\n".join(filter(None, map(str.strip, _contents(result.get("contents")))))[:MAX_HOVER]
 
 
 def items(answer: ServerAnswer, texts: Texts, key: str = "") -> list[NamedItem]:
-    """Return the items of a hierarchy; `key` is the name of the item in each entry (`from`, `to`), '' for entries that
-    are items themselves.
+    """Return at most 500 items of a hierarchy; `key` is the name of the item in each entry (`from`, `to`), '' for
+    entries that are items themselves. Items that fit no text are left out.
     """
     found = []
     for entry in (answer.result if isinstance(answer.result, list) else [])[:MAX_ITEMS]:
@@ -157,7 +160,7 @@ def items(answer: ServerAnswer, texts: Texts, key: str = "") -> list[NamedItem]:
 
 
 def actions(answer: ServerAnswer) -> list[OfferedAction]:
-    """Return the code actions that can be an edit; commands are left out."""
+    """Return at most 100 code actions that can become an edit; plain commands and disabled actions are left out."""
     result = answer.result if isinstance(answer.result, list) else []
     return [
         OfferedAction(_one_line(item["title"]), str(item.get("kind") or "")[:100], item)
@@ -196,15 +199,17 @@ class ServerAnswer:
 
 
 class CodeServers(Protocol):
-    """Port: the language servers that know the text which one run sees."""
+    """Port: the language servers of a session as one run uses them, with the texts that this run sees."""
 
     async def ask(self, question: ServerQuestion) -> tuple[ServerAnswer, ...]:
-        """Return the answers of all servers that have one; none if there is no server. Never raises ToolFailed."""
+        """Return the answers of all servers for the file that have one; () if there is no server or none answers in
+        time. Never raises ToolFailed.
+        """
 
 
 def parameters(question: ServerQuestion, text: str, encoding: Encoding) -> dict[str, Any]:
-    """Return the LSP parameters of a question, as plain JSON: its offsets in `text`, the text of its file, as positions
-    in `encoding`. A question by an item of the server's own has that alone.
+    """Return the LSP parameters of a question, as plain JSON: its offsets in `text`, the text of its file, become
+    positions in `encoding`. A question by an item of the server's own consists of that item alone.
     """
     if question.method == "codeAction/resolve":
         return dict(question.more["item"])
@@ -221,14 +226,16 @@ def parameters(question: ServerQuestion, text: str, encoding: Encoding) -> dict[
 
 
 def with_diagnostics(params: dict[str, Any], items: Sequence[Any]) -> dict[str, Any]:
-    """Return parameters of `textDocument/codeAction` with the diagnostics of its lines, which servers fix."""
+    """Return a copy of parameters of `textDocument/codeAction` with those diagnostics of `items` that touch its lines,
+    as servers fix only what they are given.
+    """
     first, last = (params["range"][name]["line"] for name in ("start", "end"))
     here = [item for item in items if isinstance(item, dict) and _touches(item.get("range"), first, last)]
     return {**params, "context": {**params.get("context", {}), "diagnostics": here}}
 
 
 def lsp_range(text: str, start: int, end: int, encoding: Encoding) -> dict[str, Any]:
-    """Return the range of LSP, in `encoding`, of the offsets `start` and `end` in a text."""
+    """Return the range of LSP, in `encoding`, for the offsets `start` and `end` (code points) in a text."""
     lines = LineIndex.of(text)
     places = (position_at(text, lines, offset, encoding) for offset in (start, end))
     first, last = ({"line": place.line, "character": place.character} for place in places)

@@ -39,12 +39,13 @@ class KnownServer:
 
     `role` is `types` for one that knows what names mean, and `lint` for one that only has diagnostics and quick fixes:
     a file has at most one of each. `markers` are files at the top of its projects; with `needs_marker` it is not used
-    without one. `settings` answer `workspace/configuration`; their first keys are its sections. `ready` is a part of
-    the log message by which it says that it has found the project's files, `max_open` how many texts it has open.
+    without one. `settings` answer `workspace/configuration`; their first keys are its sections; `options` are its
+    initialization options. `ready` is a part of the log message by which it says that it has found the project's files;
+    `max_open` is how many texts it may have open.
 
-    Of a server that cannot be asked for diagnostics, `pause_files` is how long, in seconds, it rests before it looks at
-    files that came or went, `pause_texts` before it looks at what depends on a changed text; a `quiet` one publishes
-    diagnostics only if they differ from what it published before.
+    For a server that cannot be asked for diagnostics, `pause_files` is how many seconds it waits before it looks at
+    files that came or went, `pause_texts` before it looks at what depends on a changed text. A `quiet` one publishes
+    diagnostics only if they differ from the last ones.
     """
 
     name: str
@@ -63,7 +64,7 @@ class KnownServer:
     max_open: int = 200
 
     def language_of(self, path: str) -> str | None:
-        """Return the language identifier of a file; None if the server is not for it."""
+        """Return the LSP language identifier of a file by its suffix; None if the server does not handle such files."""
         return self.languages.get(PurePath(path).suffix.removeprefix(".").lower())
 
 
@@ -152,11 +153,11 @@ KNOWN: tuple[KnownServer, ...] = (
 
 
 def with_own(own: Mapping[str, Any]) -> tuple[KnownServer, ...]:
-    """Return the servers of the setting `languageServers`, which come first, and the known ones.
+    """Return the servers of the setting `languageServers`, which come first, and the known ones. Each is an object with
+    `command` (a list of words) and `languages` (identifiers by suffix); `settings`, `initializationOptions`, `markers`
+    and `diagnostics` (`pull` or `push`) are optional.
 
-    Each is an object with `command` (a list of words) and `languages` (identifiers by suffix); `settings`,
-    `initializationOptions`, `markers` and `diagnostics` (`pull` or `push`) are optional. `false` switches a known one
-    off. SettingError for anything else.
+    `false` in place of the object turns a known one off. SettingError for anything else.
     """
     named = tuple(_server(name, value) for name, value in own.items() if value is not False)
     return (*named, *(server for server in KNOWN if server.name not in own))

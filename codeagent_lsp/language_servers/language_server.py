@@ -89,7 +89,9 @@ _STARTING = "starting"
 
 
 class LanguageServer:
-    """A server for one project. `encoding` is that of its positions, `open` has the texts that it has open."""
+    """One server process for one project, from `start` to `close`. `encoding` is that of its positions, `open` has the
+    texts that it has open.
+    """
 
     def __init__(self, known: KnownServer, folder: str, settings: Mapping[str, Any]) -> None:
         self.known = known
@@ -106,7 +108,9 @@ class LanguageServer:
         self.connection.handle({**self._client.handlers, "textDocument/publishDiagnostics": self._diagnostics.take})
 
     async def start(self, launch: Launch, limits: ProcessLimits) -> None:
-        """Start and initialize the server. ToolFailed if it does not come up in time."""
+        """Start and initialize the server. ToolFailed if it does not answer within 60 s; `close` must be called even
+        then.
+        """
         await self.connection.start(launch, limits)
         answer = await self.connection.request("initialize", self._initialize(), START_SECONDS)
         capabilities = answer.get("capabilities") if isinstance(answer, dict) else None
@@ -118,7 +122,9 @@ class LanguageServer:
             self.connection.notify("workspace/didChangeConfiguration", {"settings": dict(self._settings)})
 
     async def request(self, method: str, params: Mapping[str, Any], seconds: float) -> Any:
-        """Return the plain JSON result. ServerFailed if there is none in time; a server that never answers is ended."""
+        """Send a request and return the result as plain JSON. ServerFailed if there is no answer within `seconds`, or
+        the server refuses or has ended; one that is twice too late, and is not loading, is ended.
+        """
         try:
             result = await self.connection.request(method, dict(params), seconds)
         except ServerLate:
@@ -130,23 +136,25 @@ class LanguageServer:
         return result
 
     def can(self, method: str) -> bool:
-        """Return whether the server has said that it answers a method; True for one that is not announced."""
+        """Return whether the server has announced that it answers a method; True for methods that servers do not
+        announce.
+        """
         name = _PROVIDERS.get(method)
         offered = name is None or self._capabilities.get(name) not in (None, False)  # options may be an empty object
         return offered or self._client.registered(method)
 
     @property
     def is_young(self) -> bool:
-        """Return whether the server was started so lately that it may still be looking for files."""
+        """Whether the server was started less than 15 s ago, so that it may still be looking for files."""
         return time.monotonic() - self._started < YOUNG_SECONDS
 
     async def settled(self, seconds: float) -> None:
-        """Wait until the server has been without work of its own for a moment, at most `seconds`."""
+        """Wait until the server has reported no work of its own for 0.4 s, at most `seconds`, or until it has ended."""
         await self._client.settled(seconds, self.connection.lost)
 
     async def diagnostics(self, path: str, deadline: float) -> list[Any] | None:
-        """Return the diagnostics of an open text, as it is now, plain JSON; None if they are not known by `deadline`,
-        a time of `time.monotonic`.
+        """Return the diagnostics of an open text, by absolute path, as it is now, as plain JSON; None if they are not
+        known by `deadline`, a time of `time.monotonic`.
         """
         if not await self._client.started(deadline, self.connection.lost):
             return None
@@ -160,7 +168,7 @@ class LanguageServer:
         return self._client.busy and time.monotonic() - self._started < LOADING_SECONDS
 
     async def close(self) -> None:
-        """End the server."""
+        """End the server; it has 1 s to end by itself, then it is killed."""
         await self.connection.close()
 
     def _initialize(self) -> dict[str, Any]:
@@ -180,8 +188,9 @@ class LanguageServer:
 
 
 class ClientSide:
-    """The client of one server for the project in `folder` with these settings. `ready` is a part of the log message
-    by which the server says that it has found the project's files; '' for one that says it by progress or not at all.
+    """Answers the requests and takes the notifications of one server for the project in `folder` with these settings.
+    `ready` is a part of the log message by which the server says that it has found the project's files; '' for one that
+    says it by progress or not at all.
     """
 
     def __init__(self, folder: str, settings: Mapping[str, Any], ready: str = "") -> None:
@@ -194,7 +203,7 @@ class ClientSide:
 
     @property
     def handlers(self) -> dict[str, Handler]:
-        """Return what answers the server's own requests, by method. Edits that it asks for are refused."""
+        """The functions that answer the server's own requests, by method. Edits that it asks for are refused."""
         return {
             "workspace/configuration": self._configuration,
             "workspace/workspaceFolders": lambda params: [self.folder_item],
@@ -211,17 +220,17 @@ class ClientSide:
         }
 
     def registered(self, method: str) -> bool:
-        """Return whether the server has said after its start that it answers a method."""
+        """Return whether the server has announced after its start that it answers a method."""
         return method in self._registered
 
     @property
     def busy(self) -> bool:
-        """Return whether the server says that it is at work of its own."""
+        """Whether the server reports work of its own, such as indexing."""
         return bool(self._busy - {_STARTING})
 
     async def started(self, deadline: float, lost: asyncio.Event) -> bool:
-        """Wait until the server has found the project's files, where it says so; return whether it has by `deadline`,
-        a time of `time.monotonic`.
+        """Wait until the server has found the project's files, if it is one that says so, or has ended; return False if
+        it has not by `deadline`, a time of `time.monotonic`.
         """
         while _STARTING in self._busy and not lost.is_set():
             if time.monotonic() >= deadline:
@@ -230,7 +239,9 @@ class ClientSide:
         return True
 
     async def settled(self, seconds: float, lost: asyncio.Event) -> None:
-        """Wait until the server has been without work of its own for a moment, at most `seconds`."""
+        """Wait until the server has reported no work of its own for 0.4 s, at most `seconds`, or until `lost` is
+        set.
+        """
         deadline = time.monotonic() + seconds
         while (now := time.monotonic()) < deadline and not lost.is_set():
             rest = self._since + QUIET_SECONDS - now

@@ -22,7 +22,9 @@ MEMORY = 3 << 30
 
 
 class LanguageServerPool:
-    """All language servers; none is started before a run needs one."""
+    """The language servers of all sessions of one server process; none is started before a run needs one. Those of a
+    session that is idle for 300 s are stopped, and of at most 2 sessions some are running.
+    """
 
     def __init__(
         self,
@@ -38,7 +40,7 @@ class LanguageServerPool:
         self._watching: asyncio.Task[None] | None = None
 
     def of(self, session_id: str) -> SessionServers:
-        """Return the servers of a session, of which none runs yet if it has none."""
+        """Return the servers of a session, made anew if it has none; none is started by this. The pool closes them."""
         servers = self._sessions.pop(session_id, None) or self._made()
         self._sessions[session_id] = servers  # the one used last stands last
         if self._watching is None or self._watching.done():
@@ -47,16 +49,16 @@ class LanguageServerPool:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of all servers that run."""
+        """The names of all servers that run or are being started."""
         return tuple(name for servers in self._sessions.values() for name in servers.names)
 
     @property
     def warm(self) -> tuple[SessionServers, ...]:
-        """Return those that have a server running, the ones used last first."""
+        """The servers of those sessions that have one running, the ones used last first."""
         return tuple(servers for servers in reversed(self._sessions.values()) if servers.names)
 
     async def close(self, session_id: str | None = None) -> None:
-        """End the servers of a session, or all for None."""
+        """Stop the servers of a session and forget them, or those of all sessions for None."""
         ending = list(self._sessions) if session_id is None else [session_id]
         if session_id is None and self._watching is not None:
             self._watching.cancel()

@@ -48,7 +48,7 @@ LOOK_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A server that can be started: its program as an absolute path, and its project's folder."""
+    """A server that can be started for a file: its program and its project's folder, both as absolute paths."""
 
     server: KnownServer
     program: str
@@ -61,8 +61,8 @@ def servers_for(
     known: Iterable[KnownServer],
     which: Callable[[str], str | None] = shutil.which,
 ) -> tuple[Installed, ...]:
-    """Return the servers for a file, absolute path: at most one that knows types and one linter, the first installed of
-    each. `which` finds programs on PATH.
+    """Return the installed servers for a file, by absolute path: at most one that knows types and one linter, the first
+    installed of each. `which` finds programs on PATH; those of the project come first. Blocks on the disk.
     """
     above = view.roots.folders_above(path)
     found: dict[str, Installed] = {}
@@ -104,7 +104,7 @@ def _is_own_program(view: FileView, path: str) -> bool:
 
 
 class InThread(Protocol):
-    """Port: runs a function in the thread of the copy."""
+    """Port: awaits a function that runs in the thread of the copy, one at a time."""
 
     def __call__(self, work: Callable[[], T]) -> Awaitable[T]: ...
 
@@ -124,7 +124,9 @@ class _Entry:
 
 
 class RunningServers:
-    """The servers that are running or being started. `memory` is the limit of one in bytes."""
+    """The servers of one session that are running or being started, at most 4 at a time. `memory` is the limit of one
+    in bytes.
+    """
 
     def __init__(self, copy: ServedCopy, in_thread: InThread, memory: int) -> None:
         self._copy = copy
@@ -137,26 +139,27 @@ class RunningServers:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the servers that run or are being started, one for each project of theirs."""
+        """The names of the servers that run or are being started, one for each project of theirs."""
         return tuple(name for name, _ in self._entries)
 
     def gave_up(self, each: Installed) -> bool:
-        """Return whether a server ended so often that it is not started again."""
+        """Return whether a server has ended twice, so that it is not started again in this session."""
         key = _key(each)
         return key not in self._entries and self._starts.get(key, 0) >= MAX_STARTS
 
     def is_up(self, each: Installed) -> bool:
-        """Return whether a server has started and runs."""
+        """Return whether a server has started and still runs."""
         entry = self._entries.get(_key(each))
         return entry is not None and entry.starting.done() and not entry.is_over
 
     def note_changed(self, paths: Mapping[str, FileChangeKind]) -> None:
-        """Note files of the copy that changed; each server is told before it is asked next."""
+        """Note files of the copy that changed, by absolute path; each server receives them before its next question."""
         for entry in self._entries.values():
             entry.changed.update(paths)
 
     async def get(self, each: Installed, texts: Mapping[str, str]) -> LanguageServer:
-        """Return a server that has these texts open, started if necessary; cancelling does not stop the start.
+        """Return a server that has exactly these texts open (by absolute path), started if necessary, which takes up to
+        60 s; the least recently used one is stopped if there are too many. Cancelling does not stop the start.
         ServerFailed if it does not run.
         """
         key = _key(each)
@@ -179,7 +182,7 @@ class RunningServers:
         return server
 
     async def close(self) -> None:
-        """Stop all of them."""
+        """Stop all servers and wait for their end; never raises."""
         for key in list(self._entries):
             self._drop(key)
         await asyncio.gather(*self._closing, return_exceptions=True)
@@ -245,7 +248,9 @@ def _key(each: Installed) -> Key:
 
 
 def settings_for(each: Installed) -> Mapping[str, Any]:
-    """Return the settings that the server is given for its project."""
+    """Return the settings that the server gets for its project; for Python with the interpreter of the project's
+    environment.
+    """
     settings = dict(each.server.settings)
     if "python" in settings and (interpreter := _interpreter(each.folder)):
         settings["python"] = {**settings["python"], "pythonPath": interpreter}
@@ -259,23 +264,27 @@ def _interpreter(folder: str) -> str | None:
 
 
 class CopiedFolders(Protocol):
-    """Port: a private copy of the workspace folders, as `CopyLayer`."""
+    """Port: a private copy of the workspace folders in which servers run, such as `CopyLayer`. Methods block and are
+    called in one thread.
+    """
 
     @property
     def changed(self) -> Mapping[str, FileChangeKind]:
-        """Return what the last `prepare` or `lay` did to files, by absolute path."""
+        """What the last `prepare` or `lay` did to files, by absolute path."""
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
-        """Bring the copy to the state of the disk with these files over it (None: deleted), by absolute path."""
+        """Update the copy to the disk with these files over it (None: deleted), by absolute path. OSError or ToolFailed
+        if that fails.
+        """
 
     def lay(self, wanted: Mapping[str, bytes | None]) -> None:
-        """Update only the files that differ from the state before; `prepare` was called before."""
+        """Update only the files in which `wanted` differs from the last state; call `prepare` before."""
 
     def launch(self, command: Command) -> Launch:
         """Return the process that runs a command in the copy."""
 
     def close(self) -> None:
-        """Remove the copy."""
+        """Remove the copy; no server may be running in it."""
 
 
 OpenCopy = Callable[[Sequence[str]], CopiedFolders]
@@ -283,7 +292,9 @@ OpenCopy = Callable[[Sequence[str]], CopiedFolders]
 
 
 class ServedCopy:
-    """The copy of one session, made by its first use."""
+    """The private copy of one session that its servers see, made by the first `update`. Methods block and are called in
+    one thread.
+    """
 
     def __init__(self, open_copy: OpenCopy) -> None:
         self._open = open_copy
@@ -292,8 +303,8 @@ class ServedCopy:
         self._looked = 0.0
 
     def update(self, view: FileView) -> tuple[UnsavedState, Mapping[str, FileChangeKind]]:
-        """Bring the copy to the state of a view; return what differs from the disk, and what changed in the copy by
-        path. ToolFailed or OSError if that is impossible.
+        """Update the copy to the state of a view, and return what differs from the disk, and what changed in the copy
+        by absolute path. The disk is looked at at most every 10 s. ToolFailed or OSError if that is impossible.
         """
         seen = wanted(view)
         folders = view.roots.folders
@@ -309,12 +320,12 @@ class ServedCopy:
         return seen, self._copy.changed
 
     def launch(self, words: Sequence[str], folder: str) -> Launch:
-        """Return how a program is started in the copy, in `folder`; `update` was called before."""
+        """Return how to start a program in the copy, in the absolute `folder`; call `update` before."""
         assert self._copy is not None
         return self._copy.launch(Command(tuple(words), folder))
 
     def close(self) -> None:
-        """Remove the copy."""
+        """Remove the copy, if there is one; the next `update` makes it again."""
         copy, self._copy = self._copy, None
         if copy is not None:
             copy.close()

@@ -46,7 +46,7 @@ class ServerFailed(ToolFailed):
 
 
 class ServerLate(ServerFailed):
-    """Raised if a language server does not answer in time."""
+    """Raised if a language server does not answer in time; it may still answer the next request."""
 
 
 class ServerGone(ServerFailed):
@@ -54,7 +54,9 @@ class ServerGone(ServerFailed):
 
 
 class ServerConnection:
-    """A running server. `lost` is set when it has ended, and `problem` says why."""
+    """The connection to one server process, from `start` to `close`. `lost` is set when it has ended, and `problem`
+    then says why, in English.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -68,8 +70,8 @@ class ServerConnection:
         self._last_words = b""
 
     def handle(self, handlers: Mapping[str, Handler]) -> None:
-        """Set what answers the server's requests and takes its notifications, by method, with plain JSON; before the
-        start.
+        """Set the functions that answer the server's requests and take its notifications, by method, with plain JSON;
+        to be called before `start`.
         """
         for method, handler in handlers.items():
             self._client.feature(method)(_with_params(handler))
@@ -87,8 +89,8 @@ class ServerConnection:
         ]
 
     async def request(self, method: str, params: Any, seconds: float) -> Any:
-        """Send a request and return the result, plain JSON. ServerLate if there is no answer within `seconds`,
-        ServerFailed for a refusal.
+        """Send a request and return the result as plain JSON. ServerLate if there is no answer within `seconds`,
+        ServerGone if the server has ended, ServerFailed if it refuses.
         """
         self._check()
         identity = f"c{next(self._ids)}"  # the server's own requests have numbers, and pygls keeps both in one table
@@ -106,13 +108,13 @@ class ServerConnection:
             raise ServerFailed(f"{self.name}: {str(error)[:300]}") from error
 
     def notify(self, method: str, params: Any) -> None:
-        """Send a notification. ServerGone if the server has ended."""
+        """Queue a notification and return at once. ServerGone if the server has ended."""
         self._check()
         self._protocol.notify(method, params)
         self._check()
 
     async def close(self) -> None:
-        """End the process, politely for GRACE_SECONDS, and forget everything."""
+        """Ask the process to end, kill it after 1 s, and wait for its end, also when cancelled."""
         try:
             await settled(self._leave())
         finally:
@@ -123,7 +125,7 @@ class ServerConnection:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def end(self, reason: str) -> None:
-        """End a server that misbehaves."""
+        """Kill a server that misbehaves; `problem` is `reason`. Returns at once."""
         self._lose(reason)
         self._guarded.stop()
 

@@ -22,7 +22,7 @@ MAX_LABEL = 80
 
 @dataclass(frozen=True, slots=True)
 class Splice:
-    """Characters `start` to `end` of a text become `new`."""
+    """Replaces the characters `start` to `end` of a text by `new`."""
 
     start: int
     end: int
@@ -31,7 +31,7 @@ class Splice:
 
 @dataclass(frozen=True, slots=True)
 class ServerEdit:
-    """What a server wants to change: new texts by absolute path (None: deleted), moves from old to new path, the
+    """What a server wants to change, by absolute path: new texts (None: deleted), moves from old to new path, the
     splices of the changed texts, and the labels of what it wants the user to confirm.
     """
 
@@ -42,13 +42,14 @@ class ServerEdit:
 
     @property
     def count(self) -> int:
-        """Return how many places change."""
+        """The number of places that change in all texts."""
         return sum(map(len, self.splices.values()))
 
 
 def server_edit(answer: ServerAnswer, edit: Any, texts: Texts) -> ServerEdit:
-    """Return a WorkspaceEdit of a server on the present texts. EditRefused if any part does not fit them: a range that
-    is not there, edits that overlap, a file outside of the workspace, or one that exists where it must not.
+    """Apply a WorkspaceEdit of a server to the present texts, and return what changes; nothing is written. EditRefused
+    if any part does not fit: a range that is not there, edits that overlap, a file outside of the workspace, or one
+    that exists but must not.
     """
     reader = _Reader(answer, texts)
     for change in _changes(edit):

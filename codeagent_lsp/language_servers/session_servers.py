@@ -46,7 +46,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class FoundDiagnostics:
-    """The diagnostics of one text by one server, plain JSON of the protocol."""
+    """The diagnostics of one text by the server of this name: `items` are plain JSON of the protocol, with positions in
+    `text` in `encoding`.
+    """
 
     server: str
     items: Sequence[Any]
@@ -55,7 +57,9 @@ class FoundDiagnostics:
 
 
 class SessionServers:
-    """The servers of one session. `known` returns the servers to choose from, `memory` limits one in bytes."""
+    """The servers of one session and the copy that they see, from its first question until `close`. `known` returns the
+    servers to choose from, `memory` limits one in bytes.
+    """
 
     def __init__(
         self,
@@ -78,16 +82,18 @@ class SessionServers:
 
     @property
     def busy(self) -> bool:
-        """Return whether a question is being answered."""
+        """Whether a question is being answered, which others wait for."""
         return self._turn.locked()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the servers that are running or being started."""
+        """The names of the servers that are running or being started."""
         return self._running.names
 
     def installed(self, view: FileView, path: str) -> tuple[Installed, ...]:
-        """Return the servers for a file; blocks a little."""
+        """Return the servers for a file, by absolute path; () after `close`, or if the copy cannot be made. Blocks on
+        the disk.
+        """
         if self._impossible or self._closed:
             return ()
         try:
@@ -100,7 +106,9 @@ class SessionServers:
     async def ask(
         self, view: FileView, question: ServerQuestion, seconds: float = ASK_SECONDS
     ) -> tuple[ServerAnswer, ...]:
-        """Return the answers to the texts of `view` by the servers for the question's file; none that is late."""
+        """Return the answers to the texts of `view` by the servers for the question's file, started if necessary; late
+        ones are left out. Waits at most about `seconds` for earlier questions and the answers together.
+        """
         deadline = time.monotonic() + seconds
         found = await asyncio.to_thread(self.installed, view, question.path)
         asked = [each for each in found if question.server in ("", each.server.name)]
@@ -121,8 +129,8 @@ class SessionServers:
     async def diagnostics(
         self, view: FileView, paths: Sequence[str], seconds: float
     ) -> dict[str, tuple[FoundDiagnostics, ...] | None]:
-        """Return for each file that has servers the diagnostics of its text in `view`; None if they are not known in
-        time.
+        """Return for each file that has servers (absolute path) the diagnostics of its text in `view`, within
+        `seconds`; None if one of its servers does not give them in time. Starts servers if necessary.
         """
         deadline = time.monotonic() + seconds
         found = await asyncio.to_thread(lambda: {path: self.installed(view, path) for path in paths})
@@ -143,8 +151,8 @@ class SessionServers:
     async def look_at(
         self, view: FileView, path: str, text: str, seconds: float, found: Callable[[FoundDiagnostics], None]
     ) -> None:
-        """Call `found` with the diagnostics that a file would have with another text than in `view`, as each server
-        knows them: of those that run already, unless a question keeps them busy.
+        """Call `found` with the diagnostics that a file would have with `text` in place of its text in `view`, once for
+        each server. Only servers that run already are asked, and none while another question is being answered.
         """
         deadline = time.monotonic() + seconds
         installed = await asyncio.to_thread(self.installed, view, path)
@@ -164,18 +172,22 @@ class SessionServers:
                 await asyncio.gather(*(look(each, {**texts, path: text}) for each in running))
 
     def take_troubles(self) -> list[str]:
-        """Return the troubles since the last call, in English; each server has at most one in a session."""
+        """Return the problems since the last call, as sentences in English; each server reports at most one in a
+        session.
+        """
         taken, self._troubles = self._troubles, []
         return taken
 
     async def rest(self) -> None:
-        """Stop all servers and remove the copy; the next question makes them again."""
+        """Stop all servers and remove the copy, after the question that is being answered; the next one makes them
+        again.
+        """
         async with self._turn:
             await self._running.close()
             await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, self._copy.close))
 
     async def close(self) -> None:
-        """Stop all servers and remove the copy for good."""
+        """Stop all servers and remove the copy for good; questions that wait get no answer."""
         self._closed = True
         await self._running.close()  # whoever waits for an answer of theirs waits no longer
         await self.rest()

@@ -31,7 +31,7 @@ _CHANGES: Mapping[FileChangeKind, Literal[1, 2, 3]] = {"created": 1, "changed": 
 
 
 class OpenTexts:
-    """The open texts of one server: `texts` and `versions` by absolute path."""
+    """The texts that one server has open: `texts` and `versions` by absolute path."""
 
     def __init__(self, known: KnownServer, connection: ServerConnection) -> None:
         self.texts: dict[str, str] = {}
@@ -42,7 +42,9 @@ class OpenTexts:
         self._pause = 0.0  # seconds that the server rests before it has noticed everything
 
     def show(self, texts: Mapping[str, str]) -> None:
-        """Make exactly these texts the open ones, of too many the last ones. ServerGone if the server has ended."""
+        """Open exactly these texts (by absolute path) and close all others; of more than the server may have open, the
+        last ones. ServerGone if the server has ended.
+        """
         texts = dict(list(texts.items())[-self._known.max_open :])
         for path in [path for path in self.texts if path not in texts]:
             del self.texts[path]
@@ -67,7 +69,9 @@ class OpenTexts:
         self._pause = max(self._pause, self._known.pause_texts)
 
     def note_files(self, changed: Mapping[str, FileChangeKind]) -> None:
-        """Tell the server what happened to files that it has not open, by absolute path."""
+        """Notify the server of what happened to files, by absolute path, except changes of open ones. ServerGone if it
+        has ended.
+        """
         # The text of an open one comes from us; its file on the disk does not count.
         told = {path: kind for path, kind in changed.items() if kind != "changed" or path not in self.texts}
         changes = [{"uri": uris.from_path(path), "type": _CHANGES[kind]} for path, kind in told.items()]
@@ -77,7 +81,7 @@ class OpenTexts:
             self._pause = max(self._pause, self._known.pause_files)
 
     async def read(self, deadline: float) -> bool:
-        """Wait until the server has read everything that changed; return whether it has by `deadline`, a time of
+        """Wait until the server has read all that was sent before; return False if it has not by `deadline`, a time of
         `time.monotonic`. ServerGone if it has ended.
         """
         if self._unread:
@@ -93,8 +97,9 @@ class OpenTexts:
         return True
 
     async def noticed(self, deadline: float) -> None:
-        """Wait until the server has noticed what changed: some look at other files than the changed one only after a
-        pause of their own, and until then answer from what they knew. ServerGone if it has ended.
+        """Wait until the server has noticed what changed, at most until `deadline`, a time of `time.monotonic`. Some
+        servers look at files other than the changed one only after a pause, and answer from old ones until then.
+        ServerGone if it has ended.
 
         The pause begins when everything was read, and a timer that is over runs before the next message is read.
         """
@@ -114,7 +119,9 @@ class _Published(NamedTuple):
 
 
 class TextDiagnostics:
-    """The diagnostics of one server: each list counts for exactly the version of a text that it was made of."""
+    """The diagnostics of the open texts of one server; each list counts only for the version of a text that it was made
+    of.
+    """
 
     def __init__(self, known: KnownServer, connection: ServerConnection, open_texts: OpenTexts) -> None:
         self._known = known
@@ -126,8 +133,9 @@ class TextDiagnostics:
         self._broken = 0
 
     async def of(self, path: str, deadline: float, *, pulls: bool) -> list[Any] | None:
-        """Return the diagnostics of an open text as it is now, plain JSON; None if they are not known by `deadline`, a
-        time of `time.monotonic`. `pulls`: the server answers `textDocument/diagnostic`.
+        """Return the diagnostics of an open text (absolute path) as it is now, as plain JSON; None if they are not
+        known by `deadline`, a time of `time.monotonic`, or the server fails. `pulls` says that the server answers
+        `textDocument/diagnostic`.
         """
         text = self._open.texts.get(path)
         if text is None:
@@ -140,7 +148,9 @@ class TextDiagnostics:
         return found if self._open.texts.get(path) == text else None
 
     def take(self, params: Any) -> None:
-        """Take diagnostics that the server publishes, if they are of the text that it has open now."""
+        """Take the parameters of `textDocument/publishDiagnostics`; ignored if they are malformed or not of the text
+        that is open now.
+        """
         params = params if isinstance(params, dict) else {}
         path, items, version = uris.to_path(str(params.get("uri"))), params.get("diagnostics"), params.get("version")
         if path is None or path not in self._open.texts or not isinstance(items, list):

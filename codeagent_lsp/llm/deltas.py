@@ -85,7 +85,7 @@ class Assembler:
 
     @property
     def stopped(self) -> bool:
-        """Return whether the reply has its finish reason."""
+        """Whether the reply has its finish reason; only token counts may follow."""
         return bool(self.finish_reason)
 
     def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
@@ -137,7 +137,9 @@ class Assembler:
         )
 
     def flush(self) -> list[TextChunk | ReasoningChunk]:
-        """Return what was held back because a thinking tag might have begun there."""
+        """Return the text and reasoning that were held back because a thinking tag might have begun there; call it at
+        the end.
+        """
         return self._show(*self._think.close())
 
     def _note(self, chunk: Mapping[str, Any]) -> None:
@@ -221,14 +223,16 @@ class Assembler:
 
 
 def checked_size(size: int, where: Endpoint) -> int:
-    """Return the characters of a reply so far. ModelReplyInvalid if they are more than any honest reply has."""
+    """Return `size`, the number of characters of a reply so far. ModelReplyInvalid if it is above 4 MiB."""
     if size > REPLY_LIMIT:
         raise ModelReplyInvalid("model.reply_too_long", url=where.root, limit=f"{REPLY_LIMIT >> 20} MiB")
     return size
 
 
 def add_detail(details: list[dict[str, Any]], piece: Mapping[str, Any]) -> None:
-    """Add a streamed piece of OpenRouter's `reasoning_details`: a text or summary goes on where the last one ended."""
+    """Add a streamed piece of OpenRouter's `reasoning_details` to the list; a text or summary is appended to the last
+    one of its kind.
+    """
     last = details[-1] if details else {}
     grows = next((name for name in ("text", "summary") if piece.get("type") == f"reasoning.{name}"), "")
     same = all(piece.get(name) == last.get(name) for name in ("type", "index"))
@@ -246,7 +250,9 @@ def numbers(values: Mapping[str, Any]) -> dict[str, float]:
 
 
 def with_timings(usage: Usage, timings: Mapping[str, float]) -> Usage:
-    """Return the usage completed from llama.cpp's timings: `cache_n` reused, `prompt_n` evaluated, `predicted_n`."""
+    """Return the usage with counts that it lacks taken from llama.cpp's timings: `cache_n` tokens reused, `prompt_n`
+    evaluated, `predicted_n` written.
+    """
     cached = int(timings.get("cache_n", 0))
     return replace(
         usage,
@@ -279,7 +285,7 @@ def _index(value: Any) -> int | None:
 
 
 def token_count(value: Any) -> int:
-    """Return a count of tokens as a server tells it; 0 for what is none."""
+    """Return a count of tokens from a server's answer; 0 if it is no such number."""
     return value if type(value) is int and value > 0 else 0
 
 

@@ -47,11 +47,13 @@ MAX_REPLY = 64 << 20  # bytes
 
 
 class ChildEnded(Exception):
-    """Raised when the process has ended; the message says how."""
+    """Raised when the child process has ended or cannot be started; the message says how."""
 
 
 class EmbeddingChild:
-    """A running process. `model` and `size` (the dimension) are known with its first answer."""
+    """A running child process with the embedding model. `model` and `size` (the dimension) are known after its first
+    answer. Call `stop` in the end.
+    """
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.model = ""
@@ -101,7 +103,7 @@ class EmbeddingChild:
                 return self._understood(reply)
 
     def kill(self) -> None:
-        """Kill the process, which holds nothing that could be lost."""
+        """Kill the process at once, without waiting for its end; it holds nothing that could be lost."""
         with suppress(ProcessLookupError):
             self._process.kill()
 
@@ -199,7 +201,9 @@ def engine_installed() -> bool:
 
 
 class BuiltinEmbedder:
-    """Makes vectors in a process of its own, started when needed, and once more if it died on the way."""
+    """Makes vectors with the built-in model in a child process, which is started when needed, ended after 300 s without
+    work, and started once more if it died. Call `close` in the end.
+    """
 
     def __init__(self, command: Sequence[str] = COMMAND, limits: ChildLimits = LIMITS) -> None:
         self._command = command
@@ -218,15 +222,19 @@ class BuiltinEmbedder:
         return f"{self._model}, {MAX_CHARS} characters"
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """Return one vector per text, of its first `MAX_CHARS` characters. Raises ModelError."""
+        """Return one vector per text, of its first 500 characters. ModelError if the model is missing, fails, or needs
+        more than 30 s for one.
+        """
         return [await self._vector(text, is_query=False) for text in texts]
 
     async def embed_query(self, text: str) -> Vector:
-        """Return the vector of a query, which the model tells from a text to be found. Raises ModelError."""
+        """Return the vector of a query, which the model treats differently from a text to be found. ModelError as for
+        `embed`.
+        """
         return await self._vector(text, is_query=True)
 
     async def close(self) -> None:
-        """End the process for good."""
+        """End the process for good and wait for its end; later calls fail with ModelError."""
         self._closed = True
         if self._idle is not None:
             self._idle.cancel()
@@ -315,7 +323,9 @@ def _readable(text: str) -> str:
 
 
 class Embedder:
-    """A client of the embedding server at `where`. With `model` '' it takes the one whose name suggests embeddings."""
+    """A client of the embedding server at `where`; every request has a connection of its own. With `model` '' it takes
+    the server's model whose name suggests embeddings.
+    """
 
     def __init__(self, where: Endpoint, model: str = "", limits: TimeLimits = SERVER_LIMITS) -> None:
         self.where = where
@@ -333,9 +343,8 @@ class Embedder:
         return self._model
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """Return one vector per text, all of the same dimension.
-
-        Raises ModelError, as ContextOverflow where a text is too long.
+        """Return one vector per text, in order, all of the same dimension. Raises ModelError; ContextOverflow if a text
+        is too long.
         """
         if not texts:
             return []
@@ -344,7 +353,9 @@ class Embedder:
         return _vectors(await self._post(body), len(texts), self.where)
 
     async def embed_query(self, text: str) -> Vector:
-        """Return the vector of a query: the API has no other way for it. Raises ModelError as `embed`."""
+        """Return the vector of a query, made as that of a text, as the API has no other way. ModelError as for
+        `embed`.
+        """
         (vector,) = await self.embed([text])
         return vector
 

@@ -60,12 +60,14 @@ class Endpoint:
 
     @cached_property
     def loopback(self) -> bool:
-        """Return whether the server is on this machine."""
+        """Whether the server is on this machine, by the host in its address."""
         return is_loopback(urlsplit(self.root).hostname or "")
 
     @cached_property
     def private(self) -> bool:
-        """Return whether the server is on this machine or at an address of a private network."""
+        """Whether the server is on this machine or in a private network, by the host in its address; names are not
+        resolved.
+        """
         host = urlsplit(self.root).hostname or ""
         try:
             return ipaddress.ip_address(host).is_private
@@ -73,7 +75,7 @@ class Endpoint:
             return is_loopback(host) or host.endswith((".local", ".lan", ".internal", ".home.arpa"))
 
     def is_of(self, host: str) -> bool:
-        """Return whether the server is this host, or one with a name below it."""
+        """Return whether the server's host is `host`, or a name below it."""
         named = (urlsplit(self.root).hostname or "").lower()
         return named == host or named.endswith(f".{host}")
 
@@ -84,7 +86,7 @@ class Endpoint:
         return self.with_extra({**headers, **named} if self.key else headers)
 
     def with_extra(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """Return headers with those that the user adds, or sets instead of ours."""
+        """Return headers with those of the user added; a header of the user replaces ours of the same name."""
         theirs = {name.lower() for name in self.extra}
         return {**{name: value for name, value in headers.items() if name.lower() not in theirs}, **self.extra}
 
@@ -128,10 +130,9 @@ def endpoint(
 
 
 def open_client(where: Endpoint, limits: TimeLimits) -> httpx.AsyncClient:
-    """Return a client that follows no redirects, with the certificates and the proxy for this address.
-
-    httpx itself gets no read timeout: first token and silence are watched where the stream is read. Raises
-    ModelUnreachable if a setting of the network cannot be used.
+    """Return a client with the certificates and the proxy for this address, which follows no redirects; the caller
+    closes it. It has no read timeout, as callers limit the first token and silence themselves. ModelUnreachable if a
+    setting of the network cannot be used.
     """
     logging.getLogger("httpx").setLevel(logging.WARNING)  # below that it logs URLs with their parameters
     try:

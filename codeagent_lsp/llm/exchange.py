@@ -38,7 +38,7 @@ LIFE = 2
 
 
 class Exchange:
-    """The connections to one server; `headers` are sent with every request."""
+    """The connections to one server, kept for later requests until `close`; `headers` are sent with every request."""
 
     def __init__(self, where: Endpoint, limits: TimeLimits, headers: Mapping[str, str]) -> None:
         self._where = where
@@ -98,7 +98,9 @@ class Exchange:
             raise ModelStreamBroken("model.stream_cut", url=self._where.root)
 
     async def drain(self, objects: AsyncGenerator[str, None]) -> None:
-        """Read an answer to its end, so that its connection serves the next call; a server that lingers loses it."""
+        """Read an answer to its end, at most 0.1 s, so that its connection serves the next call. A server that took
+        longer is not waited for again.
+        """
         if self._lingers:
             return
         try:
@@ -116,8 +118,9 @@ class Exchange:
 
 @dataclass
 class Clock:
-    """The deadline of the first event, in the event loop's time; `started` once there was one. Of a reply that has
-    stopped, the deadline of all that follows. `fresh` is the time of the last event that was unlike the one before it.
+    """The time limits of one request. `deadline` is that of the first event, in the event loop's time, and once the
+    reply has `stopped` that of all that follows; `started` after the first event. `fresh` is the time of the last event
+    that was unlike the one before it.
     """
 
     deadline: float
@@ -132,19 +135,19 @@ class Clock:
         return cls(asyncio.get_running_loop().time() + limits.first)
 
     def stop(self, limits: TimeLimits) -> None:
-        """Take note that the reply has its reason to stop."""
+        """Note that the reply has its finish reason: the rest must come within 5 s."""
         if not self.stopped:
             self.stopped = True
             self.deadline = asyncio.get_running_loop().time() + min(limits.silence, LAST_SECONDS)
 
     def heard(self, event: str | bytes) -> None:
-        """Take note of an event."""
+        """Note that an event came; one equal to the one before counts as no progress."""
         if not self.started or event != self._last:
             self.fresh = asyncio.get_running_loop().time()
         self.started, self._last = True, event
 
     def next_limit(self, limits: TimeLimits) -> float:
-        """Return the deadline of the next bytes, in the event loop's time."""
+        """Return until when the next bytes must arrive, in the event loop's time."""
         if self.started and not self.stopped:
             # Comments, pings and empty pieces are signs of life, but a gateway sends them for a model that hangs, too.
             life = self.fresh + LIFE * max(limits.first, limits.silence)
@@ -186,7 +189,9 @@ def check_coding(response: httpx.Response, where: Endpoint) -> None:
 
 
 async def read_body(response: httpx.Response, limits: TimeLimits, limit: int) -> bytes:
-    """Read at most `limit` bytes of a body that is not a stream; of a broken connection, what has arrived."""
+    """Read at most `limit` bytes of a body that is not a stream. Never raises: after a failure, or `limits.silence`
+    seconds, it returns what has arrived.
+    """
     body = bytearray()
     try:
         async with asyncio.timeout(limits.silence):
@@ -200,7 +205,7 @@ async def read_body(response: httpx.Response, limits: TimeLimits, limit: int) ->
 
 
 def silence(where: Endpoint, limits: TimeLimits, clock: Clock) -> ModelTimeout:
-    """Return the error for a server that sent nothing for too long."""
+    """Return, without raising it, the error for a server that sent nothing for too long."""
     if clock.started:
         return ModelTimeout("model.timeout_silence", url=where.root, seconds=f"{limits.silence:g}")
     return ModelTimeout("model.timeout_first", url=where.root, seconds=f"{limits.first:g}")

@@ -70,9 +70,9 @@ _QUESTION = (
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the local machine offers: ports to look at, weights, embedded engine, None for the defaults; and how other
-    machines are reached. `hosts` are the embedded models that run, with a slot that fills in if `fills`; `interactive`
-    says that a person works with the model in an editor.
+    """What the local machine offers: ports to search for servers, the weights' path, whether the embedded engine is
+    there, None for the defaults; and how other machines are reached. `hosts` are the running embedded models, with a
+    slot for filling in if `fills`; `interactive` says that a person works with the model in an editor.
     """
 
     ports: Mapping[str, int] | None = None
@@ -85,7 +85,9 @@ class Surroundings:
 
 
 async def open_model(settings: ModelSettings, state_dir: Path, *, around: Surroundings | None = None) -> Model:
-    """Return the model of `settings`, wrapped so that it calls tools. Raises ModelError if something is missing."""
+    """Return the model of `settings`, wrapped so that it calls tools; the caller closes it. May probe a server first.
+    ModelError if there is no model, or it cannot be reached or is refused.
+    """
     around = around or Surroundings()
     backend = await _backend(settings, around, state_dir)
     # A script says itself which calls it makes: these stay as they are, also those that fit no tool.
@@ -102,7 +104,9 @@ async def open_model(settings: ModelSettings, state_dir: Path, *, around: Surrou
 
 
 async def list_models(settings: ModelSettings, *, around: Surroundings | None = None) -> list[str]:
-    """Return the names of the models that the settings' server, or else this machine, offers."""
+    """Return the names of the models that the settings' server, or else this machine, offers; [] for a server that does
+    not answer.
+    """
     around = around or Surroundings()
     names = [name for found in await _surveys(settings, around) for name in found.names]
     local = not home_of(settings) and has_embedded(around)
@@ -110,16 +114,16 @@ async def list_models(settings: ModelSettings, *, around: Surroundings | None = 
 
 
 async def models_at(settings: ModelSettings, *, around: Surroundings) -> list[str]:
-    """Return the names of the models that the settings' server lists, none if it keeps its list to itself. Raises
-    ModelError if it refuses the key or is not there.
+    """Return the names of the models that the settings' server lists, [] if it has no list. ModelError if it refuses
+    the key or is not there.
     """
     where = endpoint_of(settings, home_of(settings), around)
     return list((await survey(where, settings.provider, _limits(settings, quick=True), named=True)).names)
 
 
 async def offered_models(settings: ModelSettings, *, around: Surroundings) -> list[str]:
-    """Return the names of the models that are to be had with these settings, as `list_models`, but raise ModelError
-    where the settings' server is not there or refuses the key, or the embedded model is not installed.
+    """Return the names of the models as `list_models` does, but raise ModelError if the settings' server is not there
+    or refuses the key, or the embedded model is not installed.
     """
     if settings.provider == "embedded":
         return [_embedded_weights(around).stem]
@@ -131,7 +135,7 @@ async def offered_models(settings: ModelSettings, *, around: Surroundings) -> li
 async def describe_models(
     settings: ModelSettings, state_dir: Path, *, around: Surroundings | None = None
 ) -> list[ModelInfo]:
-    """Return the same models with what is known of each, at most 200."""
+    """Return the models that `list_models` names, with the facts known of each, at most 200."""
     around = around or Surroundings()
     found = await _surveys(settings, around)
     wanted = [(each, name) for each in found for name in each.names][:_MOST_DESCRIBED]
@@ -176,13 +180,17 @@ async def _backend(settings: ModelSettings, around: Surroundings, state_dir: Pat
 
 
 def endpoint_of(settings: ModelSettings, url: str, around: Surroundings) -> Endpoint:
-    """Return the address with the key of the settings, or the one that the environment has for its service."""
+    """Return the address with the key of the settings, else one from the environment variables of its service.
+    ModelRejected if it is no URL.
+    """
     key = settings.api_key or next((key for name in key_variables(url) if (key := os.environ.get(name))), None)
     return endpoint(url, key, headers=settings.headers, query=settings.query, network=around.network)
 
 
 async def server_here(settings: ModelSettings, around: Surroundings) -> Endpoint | None:
-    """Return the server on this machine that settings without an address mean; None if there is none."""
+    """Look for the server on this machine that settings without an address mean, and return it; None if none
+    answers.
+    """
     found = await find_servers(around.ports)
     if settings.provider == "llamacpp":
         found = [server for server in found if server.is_llamacpp]
@@ -229,13 +237,13 @@ def _embedded(settings: ModelSettings, around: Surroundings) -> EmbeddedModel:
 
 
 def embedded_host(settings: ModelSettings, around: Surroundings) -> EmbeddedHost:
-    """Return the host of the embedded model as the settings want it, taken: whoever gets it releases it."""
+    """Return the host of the embedded model as the settings want it, taken once: the caller has to release it."""
     window = settings.context_window if isinstance(settings.context_window, int) else CONTEXT_WINDOW
     return around.hosts.take(weights_of(around), window, fills=around.fills)
 
 
 def has_embedded(around: Surroundings) -> bool:
-    """Return whether the embedded model can run here."""
+    """Return whether the embedded model can run here: its engine and its weights are installed."""
     present = around.weights.is_file() if around.weights else weights.installed()
     return (engine_installed() and present) if around.embedded is None else around.embedded
 
@@ -278,9 +286,8 @@ def _limits(settings: ModelSettings, *, quick: bool = False) -> TimeLimits:
 
 
 async def best_mode(model: Model, state_dir: Path) -> ToolCalling:
-    """Return the mode that works for this model: as remembered, else the first that passes a probe.
-
-    Connection failures are raised. Nothing is remembered of them, nor where a mode failed in a way that may pass.
+    """Return the mode in which this model calls tools: as remembered, else the first that passes a probe, which is
+    remembered unless failures may have been temporary. ModelError if the model cannot be reached.
     """
     if (known := known_mode(model.info, state_dir)) is not None:
         return known
@@ -291,8 +298,8 @@ async def best_mode(model: Model, state_dir: Path) -> ToolCalling:
 
 
 class Untried:
-    """What is to be done about a model that is taken to call tools by the API without having been asked: it proves
-    itself at work, or is asked in the end.
+    """The unproved assumption that a model calls tools by the API: it is confirmed by a call, or replaced by what a
+    probe finds.
     """
 
     def __init__(self, model: Model, state_dir: Path) -> None:
@@ -304,7 +311,9 @@ class Untried:
         await asyncio.to_thread(learned_facts.remember, self._state_dir / FILE, _key(self._model.info), "native")
 
     async def asked(self) -> ToolCalling:
-        """Return the mode in which the model calls tools: the remembered one, else what asking it shows."""
+        """Return the mode in which the model calls tools: the remembered one, else what a probe finds, which asks the
+        model several questions.
+        """
         return await best_mode(self._model, self._state_dir)
 
 

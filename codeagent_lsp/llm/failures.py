@@ -66,7 +66,7 @@ _UNITS = (3600.0, 60.0, 1.0, 0.001)
 
 
 def from_exception(error: Exception, where: Endpoint, limits: TimeLimits, *, started: bool = False) -> ModelError:
-    """Return the typed error for an exception of httpx; `started` when the response had begun."""
+    """Return, without raising it, the typed error for an exception of httpx; `started` when the response had begun."""
     url, reason = where.root, printable_line(where.redact(str(error)), LONGEST_REASON) or type(error).__name__
     chain = list(_chain(error))
     if (known := refusal(error, url, where.network)) is not None:
@@ -90,7 +90,9 @@ def from_exception(error: Exception, where: Endpoint, limits: TimeLimits, *, sta
 
 
 def from_response(status: int, headers: Mapping[str, str], body: bytes, where: Endpoint) -> ModelError:
-    """Return the typed error for an HTTP response that is not a success; `body` may be cut short."""
+    """Return, without raising it, the typed error for an HTTP response that is not a success; `body` may be cut
+    short.
+    """
     url, reason = where.root, where.redact(server_message(body, headers.get("content-type", "")))
     reason = printable_line(reason, LONGEST_REASON) or f"HTTP {status}"
     if status == 400 and _NO_CREDIT.search(reason):
@@ -130,7 +132,7 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes, where: E
 
 
 def from_event(error: Any, where: Endpoint) -> ModelError:
-    """Return the typed error for an error object inside a stream."""
+    """Return, without raising it, the typed error for an error object inside a stream."""
     reason = printable_line(where.redact(_message_of({"error": error})), LONGEST_REASON) or "no reason given"
     code = error.get("code", error.get("status")) if isinstance(error, dict) else None
     if _OVERFLOW.search(reason):
@@ -146,15 +148,15 @@ def from_event(error: Any, where: Endpoint) -> ModelError:
 
 
 def told_in(value: Mapping[str, Any], where: Endpoint) -> ModelError | None:
-    """Return the typed error for an object in place of a reply that is an error, in any of the usual shapes, although
-    the status of its response was a success; None for all others.
+    """Return the typed error for a JSON object that has one of the usual shapes of an error, although its response was
+    a success; None for all others.
     """
     words = [value.get(key) for key in ("message", "msg", "detail", "error_message") if isinstance(value.get(key), str)]
     return from_event(dict(value), where) if any(words) or value.get("errors") or value.get("detail") else None
 
 
 def server_message(body: bytes, content_type: str) -> str:
-    """Return the server's own error message; of an HTML page only its title."""
+    """Return the server's own error message, of an HTML page only its title, of other texts all."""
     source = body.decode("utf-8", "replace").strip()
     try:
         return _message_of(json.loads(source))

@@ -61,14 +61,17 @@ CAPABLE_WINDOW = 32_000
 
 
 def window_in(error: str) -> int | None:
-    """Return the window in tokens that the text of an overflow tells; None if it tells none that can be one."""
+    """Return the window in tokens that the text of an overflow error states; None if it states none that is
+    plausible.
+    """
     found = (_value(match) for pattern in _TOLD for match in pattern.finditer(error))
     return next((value for value in found if value is not None), None)
 
 
 def reply_in(error: str, asked: int) -> int | None:
-    """Return the longest reply in tokens that the text of a refusal of `asked` tells; None if it is about other things:
-    the largest number below `asked` beside a word for the length of replies, as `[1, 8192]` or `at most 16384`.
+    """Return the longest reply in tokens that the text of a refusal of `asked` tokens states; None if it is about other
+    things. It is the largest number below `asked` next to a word for the length of replies, as in `[1, 8192]` or `at
+    most 16384`.
     """
     if not _REPLY.search(error):
         return None
@@ -77,13 +80,17 @@ def reply_in(error: str, asked: int) -> int | None:
 
 
 class LearnedFacts:
-    """What was learned of the models of one state folder. Blocking, with small files."""
+    """The facts that errors of servers revealed about models, in one file of a state folder. Methods block; a file that
+    cannot be read counts as empty.
+    """
 
     def __init__(self, state_dir: Path) -> None:
         self._path = state_dir / FILE
 
     def get(self, url: str, name: str) -> Facts:
-        """Return what this endpoint once told of this model."""
+        """Return the window and the longest reply that this endpoint once stated for this model, None for each that is
+        unknown.
+        """
         known = read_json(self._path)
         window, reply = known.get(f"{url} {name}"), known.get(f"{url} {name} {REPLY}")
         return Facts(
@@ -92,8 +99,8 @@ class LearnedFacts:
         )
 
     def learn(self, url: str, name: str, learned: Facts) -> None:
-        """Remember the window and the longest reply, in tokens, that the server at `url` told of the model `name`, as
-        far as known.
+        """Store the window and the longest reply, in tokens, that the server at `url` named for the model `name`, as
+        far as known. Blocks; errors of the disk are ignored.
         """
         if learned.context_window is not None:
             remember(self._path, f"{url} {name}", learned.context_window)
@@ -122,10 +129,9 @@ def remember(path: Path, key: str, value: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """USD per million tokens: of the prompt, of its part read from a cache or written to one, of the completion.
-
-    None where the source names no such price: reads and writes then cost as the prompt does. Where only the shorter
-    writes have a price, those for an hour cost twice what the prompt does, as Anthropic's page on prices says.
+    """USD per million tokens: of the prompt, of its parts read from a cache and written to one, and of the completion.
+    If the source has no such price (None), reads and writes cost as the prompt does. If only short writes have a price,
+    those for an hour cost twice what the prompt does, as with Anthropic.
     """
 
     input: float
@@ -145,8 +151,8 @@ class Prices:
         return (prompt + usage.completion_tokens * self.output) / 1_000_000
 
     def at_most(self, prompt: int, lasting: int = 0) -> float:
-        """Return what a prompt of so many tokens costs at most, in USD: all of it is written to a cache, the `lasting`
-        tokens of it for an hour.
+        """Return the most that a prompt of so many tokens can cost, in USD: if all of it is written to a cache, and
+        `lasting` tokens of it for an hour.
         """
         dear = max(self.input, self._written)
         return ((prompt - lasting) * dear + lasting * max(dear, self._hour)) / 1_000_000
@@ -164,7 +170,9 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What one source says of a model; None for what it does not say. Window and reply are in tokens."""
+    """The facts that one source states about a model; None for those that it does not state. Window and reply are in
+    tokens.
+    """
 
     context_window: int | None = None
     longest_reply: int | None = None
@@ -181,8 +189,8 @@ class KnownFacts(Facts):
     sources: Mapping[str, Source] = field(default_factory=lambda: MappingProxyType({}))
 
     def learned(self, told: Facts) -> KnownFacts:
-        """Return the facts after an error told the window, which the user and the server's lists know better, or the
-        longest reply, which nothing knows better than the refusal of a longer one.
+        """Return the facts after an error stated a window or a longest reply. Such a window does not replace one from
+        the user or the server's lists; such a reply always counts.
         """
         known = self
         if told.context_window is not None and self.sources.get("context_window") not in ("setting", "server"):
@@ -195,7 +203,7 @@ class KnownFacts(Facts):
 
 
 def combine(said: Iterable[tuple[Source, Facts]]) -> KnownFacts:
-    """Return the facts of all sources: of each fact, what the first says that knows it."""
+    """Return the facts of all sources together: each fact from the first source that states it."""
     values: dict[str, Any] = {}
     sources: dict[str, Source] = {}
     for source, facts in said:
@@ -207,7 +215,7 @@ def combine(said: Iterable[tuple[Source, Facts]]) -> KnownFacts:
 
 
 def window_known(tokens: int | None, source: Source = "server") -> KnownFacts:
-    """Return the facts of a source that tells only the window, None for one that tells nothing."""
+    """Return facts that consist of a window in tokens alone, or of nothing for None."""
     return combine([(source, Facts(context_window=tokens))])
 
 
@@ -231,7 +239,7 @@ def facts_data(facts: KnownFacts) -> dict[str, Any]:
 
 
 def facts_told(facts: KnownFacts, language: str) -> str:
-    """Return all facts in one line, unknown ones included."""
+    """Return all facts in one line in the user's language, unknown ones included."""
     return clauses((_told(item.name, facts, language) for item in fields(Facts)), language)
 
 

@@ -26,11 +26,10 @@ _WEIGHTS = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)b(?![a-z0-9])", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """The model's name, provider, URL and capabilities.
-
-    `facts` are what is known of it and from where; `slots` is how many requests the server handles in parallel without
-    slowing each other down, as far as known; `local` says that it is on this machine or in its private network;
-    `api_mode` is how it is asked, by conversations or by texts to complete.
+    """The model's name, provider, URL and capabilities. `facts` are what is known of it and from where; `tool_calling`
+    is whether its tool calls are the provider's own, text held to a grammar, or plain text; `slots` is how many
+    requests the server handles in parallel without slowing each other down, as far as known; `local` says that it is on
+    this machine or in its private network; `api_mode` is whether it gets conversations or texts to complete.
     """
 
     name: str
@@ -44,21 +43,23 @@ class ModelInfo:
 
     @property
     def context_window(self) -> int | None:
-        """Return the window in tokens, as far as known or assumed."""
+        """The window in tokens, known or assumed; None for neither."""
         return self.facts.context_window
 
     @property
     def capable(self) -> bool:
-        """Return whether the model can be given long work with tools untried: it calls tools by the API, its window is
-        known, or assumed for a server on another machine, to be large enough, and its name does not say that its
-        weights are few. One that runs here with few weights has to prove what it can do.
+        """Whether the model can be given long work with tools without a trial: it calls tools by the API, its window is
+        known, or assumed for a server on another machine, to have at least 32,000 tokens, and it does not run here with
+        few weights by its name.
         """
         window = self.facts.context_window or 0
         return self.tool_calling == "native" and window >= CAPABLE_WINDOW and not (self.local and _is_light(self.name))
 
     @property
     def known_small(self) -> bool:
-        """Return whether the window is known, not only assumed, to be small: prompt and tools are then kept short."""
+        """Whether the window is known, not only assumed, to be at most 8,192 tokens: prompt and tools are then kept
+        short.
+        """
         window = self.facts.context_window
         return window is not None and window <= LOCAL_WINDOW and self.facts.sources.get("context_window") != "assumed"
 
@@ -71,14 +72,14 @@ def _is_light(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One request. `messages` start with the system message; `max_tokens` None means the backend's choice.
+    """One request. `messages` start with the system message; `max_tokens` None means the backend's choice. `session` is
+    the id of the session that it belongs to, whose requests share a prompt cache; '' for none. If the backend can do
+    that, `response_schema` holds the reply to one JSON object of that schema, `grammar` to a GBNF grammar.
 
-    `session` is the id of the session that it belongs to, whose requests share a prompt cache; '' for none.
-    `response_schema` asks for one JSON object of that schema, `grammar` (GBNF) for a text of that grammar, where the
-    backend can constrain it. `allowed` are the
-    tools that this reply may call, None for all: the prompt describes all of them either way, so that its beginning
-    stays cached. `also` are further tools that a call may name, though the prompt does not describe them. `thinks` is
-    False to have a model that reasons answer without, where its server can be told so.
+    `allowed` are the names of the tools that this reply may call, None for all: the prompt describes all of them either
+    way, so that its beginning stays cached. `also` are further tools that a call may name, though the prompt does not
+    describe them. With `thinks` False a reasoning model is asked to answer without reasoning, if its server supports
+    that.
     """
 
     messages: tuple[Message, ...]
@@ -96,26 +97,24 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class TextChunk:
-    """A piece of the answer, to be shown as it comes."""
+    """A piece of the answer's text, in the order in which it is shown."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReasoningChunk:
-    """A piece of the model's reasoning as text; watched by the guards."""
+    """A piece of the model's reasoning as text; it is not part of the answer."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The complete answer, always the last item of a stream.
-
-    `problem` says in plain English what was wrong with a tool call that could not be understood; the loop
-    returns it to the model. `unusable` are those calls, as they were written. `unclear` tells that they may be an
-    example in an answer: said again, the text is the answer. `timings` are the server's own numbers where it gives them
-    (milliseconds). `carried` belongs into the message that the reply becomes (`llm/wire.py`).
+    """The complete answer, always the last item of a stream. `problem` is a sentence for the model on tool calls that
+    could not be understood; `unusable` are those calls, as they were written. `unclear` says that they may be an
+    example in an answer: if the model repeats it, the text is the answer. `timings` are the server's own numbers, in
+    milliseconds, if it gives them. `carried` belongs into the message that the reply becomes (`llm/wire.py`).
     """
 
     text: str
@@ -134,37 +133,43 @@ StreamItem = TextChunk | ReasoningChunk | Reply
 
 
 class Model(Protocol):
-    """A language model; one per backend, until `close`."""
+    """Port: a language model of one backend. Whoever opened it calls `close`."""
 
     @property
     def info(self) -> ModelInfo:
         """The model's name, provider, URL and capabilities."""
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """Yield the answer as it comes; errors are `errors.ModelError`."""
+        """Yield the answer as it comes, a `Reply` last. Raises `errors.ModelError`; closing the generator cancels the
+        request.
+        """
 
     async def count_tokens(self, text: str) -> int:
-        """Return the number of tokens in `text`, exact where the endpoint offers it, else a conservative estimate."""
+        """Return the number of tokens in `text`, exact if the endpoint can count, else an estimate that is rather too
+        high.
+        """
 
     async def close(self) -> None:
         """Release connections and child processes."""
 
 
 class WrappedModel:
-    """Around another model: as that one is, but for what a class below makes different. Each has a `stream`."""
+    """Base of models around another one: all goes to that one, except what a subclass changes. Subclasses implement
+    `stream`.
+    """
 
     def __init__(self, model: Model) -> None:
         self._model = model
 
     @property
     def info(self) -> ModelInfo:
-        """Return the description of the model inside."""
+        """The description of the wrapped model."""
         return self._model.info
 
     async def count_tokens(self, text: str) -> int:
-        """Return the number of tokens as the model inside counts them."""
+        """Return the number of tokens of a text as the wrapped model counts them."""
         return await self._model.count_tokens(text)
 
     async def close(self) -> None:
-        """Close the model inside."""
+        """Close the wrapped model."""
         await self._model.close()

@@ -66,11 +66,13 @@ class Survey:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of its models, in the order in which the server lists them."""
+        """The names of its models, in the order in which the server lists them; () if it has no list."""
         return tuple(str(entry["id"]) for entry in self.entries)
 
     def chosen(self) -> str:
-        """Return the only model, or on this machine the first chat model; for hosted servers the user has to choose."""
+        """Return the name of the only chat model, or on this machine of the first. ModelNotFound if there are several
+        at a hosted server, or none: the user has to choose.
+        """
         able = [name for name in self.names if not any(word in name.lower() for word in _NOT_FOR_CHAT)]
         if len(able) == 1 or (able and self.where.loopback):
             return able[0]
@@ -79,7 +81,7 @@ class Survey:
         raise ModelNotFound("model.name_needed", url=self.where.root, available=", ".join(self.names[:20]) or "?")
 
     async def info(self, name: str, settings: ModelSettings, state_dir: Path) -> ModelInfo:
-        """Return the description of one model, with what all sources say of it."""
+        """Return the description of one model, with the facts of all sources; may ask the server."""
         slots = min(self.props.slots, MOST_SLOTS) if self.props else 1
         facts = await self._facts(name, settings, LearnedFacts(state_dir))
         return ModelInfo(name, self.kind, url=self.where.root, facts=facts, slots=slots, local=self.where.private)
@@ -107,8 +109,8 @@ class Survey:
 
 
 async def survey(where: Endpoint, provider: str, limits: TimeLimits, *, named: bool = False) -> Survey:
-    """Ask a server what it is and has. `provider` is the setting. Raises ModelError if it is unreachable; where the
-    model is `named`, one that does not want to list its models counts as one without a list.
+    """Ask a server for its kind, models and properties. `provider` is the setting. ModelError if it is unreachable; if
+    the model is `named`, a server that refuses to list its models counts as one without a list.
     """
     stated = stated_kind(provider, where.root)
     listing = KINDS[stated or "openai"].entries(where, limits)
@@ -137,7 +139,7 @@ async def _recognised(kind: str, where: Endpoint, limits: TimeLimits) -> tuple[s
 
 
 def stated_kind(provider: str, url: str) -> str:
-    """Return the kind of server by the setting or the address; '' for one that has to be asked."""
+    """Return the kind of server by the setting, else by the host in the address; '' if only the server can tell."""
     return provider if provider != "auto" else kind_of(url)
 
 
@@ -145,12 +147,14 @@ def stated_kind(provider: str, url: str) -> str:
 
 
 async def look_up(name: str, url: str) -> Facts:
-    """Return the facts of a model at an address; empty ones when the list does not know it."""
+    """Return the facts of a model in the bundled price list; empty ones if it is not there. `url` is the server's
+    address, whose prices come first.
+    """
     return await asyncio.to_thread(find, name, url)
 
 
 def find(name: str, url: str) -> Facts:
-    """Return what `look_up` returns. Blocking."""
+    """Return the facts as `look_up` does. Blocks, and loads a large table at the first call."""
     from genai_prices.data_snapshot import get_snapshot  # late: its table of prices is large
 
     if _LOCAL.search(name.lower()):
@@ -195,7 +199,7 @@ def _base(price: Any) -> float | None:
 
 @dataclass(frozen=True)
 class FoundServer:
-    """A server that answers: the kind its port suggests, its address, its models."""
+    """A server on this machine that answers: the kind that its port suggests, its address, its models."""
 
     kind: str
     where: Endpoint
@@ -204,7 +208,9 @@ class FoundServer:
 
 
 async def find_servers(ports: Mapping[str, int] | None = None) -> list[FoundServer]:
-    """Return all servers that answer within `PROBE_SECONDS`, in the order of `ports`; they are probed in parallel."""
+    """Probe these ports of this machine, in parallel, and return the servers that answer within 0.8 s, in the order of
+    `ports`.
+    """
     wanted = PORTS if ports is None else ports
     asked = [_look(kind, endpoint(f"http://127.0.0.1:{port}")) for kind, port in wanted.items()]
     return [found for found in await asyncio.gather(*asked) if found]

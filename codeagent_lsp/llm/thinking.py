@@ -62,7 +62,7 @@ _CLOSED = re.compile("|".join(re.escape(close) for close in _PAIRS.values()), re
 
 
 class ThinkFilter:
-    """Splits one streamed text into answer and reasoning."""
+    """Splits one reply, while it streams, into answer and reasoning; one object for each reply."""
 
     def __init__(self) -> None:
         self._held = ""  # not told apart yet: a tag may have begun in it
@@ -73,14 +73,14 @@ class ThinkFilter:
         self._struck = False  # the answer has `<s>`, which `</s>` closes
 
     def feed(self, piece: str) -> tuple[str, str]:
-        """Return the (text, reasoning) that can be told apart by now."""
+        """Add a piece and return the (text, reasoning) that can be told apart so far."""
         self._held += piece
         if self._answering:
             return self._answer()
         return self._inside() if self._close else self._before()
 
     def close(self) -> tuple[str, str]:
-        """Return the (text, reasoning) of what was held back."""
+        """Return the (text, reasoning) that were held back; call it at the end."""
         held, self._held = self._held, ""
         if self._close:
             return "", held

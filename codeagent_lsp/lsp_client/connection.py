@@ -36,7 +36,9 @@ class Refused(Exception):
 
 
 class Connection:
-    """A connection to a server. `requests` and `notifications` map methods to handlers and are set before `start`."""
+    """A JSON-RPC connection to one server process, from `start` to `close`. `requests` and `notifications` map methods
+    to handlers and are set before `start`; `lost` is set when the server has ended, `log` has its last lines.
+    """
 
     def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
         self.requests: dict[str, RequestHandler] = {}
@@ -67,7 +69,9 @@ class Connection:
         self._readers = [asyncio.ensure_future(work) for work in reading]
 
     async def request(self, method: str, params: Any = None, seconds: float = 30.0) -> Any:
-        """Send a request and return the result. Refused for an error, ConnectionLost if there is no answer in time."""
+        """Send a request and return the result. Refused if the server answers with an error, ConnectionLost if it has
+        ended or there is no answer within `seconds`.
+        """
         if self.lost.is_set():
             raise ConnectionLost(self.log.last_line)
         self._next += 1
@@ -83,11 +87,13 @@ class Connection:
             self._waiting.pop(identity, None)
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Send a notification; ignored if the server has ended."""
+        """Queue a notification and return at once; ignored if the server has ended."""
         self._send({"method": method, "params": params})
 
     async def close(self, seconds: float = LEAVE_SECONDS) -> None:
-        """Send `shutdown` and `exit`, wait at most `seconds` for each, then kill the process."""
+        """Send `shutdown` and `exit`, wait at most `seconds` for each, then kill the process group. Never raises;
+        requests that wait raise ConnectionLost.
+        """
         process = self._process
         if process is None:
             return
@@ -183,7 +189,7 @@ class Connection:
 
 
 def server_command() -> list[str]:
-    """Return the command of the server in this interpreter; -P prevents imports from the current folder."""
+    """Return the command that starts our server in this interpreter; `-P` prevents imports from the current folder."""
     return [sys.executable, "-P", "-m", "codeagent_lsp.cli", "serve"]
 
 
@@ -204,13 +210,13 @@ async def _messages(stream: asyncio.StreamReader) -> AsyncGenerator[dict[str, An
 
 
 class ServerLog:
-    """The last lines of one server's log."""
+    """The last 20 lines of one server's log, each cut to 500 characters."""
 
     def __init__(self) -> None:
         self._lines: deque[str] = deque(maxlen=LINES)
 
     async def read(self, stream: asyncio.StreamReader) -> None:
-        """Read a log to its end; of a line without end, only the last part."""
+        """Read a log until its end; of a line without an end, only the last part is kept."""
         rest = b""
         while chunk := await stream.read(65536):
             *lines, rest = (rest + chunk[-65536:]).split(b"\n")
@@ -218,5 +224,5 @@ class ServerLog:
 
     @property
     def last_line(self) -> str:
-        """Return the last line that is not blank; '' for none."""
+        """The last line that is not blank; '' for none."""
         return next((line for line in reversed(self._lines) if line.strip()), "")

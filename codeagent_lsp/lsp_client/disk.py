@@ -31,7 +31,7 @@ ReadBytes = Callable[[Path], bytes | None]
 
 
 class ChangedMeanwhile(OSError):
-    """Raised if a file or its folder is not what it was when the change was computed."""
+    """Raised if a file or its folder is no longer as it was when the change was computed."""
 
 
 class OutsideWorkspace(OSError):
@@ -39,25 +39,26 @@ class OutsideWorkspace(OSError):
 
 
 class Disk:
-    """The operations on files below the folder `root`, one method each. Each may raise OSError and then has done
-    nothing.
+    """The operations on files below the folder `root`. Each blocks, and may raise OSError; then it has done nothing.
 
     All but `read` and `real` take real paths, and open each folder on the way without following links, so that a link
-    that is put in the place of a folder meanwhile leads nowhere.
+    that replaces a folder meanwhile leads nowhere.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = Path(os.path.realpath(root))
 
     def real(self, path: Path) -> Path:
-        """Return the path with links resolved. OutsideWorkspace if that is not below `root`."""
+        """Return the path with links resolved. OutsideWorkspace if it is not below `root`."""
         found = Path(os.path.realpath(path))
         if not found.is_relative_to(self._root):
             raise OutsideWorkspace(f"{path} leads out of the workspace, to {found}")
         return found
 
     def read(self, path: Path) -> bytes | None:
-        """Return the bytes of a file, or of the one that a link leads to; None if there is none."""
+        """Return the bytes of a file, or of the one that a link leads to; None if there is none. OSError for a folder
+        or what cannot be read.
+        """
         try:
             with self._folder(found := self.real(path)) as folder:
                 descriptor = folder.open_reading(found.name)
@@ -69,7 +70,7 @@ class Disk:
             return file.read()
 
     def mode(self, path: Path) -> int | None:
-        """Return the permissions of a file; None if there is none."""
+        """Return the permission bits of a file; None if it does not exist."""
         try:
             with self._folder(path) as folder:
                 return stat.S_IMODE(folder.status(path.name).st_mode)
@@ -77,17 +78,19 @@ class Disk:
             return None
 
     def make_folder(self, path: Path) -> None:
-        """Create a folder, whose parent exists. OSError if it is there already or cannot be made."""
+        """Create a folder, whose parent must exist. OSError if it exists or cannot be made."""
         with self._folder(path) as folder:
             folder.make_folder(path.name)
 
     def remove_folder(self, path: Path) -> None:
-        """Remove a folder. OSError if something is in it."""
+        """Remove an empty folder. OSError if something is in it."""
         with self._folder(path) as folder:
             folder.remove_folder(path.name)
 
     def stage(self, path: Path, data: bytes, mode: int) -> Path:
-        """Write a temporary file with `data` beside `path`, synced to disk, and return its path."""
+        """Write a new temporary file with `data` beside `path`, synced to disk, and return its path. The caller has to
+        `replace` or `discard` it.
+        """
         name = f".codeagent-{secrets.token_hex(8)}.tmp"
         with self._folder(path) as folder:
             descriptor = folder.open_new(name)
@@ -103,12 +106,12 @@ class Disk:
         return path.with_name(name)
 
     def replace(self, staged: Path, path: Path) -> None:
-        """Rename a staged file into place."""
+        """Rename a staged file to `path`, in place of what is there."""
         with self._folder(path) as folder:
             folder.replace(staged.name, path.name)
 
     def remove(self, path: Path) -> None:
-        """Delete a file or a link."""
+        """Delete a file or a link. FileNotFoundError if there is none."""
         with self._folder(path) as folder:
             folder.remove(path.name)
 
@@ -138,7 +141,7 @@ class Disk:
 
 
 def reason(error: Exception) -> str:
-    """Return why an edit was not carried out, for its answer: of an error of the system the file and its words."""
+    """Return why an edit was not applied, for the server; for an error of the system with the file's path."""
     words = str(error)
     if isinstance(error, OSError) and error.filename and error.strerror:
         words = f"{error.filename}: {error.strerror}."
@@ -146,7 +149,9 @@ def reason(error: Exception) -> str:
 
 
 def commit(writes: Sequence[FileWrite], disk: Disk) -> None:
-    """Carry out `writes`, all or none. OSError if one fails; the disk is then unchanged."""
+    """Write all of `writes` or none; blocks. OSError if one fails (ChangedMeanwhile if a file differs from `before`);
+    what was written is undone then, and the error's notes name files for which that failed.
+    """
     _Commit(disk).run(writes)
 
 
@@ -251,9 +256,8 @@ class EditImpossible(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FileWrite:
-    """The change of one file: `before` and `after` are its bytes, None if there is no such file.
-
-    `like` is the file whose mode the new one gets.
+    """The change of one file: `before` and `after` are its bytes, None if there is no such file. `like` is the file
+    whose mode the new one gets, None for the default.
     """
 
     path: Path
@@ -263,8 +267,8 @@ class FileWrite:
 
 
 def plan(edit: Mapping[str, Any], read: ReadBytes) -> tuple[FileWrite, ...]:
-    """Return what the files of a WorkspaceEdit become, without writing any. `read` returns a file's bytes, None if it
-    does not exist. EditImpossible if one of its operations cannot be carried out: nothing of it is to be written then.
+    """Return the changes of files by a WorkspaceEdit, without writing any. `read` returns a file's bytes, None if it
+    does not exist. EditImpossible if one of its operations does not fit the files; then none must be written.
     """
     draft = _Draft(read)
     for operation in _operations(edit):
@@ -379,7 +383,7 @@ def _operations(edit: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def path_of(uri: str) -> Path:
-    """Return the path of a file by its URI. EditImpossible if it is no file's."""
+    """Return the path of a file by its URI. EditImpossible if it is not a `file:` URI."""
     path = uris.to_path(uri)
     if path is None:
         raise EditImpossible(f"{uri} is not a file")

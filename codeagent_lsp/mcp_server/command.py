@@ -38,8 +38,9 @@ _NEEDED = ("mcp", "websockets", "uvicorn", "starlette")
 
 
 def sandbox_command(workspace: str, language: str, *, http: Address | None, ws: Address | None, stdio: bool) -> int:
-    """Serve until the end and return the exit code. Without an address, or with `stdio`, standard
-    streams are served.
+    """Serve until the client leaves or a signal comes, and return the exit code: 0, 1 for a failure, 2 for a wrong
+    argument or missing library; errors are printed on stderr. Without an address, or with `stdio`, standard input and
+    output are served.
     """
     try:
         folder = _folder(workspace).resolve()
@@ -54,7 +55,9 @@ def sandbox_command(workspace: str, language: str, *, http: Address | None, ws: 
 
 
 def editor_command(workspace: str, language: str) -> int:
-    """Serve until the end and return the exit code. That no editor has the folder open is no error: one may come."""
+    """Serve standard input and output until the client leaves or a signal comes, and return the exit code as
+    `sandbox_command`. It is no error if no editor has the folder open, as one may open it later.
+    """
     try:
         folder = _folder(workspace)
         if not find_spec("mcp"):
@@ -151,7 +154,9 @@ def _announced(address: Address, scheme: str, path: str, token: str, language: s
 
 
 def opened_at(address: Address) -> socket.socket:
-    """Return a listening socket; for the default, one of the first ports that are free."""
+    """Return a socket that listens at an address; without a port the first free one from 8765 on. UsageError if none is
+    free.
+    """
     from codeagent_lsp.mcp_server.transports import listening  # late: heavy
 
     host, port = address

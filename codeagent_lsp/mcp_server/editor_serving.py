@@ -62,14 +62,14 @@ Context = ServerRequestContext[Any, Any]
 
 
 async def over_stdio(attachment: Attachment) -> None:
-    """Serve the parent process until it closes our standard input."""
+    """Serve the parent process until it closes our standard input. Prints go to stderr from then on."""
     server = make_server(attachment)
     async with stdio_streams(*claimed()) as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 
 def make_server(attachment: Attachment) -> Server[Any]:
-    """Return a server for one client, whose calls go by this attachment."""
+    """Return an MCP server for one client whose calls go to the editor of this attachment."""
 
     async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[_listed(tool) for tool in LENT_TOOLS])
@@ -120,7 +120,7 @@ NOT_LET_IN = "The editor did not let {client} in: {reason}"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a call has answered, and whether it went well."""
+    """The text with which the editor answered a call, and whether the call succeeded."""
 
     text: str
     ok: bool = True
@@ -131,7 +131,9 @@ class Unattached(Exception):
 
 
 class Attachment:
-    """The connection of one MCP client to an editor. `root` is the folder of all our state."""
+    """The connection of one MCP client to the editor that has `folder` open, made by the first call, until `close`.
+    `root` is the folder of all our state.
+    """
 
     def __init__(self, root: Path, folder: str) -> None:
         self._root = root
@@ -141,7 +143,9 @@ class Attachment:
         self._ticket: tuple[Announcement, Ticket] | None = None
 
     async def call(self, client: str, tool: str, arguments: Mapping[str, Any]) -> Outcome:
-        """Have the editor carry out a call, attached to first where that is needed."""
+        """Have the editor run a tool and return its answer. If necessary the editor is found and its user asked first,
+        which may wait 45 s. Never raises for failures: the outcome has the reason.
+        """
         try:
             # Several calls can come at once, and the user must be asked one question. The call itself is outside of it:
             # calls do not wait for each other.
@@ -154,7 +158,7 @@ class Attachment:
             return Outcome(str(problem), ok=False)
 
     async def close(self) -> None:
-        """Leave the editor."""
+        """Close the connection to the editor and withdraw a request to its user."""
         if self._line is not None:
             await self._line.close()
         if self._ticket is not None:

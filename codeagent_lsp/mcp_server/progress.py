@@ -24,8 +24,8 @@ Report = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
 def report_of(context: Any) -> Report | None:
-    """Return the function that reports progress of a request, by the library's context of it; None if the client did
-    not give a progress token.
+    """Return the function that reports progress of a request to the client, by the library's context of the request;
+    None if the client did not ask for it.
     """
     wanted = context.meta is not None and "progress_token" in context.meta
     return context.session.report_progress if wanted else None
@@ -33,7 +33,7 @@ def report_of(context: Any) -> Report | None:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Callbacks of a running call: for its output, and for status lines."""
+    """Functions that receive the output of a running call, and lines about its status."""
 
     output: OnOutput = no_output
     note: Callable[[str], None] = lambda line: None
@@ -44,7 +44,9 @@ SILENCE = Listener()
 
 @asynccontextmanager
 async def telling(report: Report | None) -> AsyncGenerator[Listener, None]:
-    """Yield a listener that reports with increasing numbers; one that ignores everything without `report`."""
+    """Yield a listener that sends what it receives as progress with increasing numbers, and at the end sends the rest
+    for at most 2 s; one that ignores everything without `report`.
+    """
     if report is None:
         yield SILENCE
         return

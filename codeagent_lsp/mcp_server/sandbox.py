@@ -66,14 +66,16 @@ _OPEN = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of a call: the text, data for programs (None: none), and the error code of a failure."""
+    """The result of a call: the text, data for programs (None: none), and the error code of a failure (None for a
+    success).
+    """
 
     text: str
     data: Any = None
     code: ErrorCode | None = None
 
     def error(self) -> dict[str, Any] | None:
-        """Return the failure as a JSON-like object; None for a success."""
+        """Return the failure as an object for JSON with `code`, `type`, `retry` and `message`; None for a success."""
         if self.code is None:
             return None
         advice = self.code.advice
@@ -81,7 +83,9 @@ class Answer:
 
 
 class Sandbox:
-    """The sandbox over `folder` (absolute, real), shared by all clients of a process."""
+    """The sandbox over `folder` (absolute, real), shared by all clients of a process, until `close`. Files on disk
+    never change; changes are kept in memory.
+    """
 
     def __init__(self, folder: str, settings: Settings) -> None:
         self._folder = Path(folder)
@@ -107,8 +111,9 @@ class Sandbox:
         complete: Complete | None = None,
         listener: Listener = SILENCE,
     ) -> Answer:
-        """Run a tool of the sandbox by its name, which must be known. Raises only cancellation. `complete` asks the
-        client's model, `listener` receives output and status lines.
+        """Run a tool of the sandbox by its name, which must be known; at most 32 calls run at once. Failures are
+        answers with a code: only cancellation is raised. `complete` asks the client's model, `listener` receives output
+        and status lines.
         """
         # Before it counts as running, so that refusals take no place.
         problem = self._unfit(name, arguments)
@@ -125,7 +130,7 @@ class Sandbox:
         return self._staging.changeset.diff(self._view.roots.relative)
 
     async def close(self) -> None:
-        """Stop everything; no process, task or file is left."""
+        """Refuse further calls, stop all commands and screens and wait for their end; changes are lost."""
         self._closed = True
         await asyncio.gather(self._screens.close(), self._environments.close(), self._index.close())
 
@@ -193,15 +198,17 @@ class Sandbox:
 
 
 def sandbox_settings(settings: Settings) -> Settings:
-    """Return the user's settings restricted for a sandbox: no network, no allow rules."""
+    """Return the user's settings restricted for a sandbox: no network, no allow rules, and approval for commands
+    without full isolation, which nobody gives.
+    """
     permissions = replace(settings.permissions, allow=())
     shell = replace(settings.shell, allow_network=False, confirm="unisolated")
     return replace(settings, permissions=permissions, shell=shell)
 
 
 def answer_of(result: ToolResult) -> Answer:
-    """Return the answer for a tool's result. That of a command has its end in flat fields beside the others, and if it
-    was stopped at its time limit, a code.
+    """Return the answer for a tool's result. For a command the data has how it ended in flat fields; if it was stopped
+    at its time limit, the answer has a code.
     """
     if result.error is not None:
         return Answer(result.text, code=_CODES.get(result.error.code, ErrorCode.EXECUTION_ERROR))

@@ -77,7 +77,7 @@ Context = ServerRequestContext[Any, Any]
 
 
 def make_server(sandbox: Sandbox) -> Server[Any]:
-    """Return a server for one sandbox; it can serve many connections."""
+    """Return an MCP server for one sandbox; it can serve many connections at once."""
 
     async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[_listed(entry) for entry in TABLE])
@@ -137,7 +137,9 @@ def _text(words: str) -> TextContent:
 
 
 def in_own_words(text: str) -> str:
-    """Return a result's text with the sentences about a user's decision put into the sandbox's words."""
+    """Return a result's text with sentences about a user's decision replaced by those of the sandbox, which has no
+    user.
+    """
     return _PHRASE.sub(lambda match: _INSTEAD[match.group()], text)
 
 
@@ -155,8 +157,8 @@ class SamplingNeeded(CodeAgentError):
 
 
 def model_of(context: Context, params: CallToolRequestParams) -> Complete | None:
-    """Return the client's model; None if the client offers none. Without requests to the client, SamplingNeeded is
-    raised.
+    """Return a function that asks the client's model; None if the client offers none. If the client takes no requests,
+    calling it raises SamplingNeeded unless the answer is in `params` already.
     """
     capabilities = context.session.client_capabilities
     if capabilities is None or capabilities.sampling is None:

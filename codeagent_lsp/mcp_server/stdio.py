@@ -30,7 +30,9 @@ Send = Callable[[Item], Any]
 
 @asynccontextmanager
 async def stdio_streams(read_fd: int, write_fd: int) -> AsyncGenerator[tuple[Any, Any], None]:
-    """Yield the message streams from and to the peer at these descriptors, in the form of the library's server."""
+    """Yield the streams of messages from and to the peer at these descriptors, in the form of the library's server,
+    with two daemon threads that read and write. A message has at most 4 MiB.
+    """
     came, inbox = anyio.create_memory_object_stream[Item](0)
     outbox, go = anyio.create_memory_object_stream[SessionMessage](0)
     loop = asyncio.get_running_loop()
@@ -44,7 +46,9 @@ async def stdio_streams(read_fd: int, write_fd: int) -> AsyncGenerator[tuple[Any
 
 
 def claimed() -> tuple[int, int]:
-    """Return duplicates of standard input and output; accidental prints go to stderr from now on."""
+    """Return duplicates of the descriptors of standard input and output. From now on prints go to stderr, and standard
+    input is empty.
+    """
     streams = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

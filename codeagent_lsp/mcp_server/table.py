@@ -45,7 +45,7 @@ _SAMPLING = " Needs a client that offers sampling."
 @dataclass(frozen=True, slots=True)
 class SandboxTool:
     """A tool of the sandbox under its name. `more` is appended to the tool's description, which `words` replaces;
-    parameters in `hidden` are neither listed nor accepted, those in `fixed` have a fixed value.
+    parameters in `hidden` are neither listed nor accepted, those in `fixed` always have that value.
     """
 
     name: str
@@ -57,12 +57,15 @@ class SandboxTool:
 
     @property
     def description(self) -> str:
-        """Return the description for clients: that of our tool, or words of its own, and what is different here."""
+        """The description for clients: that of our tool, or words of its own, and what is different here."""
         return (self.words or self.tool.traits.description) + self.more
 
     def made(self) -> Tool[Any]:
-        """Return the tool under its sandbox name, which its own messages use too; rules may use its usual one. Tools of
-        other agents are not understood: clients have the schemas, and a name must not get around `hidden`.
+        """Return a new instance of the tool under its sandbox name, by which its messages call it too; permission rules
+        may use its usual name.
+
+        Spellings of other agents are not understood, as clients have the schemas, and another name must not get around
+        `hidden`.
         """
         traits = replace(self.tool.traits, name=self.name, description=self.description)
         forms = replace(self.tool.forms, names=(self.tool.traits.name, *self.tool.forms.names), foreign=())
@@ -76,7 +79,7 @@ class SandboxTool:
         return parameter in self.hidden or parameter in self.fixed
 
     def schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of its arguments, in all spellings that are understood."""
+        """Return the JSON Schema of its arguments, in all spellings that are understood, without hidden parameters."""
         schema = {"type": "object", **published(self.made().input_schema(), self.tool.forms)}
         # A hidden parameter is hidden under all of its names.
         own = self.tool.forms.parameters

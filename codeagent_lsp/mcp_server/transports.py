@@ -46,7 +46,7 @@ MAX_UNFINISHED = 32
 
 
 async def over_stdio(server: Server[Any]) -> None:
-    """Serve the parent process until it closes our standard input."""
+    """Serve the parent process until it closes our standard input. Prints go to stderr from then on."""
     async with stdio_streams(*claimed()) as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
@@ -72,7 +72,9 @@ def address_of(opened: socket.socket) -> str:
 
 
 async def over_http(server: Server[Any], opened: socket.socket, token: str) -> None:
-    """Serve Streamable HTTP at `PATH` until cancelled."""
+    """Serve Streamable HTTP at `/mcp` on a listening socket, until cancelled; every request needs the bearer `token`.
+    The caller closes the socket if this never ran.
+    """
     security = TransportSecuritySettings(allowed_hosts=_HOSTS, allowed_origins=_ORIGINS)
     app = server.streamable_http_app(
         streamable_http_path=PATH, max_request_body_size=MAX_MESSAGE, transport_security=security
@@ -97,7 +99,9 @@ async def over_http(server: Server[Any], opened: socket.socket, token: str) -> N
 
 
 async def over_websocket(server: Server[Any], opened: socket.socket, token: str) -> None:
-    """Serve WebSocket connections, one message in each text frame, until cancelled."""
+    """Serve WebSocket connections on a listening socket, one message in each text frame, until cancelled; each needs
+    the bearer `token`.
+    """
 
     def check(connection: ServerConnection, request: Request) -> Response | None:
         status = _refused(request.headers.get("Host"), request.headers.get("Origin"))
@@ -220,12 +224,14 @@ def _item(data: str | bytes) -> _Item:
 
 
 class PatientProtocol(H11Protocol):
-    """A connection that is closed unless a request head is complete in time; of too many, the oldest gives way."""
+    """One HTTP connection, which is closed unless a request's head is complete within 5 s. Beyond 32 connections
+    without one, the oldest is closed.
+    """
 
     unfinished: dict[PatientProtocol, asyncio.TimerHandle]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first head."""
+        """Begin the time limit for the first head."""
         super().connection_made(transport)
         self.connections.discard(self)  # only those that asked for something count for the limit
         while len(self.unfinished) >= MAX_UNFINISHED:
@@ -233,13 +239,13 @@ class PatientProtocol(H11Protocol):
         self.unfinished[self] = self.loop.call_later(HEAD_SECONDS, self._give_up)
 
     def data_received(self, data: bytes) -> None:
-        """Parse more of the request; a complete head ends the wait."""
+        """Parse more of the request; a complete head ends the time limit."""
         super().data_received(data)
         if self.cycle is not None:
             self._finished()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Stop counting the connection as unfinished."""
         self._finished()
         super().connection_lost(exc)
 
@@ -255,5 +261,5 @@ class PatientProtocol(H11Protocol):
 
 
 def patient_protocol() -> type[Any]:
-    """Return the protocol of one server, with its own list of unfinished connections."""
+    """Return a new protocol class for one server, with its own list of unfinished connections."""
     return type("Patient", (PatientProtocol,), {"unfinished": {}})

@@ -170,7 +170,9 @@ class _Place(NamedTuple):
 
 
 def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
-    """Return `text` with the values of sensitive names masked; with `sessions`, also those of session and call ids."""
+    """Return `text` with the secret values of sensitive names masked by `mark`; with `sessions`, also those of session
+    and call ids.
+    """
     spans: list[_Span] = []
     position = 0
     finder, behind = _Finder(text), Behind(text)

@@ -48,7 +48,9 @@ _ENTRY = re.compile(r"^(?P<head>[ \t]+[\w.-]{1,80}:[ \t]+[\"']?)(?P<value>[^\s\"
 
 
 def mask_blocks(text: str, mark: Mark) -> str:
-    """Return `text` with private keys and tokens of a standard form masked. Certificates and public keys are kept."""
+    """Return `text` with private keys and tokens of a standard form (JWT, Bearer, Kubernetes secrets) masked.
+    Certificates and public keys are kept.
+    """
     if "PRIVATE KEY" in text:
         text = _mask_pem(text, mark)
     if "Private-Lines:" in text:
@@ -62,7 +64,7 @@ def mask_blocks(text: str, mark: Mark) -> str:
 
 
 def open_block(text: str) -> int:
-    """Return the offset of a private key's beginning whose end is not in `text`; -1 when there is none."""
+    """Return the offset at which a private key begins whose end is not in `text`; -1 if there is none."""
     begins = [match.start() for match in _PEM_BEGIN.finditer(text)]
     return begins[-1] if begins and not _PEM_END.search(text, begins[-1]) else -1
 
@@ -146,7 +148,9 @@ _H = r"[0-9a-f]"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One token format. `checked` says that the prefix also occurs in words, so the body must look generated."""
+    """A token format of a provider: its literal beginning and the pattern of what follows. `checked` says that the
+    beginning also occurs in words, so that the rest must look generated.
+    """
 
     beginning: str
     body: re.Pattern[str]
@@ -251,7 +255,7 @@ _DISCORD = re.compile(
 
 
 def mask_vendor_tokens(text: str, mark: Mark) -> str:
-    """Return `text` with tokens of a known format masked."""
+    """Return `text` with tokens of the known providers' formats masked."""
     spans = _found(_BEGINNING, text)
     if "\\" in text or "%" in text:
         spans += _found(_ESCAPED_BEGINNING, text)

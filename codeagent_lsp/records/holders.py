@@ -82,7 +82,9 @@ _PUNCTUATION = ".,;:?)"
 
 
 def mask_held(text: str, mark: Mark) -> str:
-    """Return `text` with secrets masked that what is around them tells."""
+    """Return `text` with values masked that only their surroundings show to be secrets, such as entries of `[tokens]`
+    or `stringData: {…}`.
+    """
     return marked(text, sorted(span for span in _spans(text) if not MARK.search(text, *span)), mark)
 
 

@@ -35,7 +35,9 @@ _ATTRIBUTES = frozenset(("path", "domain", "expires", "max-age", "samesite", "pr
 
 
 def mask_headers(text: str, mark: Mark) -> str:
-    """Return `text` with the credentials in HTTP headers, and in the parts of a form, masked."""
+    """Return `text` with the credentials in HTTP headers and in the parts of a multipart form masked; schemes and
+    cookie names are kept.
+    """
     if "form-data" in text:
         text = _PART.sub(lambda match: _part(match, mark), text)
     named = places(text, "uthorization", "UTHORIZATION")

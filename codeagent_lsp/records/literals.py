@@ -35,7 +35,9 @@ _ESCAPED_LINES = re.compile(r"\n(?:[^\n]*\\\r?\n)*")
 
 
 class Literal(NamedTuple):
-    """A literal: the span of its content, the text it stands for, and where it is over."""
+    """A literal in a text: `start:end` is the span of its content, `value` the text it means, `after` the offset behind
+    its closing quote.
+    """
 
     start: int
     end: int
@@ -44,7 +46,9 @@ class Literal(NamedTuple):
 
 
 def literal(text: str, at: int) -> Literal | None:
-    """Return the literal that begins at an offset, with the pieces that are joined to it; None when there is none."""
+    """Return the literal that begins at the offset `at`, together with the pieces joined to it; None if none begins
+    there.
+    """
     first = _one(text, at)
     if first is None:
         return None
@@ -69,7 +73,9 @@ def is_key(text: str, found: Literal) -> bool:
 
 
 def heredoc(text: str, at: int) -> Literal | None:
-    """Return the heredoc that a line announces from an offset on."""
+    """Return the heredoc that the line at the offset `at` announces; None if it announces none, or its end is not
+    within 65,536 characters.
+    """
     head = _HEREDOC.match(text, at)
     if head is None:
         return None
@@ -115,7 +121,7 @@ def _trimmed(text: str, start: int, end: int, after: int) -> Literal:
 
 
 def closing(text: str, start: int, quote: str) -> int:
-    """Return the offset where a quoted value ends: its quote, or, when that is missing, the end of the line."""
+    """Return the offset at which a quoted value ends: its closing quote or, if that is missing, the end of the line."""
     end = _find(text, quote, start, start + LONGEST)
     line = text.find("\n", start, end if end >= 0 else start + LONGEST)
     if line < 0:

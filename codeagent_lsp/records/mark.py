@@ -27,19 +27,21 @@ _STARS = "***"
 
 
 def respelt_marks(text: str) -> dict[str, str]:
-    """Return what stands in a text for marks in another spelling, such as `&lt;secret:3f2a9c&gt;`, by the marks."""
+    """Return the marks that a text has in another spelling, such as `&lt;secret:3f2a9c&gt;`: that spelling by the
+    proper mark.
+    """
     found = _OTHER_MARK.finditer(text) if "secret" in text or "SECRET" in text or "Secret" in text else ()
     return {f"<secret:{each['digits'].lower()}>": each[0] for each in found if not MARK.fullmatch(each[0])}
 
 
 def broken_marks(text: str) -> tuple[str, ...]:
-    """Return the beginnings of marks in a text that lack a part, such as `<secret:3f2a`."""
+    """Return the incomplete marks in a text, such as `<secret:3f2a`, in order."""
     return tuple(_BROKEN_MARK.findall(text)) if "<secret:" in text else ()
 
 
 def marked(text: str, spans: Iterable[tuple[int, int]], mark: Mark) -> str:
-    """Return `text` with what `mark` makes of its `spans`, which are in their order, in characters; one that begins
-    inside the one before is left out.
+    """Return `text` with each of its `spans` (character offsets, in order) replaced by what `mark` returns for it. A
+    span that begins inside the one before is left out.
     """
     parts, position = list[str](), 0
     for start, end in spans:
@@ -50,7 +52,9 @@ def marked(text: str, spans: Iterable[tuple[int, int]], mark: Mark) -> str:
 
 
 class Marker:
-    """Makes marks with one key. Calling it with a secret returns its mark; a mark is returned unchanged."""
+    """Makes marks such as `<secret:3f2a9c>` with one random key, equal for equal secrets. Calling it with a secret
+    returns its mark; a mark is returned unchanged.
+    """
 
     def __init__(self, key: bytes | None = None) -> None:
         self._key = secrets.token_bytes(32) if key is None else key
@@ -64,7 +68,9 @@ class Marker:
 
 
 def mask_id(value: str) -> str:
-    """Return an identifier reduced to its first and last 4 characters; only stars for 8 characters or less."""
+    """Return an identifier reduced to its first and last 4 characters with `***` between; only `***` for 8 characters
+    or fewer.
+    """
     if len(value) <= 2 * _EDGE:
         return _STARS
     return f"{value[:_EDGE]}{_STARS}{value[-_EDGE:]}"
@@ -74,7 +80,7 @@ _ASCII_LOWER = {code: code + 32 for code in range(65, 91)}
 
 
 def places(text: str, *words: str) -> Iterator[int]:
-    """Yield where one of the words stands, word by word; also where one begins within the one before."""
+    """Yield the offsets of these words in a text, all of the first word, then of the next; overlapping ones too."""
     for word in words:
         at = text.find(word)
         while at >= 0:
@@ -83,7 +89,7 @@ def places(text: str, *words: str) -> Iterator[int]:
 
 
 def lowered(text: str) -> str:
-    """Return a text in lower case with every character at its place: a few letters would have two."""
+    """Return a text in lower case in which every character keeps its offset."""
     lower = text.lower()
     return lower if len(lower) == len(text) else text.translate(_ASCII_LOWER)
 
@@ -91,8 +97,8 @@ def lowered(text: str) -> str:
 def replaced(
     at: Iterable[int], text: str, pattern: re.Pattern[str], made: Callable[[re.Match[str]], str], behind: int = 0
 ) -> str:
-    """Return a text with what `made` makes of the matches of a pattern, which is looked for in the lines that hold the
-    offsets and in so many lines `behind` each.
+    """Return a text with the matches of a pattern replaced by what `made` returns. Only the lines around the offsets
+    `at` are searched, each with `behind` more lines after it.
     """
     spans: list[tuple[int, int]] = []
     for place in sorted(at):

@@ -20,9 +20,10 @@ LEAST_REPEATED = 12  # characters of a secret that is looked for where nothing n
 
 
 class Masking:
-    """Masks the secrets in everything that a model reads; one per server, with the same marks everywhere.
+    """Masks the secrets in everything that a model reads, and puts them back in what it writes. One per server, so that
+    marks are the same everywhere; it remembers the last 10,000 secrets in memory only.
 
-    `secrets` are our own keys. `own` finds these, for other users; `sanitizer` is for texts that are stored.
+    `secrets` are this program's own keys. `own` finds these, for other users; `sanitizer` is for texts that are stored.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
@@ -31,10 +32,11 @@ class Masking:
         self.sanitizer = Sanitizer(secrets=self.own, identities=False, homes=(), marker=self.marker)
 
     def hide(self, text: str) -> str:
-        """Return `text` with its secrets replaced by marks, also where one is repeated and nothing names it.
+        """Return `text` with its secrets replaced by marks, also repetitions of a secret without a telling name beside
+        them.
 
-        Hiding twice changes nothing: a mark may show what is a secret beside it, so that a text with marks is masked
-        again until no more are found; of a long text, which would take too long, only what is repeated.
+        Texts of at most 65,536 characters are searched again until no more secrets are found, as a mark may reveal one
+        beside it; so hiding twice changes nothing.
         """
         masked = self._hidden(text)
         for _ in range(MOST_PASSES if "<secret:" in masked and len(masked) <= CACHED_TEXT else 0):
@@ -56,7 +58,9 @@ class Masking:
         return self.sanitizer.sanitize(value)
 
     def reveal(self, value: Any) -> Any:
-        """Return the value, nested in mappings and sequences, with our marks replaced by the secrets."""
+        """Return a copy of the value, nested in mappings, lists and tuples, with marks replaced by the secrets. Marks
+        whose secret is not known stay.
+        """
         if isinstance(value, str):
             return (
                 MARK.sub(lambda match: self.marker.known.get(match[0], match[0]), value)
@@ -70,7 +74,9 @@ class Masking:
         return value
 
     def lost(self, value: Any) -> tuple[str, ...]:
-        """Return the marks in a value, nested as above, whose secrets are not known: those of an earlier process."""
+        """Return the marks in a nested value whose secrets this process does not know, such as those of an earlier
+        process.
+        """
         if isinstance(value, str):
             marks = MARK.findall(value) if "<secret:" in value else []
             return tuple(mark for mark in marks if mark not in self.marker.known)

@@ -130,7 +130,9 @@ _BY_WEIGHT = (
 
 @lru_cache(maxsize=4096)
 def kind_of(name: str) -> NameKind:
-    """Return the kind of `name`. Names of more than 80 characters are sentences, and plain."""
+    """Return the kind of a name by its words, in any notation and several languages. Names of more than 80 characters
+    are plain.
+    """
     if len(name) > 80:
         return NameKind.PLAIN
     first, dot, last = name.rpartition(".")
@@ -189,7 +191,7 @@ _SECOND = frozenset(("key", "keys", "token", "passe", "phrase", "schlüssel"))
 
 
 class Name(NamedTuple):
-    """A sensitive name: the words, their span in the text, and their kind."""
+    """A sensitive name found in a text: its words, its span in characters, and its kind."""
 
     text: str
     start: int
@@ -205,7 +207,7 @@ _PARENTS = frozenset("\n \t\"'{")
 
 
 def sensitive_names(text: str, *, sessions: bool) -> Iterator[Name]:
-    """Yield the sensitive names in `text`, in order; with `sessions`, also those of sessions."""
+    """Yield the sensitive names in `text`, in order; with `sessions`, also those of session and call ids."""
     end = 0
     for at, length in _stems(text, (*_STEMS, *_SESSION_STEMS) if sessions else _STEMS):
         # Within the name before, as `key` in `token_key`.
@@ -223,7 +225,9 @@ def sensitive_names(text: str, *, sessions: bool) -> Iterator[Name]:
 
 
 def name_start(text: str, stem: int) -> int:
-    """Return where the name begins that has its stem, such as `token` in `access_token`, at this offset of a text."""
+    """Return the offset at which the name begins whose stem, such as `token` in `access_token`, is at the offset
+    `stem`.
+    """
     if text[stem - 1 : stem] not in _BEFORE_SET:
         return stem
     before = text[max(0, stem - LONGEST_NAME) : stem]

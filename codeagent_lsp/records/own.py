@@ -23,9 +23,8 @@ MOST_LEARNT = 64  # tokens are renewed for as long as a server runs
 
 
 class OwnSecrets:
-    """Finds `secrets` of at least `LEAST` characters, in any encoding.
-
-    `version` grows when `learn` adds some. Safe to learn in one thread and mask in others.
+    """Finds this program's own keys, of at least 8 characters, in any encoding. `version` grows when `learn` adds some.
+    Safe to learn in one thread and mask in others.
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:
@@ -35,7 +34,9 @@ class OwnSecrets:
         self._writings = _sorted_writings(self._given)
 
     def learn(self, secrets: Iterable[str]) -> None:
-        """Add secrets to find; of all that were ever added, the last `MOST_LEARNT` are kept."""
+        """Add secrets to find; those of fewer than 8 characters are ignored. Of all that were ever added, the last 64
+        are kept, besides those given at the start.
+        """
         new = [secret for secret in _usable(secrets) if secret not in self._given]
         learnt = (*(secret for secret in self._learnt if secret not in new), *new)[-MOST_LEARNT:]
         if learnt == self._learnt:
@@ -50,7 +51,7 @@ class OwnSecrets:
         return len(self._writings[0]) if self._writings else 0
 
     def mask(self, text: str, mark: Mark) -> str:
-        """Return `text` with every encoding of a secret replaced by its mark."""
+        """Return `text` with every encoding of a secret replaced by `mark` of it."""
         # The longest first, as a short one may be a part of it.
         for writing in self._writings:
             if writing in text:

@@ -109,7 +109,9 @@ _SELF = frozenset(("self", "cls", "this"))
 
 
 def elsewhere(text: str, name: Name) -> Iterator[_Span]:
-    """Yield the spans of the secrets that belong to a name and do not stand behind it."""
+    """Yield the spans (character offsets) of the secrets that belong to a name and are not right behind it, such as in
+    lists and parallel assignments.
+    """
     if name.kind is NameKind.SESSION:
         return
     before, after = text[max(0, name.start - 8) : name.start], text[name.end : name.end + 60]
@@ -123,7 +125,9 @@ def elsewhere(text: str, name: Name) -> Iterator[_Span]:
 
 
 def is_one_of_several(text: str, name: Name) -> bool:
-    """Return whether a name is one of several that are assigned together: the value behind `=` is not its own."""
+    """Return whether a name is one of several that are assigned together, so that the value behind `=` is not its
+    own.
+    """
     if name.kind is NameKind.LOOKS:
         return False
     after = text[name.end : name.end + 2]
@@ -226,7 +230,7 @@ def _arguments(text: str, start: int) -> Iterator[Literal | None]:
 
 
 def mask_calls(text: str, mark: Mark) -> str:
-    """Return `text` with the arguments masked that a function takes for a password or a key."""
+    """Return `text` with arguments masked that a known function takes as a password or a key."""
     if "(" not in text:
         return text
     return marked(text, sorted(set(_of_calls(text))), mark)
@@ -308,13 +312,15 @@ _OWN_LINE = re.compile(r"[ \t]*(?:[A-Za-z_][\w<>?.]*[ \t]+){0,4}\Z")
 
 
 class Behind:
-    """Where one text has anything of what may stand before a name; most names need no further look."""
+    """Knows, for one text, near which offsets there is anything like a value before its name, so that most names need
+    no further search.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     def may_have(self, start: int) -> bool:
-        """Return whether there is any near before the name that begins at an offset."""
+        """Return whether a value may come before the name that begins at this offset. False is certain, True is not."""
         return _has(self._near, start - _NEAR - 1, start) or _has(self._defaults, start - 2 * _LONGEST, start)
 
     @cached_property
@@ -333,7 +339,9 @@ def _has(places: list[int], first: int, last: int) -> bool:
 
 
 def before(text: str, name: Name) -> Iterator[_Span]:
-    """Yield the spans of the secrets that stand before their name, on its line or in an annotation above it."""
+    """Yield the spans (character offsets) of the secrets that come before their name, on its line or in an annotation
+    above it.
+    """
     if name.kind not in (NameKind.SECRET, NameKind.PERHAPS):
         return
     near = max(0, name.start - _NEAR)

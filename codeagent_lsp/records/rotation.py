@@ -17,9 +17,9 @@ from codeagent_lsp.system import lock, open_appending, read_at
 
 
 class RotatingFile:
-    """Appends lines to a file. Files have at most `max_bytes` (one line may be longer); `keep` older ones are kept.
-
-    With `restores`, one that is removed while it is open is made anew with what was in it.
+    """Appends lines to a file that its owner alone may read. Files have at most `max_bytes` (one line may be longer);
+    `keep` older ones are kept as `.1`, `.2`, … With `restores`, a file that is removed while it is open is written
+    again with its content.
     """
 
     def __init__(self, path: Path, *, max_bytes: int, keep: int, restores: bool = False) -> None:
@@ -31,9 +31,8 @@ class RotatingFile:
         self._torn = False
 
     def append(self, line: bytes) -> None:
-        """Write one line, given without its newline.
-
-        Raises OSError when the disk is full or the folder is not writable.
+        """Write one line, given without its newline; rotate the file first if the line does not fit. OSError if the
+        disk is full or the folder is not writable; that line is lost.
         """
         handle = self._current()
         if os.fstat(handle).st_size + len(line) > self._max_bytes:
@@ -47,12 +46,12 @@ class RotatingFile:
         self._torn = False
 
     def sync(self) -> None:
-        """Wait until all data is on disk (fdatasync)."""
+        """Block until all data is on disk (fdatasync); OSError if that fails. Does nothing before the first line."""
         if self._handle is not None:
             getattr(os, "fdatasync", os.fsync)(self._handle)  # macOS has no fdatasync
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; twice does no harm. Another `append` opens it again."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
@@ -125,7 +124,7 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def parse_line(line: bytes) -> dict[str, Any] | None:
-    """Parse the record of one line; None when it is torn or not a JSON object."""
+    """Parse the record of one line with its newline; None if the line is incomplete or not a JSON object."""
     if not line.endswith(b"\n"):
         return None
     # A power cut may leave zero bytes at the end of a file.
@@ -133,7 +132,9 @@ def parse_line(line: bytes) -> dict[str, Any] | None:
 
 
 def same_file(handle: int, path: Path) -> bool:
-    """Return whether an open file is the one at a path, and was not removed or moved since."""
+    """Return whether an open file is still the one at a path, and was not removed or moved. OSError if the path cannot
+    be looked at.
+    """
     try:
         there, here = path.stat(follow_symlinks=False), os.fstat(handle)
     except (FileNotFoundError, NotADirectoryError):

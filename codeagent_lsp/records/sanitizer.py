@@ -67,11 +67,10 @@ _HEADERS = frozenset(("authorization", "proxy-authorization", "cookie", "set-coo
 
 
 class Sanitizer:
-    """Masks secrets. `secrets` are our own keys, or the object that finds them.
+    """Masks secrets. `secrets` are this program's own keys, or the object that finds them. With `enabled=False` values
+    are returned unchanged.
 
-    `enabled=False` returns values unchanged.
-
-    With `identities`, ids, sessions and paths are shortened as well, for records but not for a model.
+    With `identities`, ids, sessions and paths are shortened as well, which is for records, not for a model.
     """
 
     def __init__(
@@ -94,11 +93,15 @@ class Sanitizer:
 
     @property
     def hold_back(self) -> int:
-        """The number of characters that a stream must keep back, as one of our own keys may continue in them."""
+        """The number of characters that a stream must keep back, since one of this program's own keys may continue in
+        them; 0 without keys.
+        """
         return self._own.longest
 
     def sanitize(self, value: Any) -> Any:
-        """Return `value` with secrets masked in texts, bytes, mappings and sequences, nested in any way."""
+        """Return a copy of `value` with secrets masked in texts, bytes, mappings and sequences, nested in any way. Sets
+        become lists, other objects the name of their type. Never raises.
+        """
         return self._structure.walk(value) if self.enabled else value
 
     def text(self, text: str) -> str:
@@ -108,7 +111,7 @@ class Sanitizer:
         return self._cached(text, self._own.version) if len(text) <= CACHED_TEXT else self._clean(text)
 
     def for_model(self) -> Sanitizer:
-        """Return a sanitizer for what a model reads: the same marks for secrets, but ids and paths are kept."""
+        """Return a new sanitizer for what a model reads: the same marks for secrets, but ids and paths are kept."""
         return Sanitizer(self.enabled, secrets=self._own, identities=False, homes=(), marker=self._mark)
 
     def _clean(self, text: str) -> str:
@@ -197,7 +200,7 @@ def _widened(text: str, mark: Mark) -> str:
 
 
 class Paths:
-    """Shortens paths; `homes` are folders to be written as `~` besides the usual ones."""
+    """Shortens file paths in texts; `homes` are folders to be written as `~` besides the usual ones."""
 
     def __init__(self, homes: Iterable[str] = ()) -> None:
         known = sorted({home.rstrip("/\\") for home in homes if len(home.rstrip("/\\")) > 2}, key=len, reverse=True)
@@ -227,7 +230,9 @@ def _ends(path: str, slash: str) -> str:
 
 
 class Structure:
-    """Walks values. `text` sanitizes a text, `mark` replaces a whole value."""
+    """Sanitizes nested values by the names of their keys. `text` sanitizes a text, `mark` replaces a whole secret
+    value.
+    """
 
     def __init__(self, text: Callable[[str], str], mark: Mark, *, identities: bool) -> None:
         self._text = text
@@ -235,7 +240,9 @@ class Structure:
         self._identities = identities
 
     def walk(self, value: Any) -> Any:
-        """Return `value`, sanitized."""
+        """Return a sanitized copy of `value`; what holds itself or is nested deeper than 64 levels is replaced by a
+        note.
+        """
         return self._any(value, ())
 
     def _any(self, value: Any, above: tuple[int, ...]) -> Any:

@@ -33,10 +33,10 @@ _SPACE = re.compile(r"\s(?=\S*\Z)")
 
 
 class StreamSanitizer:
-    """Sanitizes one stream. The results of `feed` and `close`, joined, are the sanitized text.
+    """Sanitizes one stream of text. The results of `feed` and `close`, joined, are the sanitized text. `clean` masks a
+    text; `hold_back` is the number of characters kept because one of this program's own keys may continue in them.
 
-    `clean` masks a text. `hold_back` is the number of characters kept because one of our own keys may continue in them.
-    Memory is bounded by one piece and `LONGEST_HELD` characters.
+    Memory is bounded by one piece and 65,536 characters.
     """
 
     def __init__(self, clean: Callable[[str], str], hold_back: int = LONGEST_KEY) -> None:
@@ -46,7 +46,7 @@ class StreamSanitizer:
         self._line_held = False  # nothing is emitted before the line ends
 
     def feed(self, chunk: str) -> str:
-        """Take a piece and return the part of the held text that is safe to emit, masked. Often empty."""
+        """Take a piece and return the part of the text held so far that is safe to emit, masked; often ''."""
         self._held += chunk
         # Or every piece of a long line would be searched from its beginning.
         if self._line_held and "\n" not in chunk and len(self._held) <= LONGEST_HELD:
@@ -56,7 +56,7 @@ class StreamSanitizer:
         return self._give(until)
 
     def close(self) -> str:
-        """Return the rest, masked."""
+        """Return the rest of the text, masked. Call it once, at the end of the stream."""
         return self._give(len(self._held))
 
     def _give(self, until: int) -> str:

@@ -42,7 +42,8 @@ LONG, TOO_LONG = 65_536, 262_144
 
 
 class TraceWriter:
-    """Writes the trace of one workspace; `folder` is its state folder. Recording never blocks or raises.
+    """Writes the trace of one workspace, `trace.jsonl` in its state folder, with a background thread that `close` ends.
+    Recording never blocks or raises; when records come too fast, the newest are dropped.
 
     Use from one thread only. Events that stream a text are joined to one record each.
     """
@@ -52,25 +53,27 @@ class TraceWriter:
         self._writer = RecordWriter(folder / TRACE_FILE, sanitizer, max_bytes=max_bytes, keep=keep)
 
     def event(self, event: Mapping[str, Any]) -> None:
-        """Record an event in the form of `events.to_dict`."""
+        """Record an event in the form of `events.to_dict`; pieces of a streamed text are kept until the text ends."""
         for whole in self._pieces.add(event):
             self._write_event(whole)
 
     def request(self, session_id: str, run_id: str, request: Mapping[str, Any]) -> None:
-        """Record a request to a model."""
+        """Queue the record of a request to a model. `request` must not change afterwards, as it is sanitized later."""
         self._write("request", session_id, run_id, request)
 
     def reply(self, session_id: str, run_id: str, reply: Mapping[str, Any]) -> None:
-        """Record the complete reply of a model, or `{"error": …}`."""
+        """Queue the record of a model's complete reply, or `{"error": …}`. `reply` must not change afterwards."""
         self._write("reply", session_id, run_id, reply)
 
     def flush(self, timeout: float = 5.0) -> bool:
-        """Wait until all records are written, at most `timeout` seconds, and return whether they are."""
+        """Block until all records are written, at most `timeout` seconds, and return whether they are."""
         self._write_pieces()
         return self._writer.flush(timeout)
 
     def close(self, timeout: float = 5.0) -> None:
-        """Write the remaining records and stop, in at most `timeout` seconds."""
+        """Write the remaining records and end the thread; blocks at most `timeout` seconds, and what is not written by
+        then may be lost.
+        """
         self._write_pieces()
         self._writer.close(timeout)
 
@@ -108,13 +111,15 @@ def _event_name(kind: str, data: Mapping[str, Any]) -> str:
 
 
 def read_trace(folder: Path, *, session: str = "", run: str = "", last: int | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the records of a trace, the oldest first, limited to a session (whole id), a run, and the `last` ones."""
+    """Yield the records of a trace, the oldest first: of one session (whole id), of one run, only the `last` ones; ''
+    and None mean all. Nothing if there is no trace.
+    """
     found = (record for record in read_records(folder / TRACE_FILE) if belongs(record, session=session, run=run))
     yield from found if last is None else deque(found, maxlen=max(0, last))
 
 
 def belongs(record: Mapping[str, Any], *, session: str = "", run: str = "") -> bool:
-    """Return whether a record is of the given session and run; "" matches any."""
+    """Return whether a record is of the given session (whole id) and run; '' matches any."""
     return (not session or record.get("session") == mask_id(session)) and (not run or record.get("run_id") == run)
 
 
@@ -131,13 +136,15 @@ class _Joined:
 
 
 class Pieces:
-    """Joins streamed events by session and run. Events come in by `add` and are yielded joined."""
+    """Joins the pieces of streamed texts, by session and run, to one event each."""
 
     def __init__(self) -> None:
         self._waiting: dict[tuple[str, str], _Joined] = {}
 
     def add(self, event: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-        """Take an event and yield the events that can be written now, in order."""
+        """Take an event in the form of `events.to_dict` and yield those that can be written now, in order; often none
+        for a piece.
+        """
         key = (str(event.get("session_id", "")), str(event.get("run_id", "")))
         waiting = self._waiting.get(key)
         # Another kind of event ends a text, so that the order of records is that of events.

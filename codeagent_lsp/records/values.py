@@ -104,7 +104,9 @@ LONGEST_NAME_OF_OBJECT = 63  # DNS-1123
 
 
 def is_no_secret(name: str, value: str) -> bool:
-    """Return whether a value with the name of a secret is none: the number of an error, the name of an object."""
+    """Return whether a value whose name is that of a secret is surely none: the number of an error, or the name of an
+    object.
+    """
     return _is_number_of_error(name, value) or _is_name_of_object(name, value)
 
 
@@ -125,12 +127,12 @@ def is_hexadecimal_constant(value: str) -> bool:
 
 
 def is_type_of_js(value: str, operator: str) -> bool:
-    """Return whether a value is one that `typeof` is compared with."""
+    """Return whether a value is one that JavaScript's `typeof` is compared with, such as `string` behind `===`."""
     return value in _TYPES_OF_JS and "==" in operator
 
 
 def is_other_name(value: str) -> bool:
-    """Return whether a value is the name of a secret itself, as in a list of such: `"CACHING_SHA2_PASSWORD"`."""
+    """Return whether a value is itself the name of a secret, as in a list of such names: `"CACHING_SHA2_PASSWORD"`."""
     named = len(value) <= LONGEST_PLACEHOLDER and (
         _NAME_IN_CAPITALS.fullmatch(value) or _NAME_IN_SMALL.fullmatch(value)
     )
@@ -142,7 +144,9 @@ def _words(name: str) -> list[str]:
 
 
 def is_placeholder(value: str) -> bool:
-    """Return whether `value` is no secret itself: empty, a placeholder, a reference, a stop word or a mark."""
+    """Return whether `value` is no secret itself: empty, a placeholder, a reference, a word such as `example`, or a
+    mark.
+    """
     head = value[:200]
     return (len(value) <= LONGEST_PLACEHOLDER or " " in head) and _is_placeholder(head)
 
@@ -185,16 +189,16 @@ def looks_generated(value: str) -> bool:
 
 
 def looks_spoken(value: str) -> bool:
-    """Return whether `value` looks like a password that a sentence says: letters and two digits or more, and no name of
-    an algorithm, a version or the like.
+    """Return whether `value` looks like a password given in a sentence: 6 characters or more with letters and at least
+    two digits, and not the name of an algorithm, a version or the like.
     """
     digits = len(_DIGIT.findall(value[:64]))
     return digits >= 2 and looks_random(value, least=6) and not _NAMED_WITH_NUMBER.match(value)
 
 
 def looks_chosen(value: str) -> bool:
-    """Return whether `value` looks like a password and nothing else, wherever it stands: 8 characters or more, with
-    capitals, small letters and two digits, or with a digit and a sign that words and names have not.
+    """Return whether `value` looks like a password and nothing else, wherever it is: 8 characters or more, with
+    capitals, small letters and two digits, or with a digit and a sign that words and names do not have.
     """
     head = value[:256]
     if len(value) < 8 or not looks_random(value) or _is_path_or_version(value):
@@ -209,9 +213,8 @@ def looks_chosen(value: str) -> bool:
 
 
 def looks_scrambled(value: str) -> bool:
-    """Return whether `value` is so irregular that it is a secret wherever it stands near a sensitive name.
-
-    Letters and digits, or capitals and small letters, change places every two or three characters; words do not.
+    """Return whether `value` is so irregular that it is a secret anywhere near a sensitive name: letters and digits, or
+    capitals and small letters, change every two or three characters, as they do not in words.
     """
     if len(value) < SHORTEST_SCRAMBLED or not _may_be_irregular(value[:400]):
         return False
@@ -228,8 +231,8 @@ def looks_scrambled(value: str) -> bool:
 
 @lru_cache(maxsize=16_384)  # the words of a text come again and again
 def may_hold_scrambled(word: str) -> bool:
-    """Return whether a word, up to 400 characters, may be a part of a value that looks scrambled. Many that do not are
-    among those that may.
+    """Return whether a word of up to 400 characters may be a part of a value that looks scrambled. False is certain,
+    True is not.
     """
     if not _may_be_irregular(word) or not looks_random(word):
         return False
@@ -299,7 +302,9 @@ def quoted_reveals(value: str, *, sure: bool) -> bool:
 
 @lru_cache(maxsize=_CACHED)
 def is_label(value: str) -> bool:
-    """Return whether `value` is what a form shows for a name, in any language: `Passwort`, `Neues Kennwort`, `密码`."""
+    """Return whether `value` is the caption of a field for a secret in a form, in any language: `Passwort`, `Neues
+    Kennwort`, `密码`.
+    """
     if len(value) > LONGEST_PLACEHOLDER or not _WORDS.fullmatch(value):
         return bool(_CAPITAL_FIRST.fullmatch(value))
     if not value.isascii() or _CAPITAL_FIRST.fullmatch(value):

@@ -26,10 +26,10 @@ LONGEST_RECORD = 4 * 1024 * 1024
 
 
 class RecordWriter:
-    """Writes one file of records.
+    """Writes one file of records with a background thread that `close` ends. At most 2,000 records wait; newer ones are
+    dropped and counted. A record is sanitized later, so it must not change once it was given.
 
-    A record is sanitized later, so it must not be changed once it was given. `durable` syncs to disk after every batch,
-    and makes a file anew that was removed.
+    `durable` syncs to disk after every batch, and restores a file that was removed.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class RecordWriter:
         self._thread: threading.Thread | None = None
 
     def write(self, record: Mapping[str, Any]) -> None:
-        """Queue a record and return at once; records after `close` are ignored."""
+        """Queue a record and return at once. Dropped without an error if 2,000 are waiting or the writer is closed."""
         with self._changed:
             if self._closed:
                 return
@@ -70,12 +70,14 @@ class RecordWriter:
             self._changed.notify_all()
 
     def flush(self, timeout: float = 5.0) -> bool:
-        """Wait until all queued records are written, at most `timeout` seconds, and return whether they are."""
+        """Block until all queued records are written, at most `timeout` seconds, and return whether they are."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._waiting and not self._busy, timeout)
 
     def close(self, timeout: float = 5.0) -> None:
-        """Write the remaining records and end the thread, in at most `timeout` seconds."""
+        """Write the remaining records, end the thread and close the file; blocks at most `timeout` seconds, and what is
+        not written by then may be lost.
+        """
         with self._changed:
             self._closed = True
             self._changed.notify_all()

@@ -32,8 +32,8 @@ Answer = list[types.CodeAction | types.Command]
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """What is offered besides the fixed actions: what waits for the user, and the commands that users wrote, as names
-    with descriptions. `is_review`: the document is a diff, in which only what waits is offered.
+    """The code actions besides the fixed ones: for what waits for the user, and for the commands that users wrote, as
+    names with descriptions. `is_review`: the document is a diff, in which only what waits is offered.
     """
 
     waiting: tuple[Waiting, ...] = ()

@@ -46,7 +46,9 @@ SAYS = ("completed", "waiting")
 
 
 class Announcer:
-    """The listener for the events of all sessions of a server. `hide` masks secrets in what goes into transcripts."""
+    """Shows the events of all sessions of one server to its client; `observe` gets each event. `hide` masks secrets in
+    what goes into transcripts.
+    """
 
     def __init__(
         self,
@@ -64,11 +66,13 @@ class Announcer:
 
     @property
     def language(self) -> str:
-        """Return the language of the user."""
+        """The user's language, `en` or `zh-cn`."""
         return self._client.language
 
     def observe(self, event: events.Event) -> None:
-        """Pass one event on to everything that shows it."""
+        """Show one event in every way that the client supports: notification, transcript, message, lenses, progress.
+        Returns at once.
+        """
         self._before_clients(event)
         if self._client.policy.events and not event.internal:
             self._client.server.notify(protocol.EVENT_METHOD, events.to_dict(event))
@@ -107,26 +111,28 @@ class Announcer:
                 self.tell(words, types.MessageType.Warning)
 
     def tell(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
-        """Show one line to the user as a message."""
+        """Show one line to the user as a message; returns at once."""
         self._client.tell(message, kind)
 
     def tell_outcome(self, applied: Applied, key: str = "outcome.full") -> None:
-        """Show in one line, by the key of its sentence, that all was done; other outcomes are shown by their event."""
+        """Show in one line, by the key of its sentence, that all was applied; nothing for other outcomes, which their
+        event shows.
+        """
         if applied.outcome == "full":
             self.tell(text(key, self._client.language, count=len(applied.done.paths)))
 
     def tell_restored(self, title: str) -> None:
-        """Say that a rewind is undone."""
+        """Show that the rewind with this title is undone."""
         self.tell(text("rewind.undone", self._client.language, title=title))
 
     def store_failed(self, error: OSError) -> None:
-        """Warn the user that a session cannot be recorded."""
+        """Warn the user that a session cannot be recorded, and why."""
         reason = error.strerror or str(error)
         words = text("store.failed", self._client.language, reason=reason, variable=STATE_VARIABLE)
         self.tell(words, types.MessageType.Warning)
 
     def store_restored(self) -> None:
-        """Warn the user that somebody removes what is recorded."""
+        """Warn the user that another program removed the file of a session, which was written again."""
         self.tell(text("store.restored", self._client.language), types.MessageType.Warning)
 
     def _finished(self, event: events.RunCompleted) -> None:
@@ -161,7 +167,9 @@ class Announcer:
         return name
 
     def refresh_lenses(self) -> None:
-        """Ask the client to request code lenses again (`workspace/codeLens/refresh`), if it supports that."""
+        """Ask the client to request code lenses again (`workspace/codeLens/refresh`), if it supports that; does not
+        wait.
+        """
         if self._client.policy.lens_refresh:
             self._spawn(self._client.server.request(types.WORKSPACE_CODE_LENS_REFRESH, None, 5.0))
 
@@ -182,7 +190,7 @@ def transcript_name(session_id: str) -> str:
 
 
 def outcome_line(event: events.ChangesApplied, language: str) -> str:
-    """Return the outcome of applying changes as one line."""
+    """Return a sentence for the user on the outcome of applying changes."""
     if event.unconfirmed:
         names = ", ".join(PurePath(path).name for path in event.unconfirmed[:5])
         more = f", … ({len(event.unconfirmed)})" if len(event.unconfirmed) > 5 else ""

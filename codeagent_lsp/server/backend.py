@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 class Backend:
-    """The parts of one server. They live as long as the connection."""
+    """The heavy parts of one server, which live as long as the connection; `close` stops them."""
 
     manager: SessionManager
 
@@ -108,7 +108,9 @@ class Backend:
         self.mcp, self.own = mcp_servers(self), own_tools(self)
 
     async def ready(self) -> None:
-        """Load what runs need and an idle server does not, in threads, so that the event loop is not blocked."""
+        """Load the modules and the redactor that runs need, in threads, and wait for that; quick after the first
+        time.
+        """
         await asyncio.to_thread(import_module, "codeagent_lsp.session.run")
         await self.redactor.ready()
 
@@ -117,24 +119,26 @@ class Backend:
         return self.knowledge.brought(self.views.plain())
 
     def waiting(self) -> tuple[Waiting, ...]:
-        """Return everything that waits for the user, for lenses and actions."""
+        """Return an item for everything that waits for the user, for lenses and code actions."""
         return waiting_items(self.inbox, self.manager, self.front.language())
 
     def written(self, paths: Iterable[str]) -> None:
-        """Hear that files, by their real paths, may have been written."""
+        """Note that files, by their real paths, may have been written to the disk, so that runs can set which can be
+        executed.
+        """
         known = frozenset(paths)
         for run in self.manager.runs.all():
             run.proposal.files_written(known)
 
     def answer_saved(self, uri: str) -> None:
-        """Answer the question whose answer document was saved."""
+        """Answer the question whose answer document was saved, if its text has an answer."""
         document = self.documents.get(uri)
         found = self.own_documents.answer_in(uri, document.text if document else "")
         if found is not None and found[1]:
             self.inbox.respond(found[0], (found[1],))
 
     async def close(self) -> None:
-        """Stop all parts."""
+        """Stop all parts and write the remaining records; takes a few seconds at most."""
         # First what asks, so that nothing new is begun; last the records, as the other parts still write to them.
         self.conflicts.close()
         await self.lender.close()
@@ -151,7 +155,7 @@ class Backend:
 
 
 def waiting_items(inbox: Inbox, manager: SessionManager, language: str) -> tuple[Waiting, ...]:
-    """Return everything that waits for the user, questions first."""
+    """Return an item for everything that waits for the user: questions first, then changes, runs and plans."""
     items: list[Waiting] = []
     # What an open question offers about the changes of a run is not offered a second time beside it.
     asked: dict[str, tuple[str, ...]] = {}

@@ -16,21 +16,18 @@ from codeagent_lsp.workspace.text.position import Encoding
 
 @dataclass(frozen=True, slots=True)
 class ClientPolicy:
-    """The features of one client: what it supports and how it behaves.
-
-    `versioned_edits`: takes `documentChanges` with versions (Neovim does, though it does not say so).
-    `ended_lines`: keeps a buffer as lines that all end, also the last one (Neovim).
-    `drops_stale`: answers *yes* although it has left out edits of an older version (Neovim).
+    """The features of one client: what it supports and how it behaves. `versioned_edits`: takes `documentChanges` with
+    versions (Neovim does, though it does not say so). `ended_lines`: keeps a buffer as lines that all end, also the
+    last one (Neovim). `drops_stale`: answers *yes* although it has left out edits of an older version (Neovim).
     `transactional`: applies the text edits of a request wholly or not at all, so several files may share one.
-    `creates`, `deletes`, `renames`: carries out that resource operation as LSP specifies it.
-    `reads_as_we`: reads files in the encodings in which we do: our own clients that are no editors.
-    `applies_edits`: does not say that it cannot; Kate can and says nothing. A client that says nothing and cannot
-    answers with an error, which is reported as such.
-    `hunks`: has events and shows the lenses at hunks all the same.
+    `creates`, `deletes`, `renames`: carries out that resource operation as LSP specifies it. `reads_as_we`: reads files
+    in the encodings in which we do: our own clients that are no editors. `applies_edits`: False only if it says that it
+    cannot; Kate can and says nothing, and a client that cannot and says nothing answers with an error. `hunks`: has
+    events, and shows the lenses at hunks nevertheless.
+
     `syncs`: has to be asked for the texts that its user has not saved; `asks`: puts our questions to the user by their
-    events, and answers by command.
-    `inline`: shows inline completions; `inline_registers`: lets us say later whether there are any.
-    `completion`: shows a list of completions; `cuts_words`: of an edit there it takes only what stands before the
+    events, and answers by command. `inline`: shows inline completions; `inline_registers`: accepts their registration
+    later. `completion`: shows a list of completions; `cuts_words`: takes only the part of an edit there before the
     first blank, and indents the lines of a text by that of the first one (Neovim without a completion plugin).
     """
 
@@ -118,7 +115,9 @@ def policy_of(params: types.InitializeParams) -> ClientPolicy:
 
 
 def completes_always(params: types.InitializeParams) -> bool:
-    """Return whether inline completion has to be announced at once: such a client takes no later registration."""
+    """Return whether inline completion has to be announced in the answer to `initialize`, as this client takes no later
+    registration.
+    """
     policy = policy_of(params)
     return policy.inline and not policy.inline_registers
 

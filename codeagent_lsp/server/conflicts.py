@@ -31,8 +31,9 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class ConflictWords:
-    """Keys of texts: of the `title`, of the choice `theirs`, of whose the other lines are (`side`) and of the outcome.
-    `named` is how many places the title has, `task` the instruction of the run that merges both.
+    """The words of one kind of conflict. Keys of texts: of the `title`, of the choice `theirs`, of whose the other
+    lines are (`side`) and of the outcome. `named` is how many places the title has, `task` the instruction of the run
+    that merges both.
     """
 
     title: str
@@ -64,7 +65,9 @@ OF_PROGRAM = ConflictWords(
 
 
 class ConflictQuestions:
-    """The listener that asks. `manager` returns the sessions' manager, which is made later."""
+    """Listens to events, and asks the user about conflicts in the background. `manager` returns the sessions' manager,
+    which is made later.
+    """
 
     def __init__(self, front: Front, announcer: Announcer, manager: Callable[[], SessionManager]) -> None:
         self._front = front
@@ -85,7 +88,7 @@ class ConflictQuestions:
             self._tasks.start(self._ask(event.run_id))
 
     def close(self) -> None:
-        """Ask no more."""
+        """Cancel all open questions about conflicts."""
         self._tasks.cancel()
 
     async def _ask_to_undo(self, run_id: str, conflicts: Sequence[str]) -> None:
@@ -105,8 +108,8 @@ class ConflictQuestions:
 
 
 async def settle(proposal: Proposal, announcer: Announcer, words: ConflictWords) -> RunRequest | None:
-    """Ask about the conflicts of a proposal, if it has any, and do what the user says. Return the request of the run
-    that is to merge both, if that is wanted.
+    """Ask about the conflicts of a proposal, if it has any, and apply or discard the changes as the user says. Return
+    the request of the run that is to merge both, if the user wants that, else None.
     """
     language, relative, conflicts = announcer.language, proposal.view.roots.relative, proposal.conflicts()
     if not conflicts:

@@ -29,7 +29,7 @@ class CurrentTexts:
         self._read_disk = read_disk
 
     def has_unsaved_text(self, path: str) -> bool:
-        """Return whether the buffer differs from the file; see `workspace.changes.changeset.Editor`."""
+        """Return whether the buffer differs from the file on disk; True also if the buffer's text is not known."""
         if not self.in_step(path):
             return True
         document, disk = self.document(path), self.disk(path)
@@ -39,7 +39,7 @@ class CurrentTexts:
         return read is None or not same_text(read.base, document.text)
 
     async def opened(self, path: str, seconds: float) -> None:
-        """Wait until a file is open, no longer than `seconds`."""
+        """Wait until a file is open in the client, at most `seconds`; returns in either case."""
         # Looked at after subscribing, so that no opening falls in between.
         is_open = asyncio.Event()
 
@@ -77,7 +77,9 @@ class CurrentTexts:
         return self._documents.subscribe(listener)
 
     def steps(self) -> Sequence[str]:
-        """Return the texts between the last one of a buffer and that of now; see `Documents.steps`."""
+        """Return the intermediate texts of a buffer's last change; only while listeners are called, see
+        `Documents.steps`.
+        """
         return self._documents.steps()
 
     def holds(self, change: FileChange) -> bool:
@@ -88,7 +90,7 @@ class CurrentTexts:
         return left and self.has(change, self.current(change.path).text)
 
     def has(self, change: FileChange, now: str | None) -> bool:
-        """Return whether a text of the file has all of the change."""
+        """Return whether `now`, a text of the file, has all of the change; False for None."""
         return change.text is not None and now is not None and holds(change.base, change.text, now)
 
     def _is_gone(self, path: str) -> bool:
@@ -104,18 +106,18 @@ class CurrentTexts:
         return Current(None if uris.to_path(self.uri(path)) is None else self.disk(path))
 
     def in_step(self, path: str) -> bool:
-        """Return whether the text of a path is the client's; see `Documents.in_step`."""
+        """Return whether the known text of a path is that of the client; see `Documents.in_step`."""
         return self._documents.in_step(self.uri(path))
 
     def disk(self, path: str) -> str | None:
-        """Return the text on disk; None where there is none that can be read."""
+        """Return the text on disk; None if there is no file or it cannot be read as text."""
         try:
             return self._read_disk(path)
         except FileRefused:
             return None
 
     def document(self, path: str) -> Document | None:
-        """Return the open buffer of a path."""
+        """Return the open buffer of a path; None if it is not open."""
         return self._documents.get(self.uri(path))
 
     def uri(self, path: str) -> str:
@@ -123,7 +125,9 @@ class CurrentTexts:
         return self._documents.uri(path)
 
     def file_uri(self, path: str) -> str:
-        """Return the URI of the file itself, to delete or rename it: under a link, the link would be deleted."""
+        """Return the URI of the file itself, for deleting or renaming it: if the client knows it by a link, that would
+        be deleted.
+        """
         uri = self.uri(path)
         named = uris.to_path(uri)
         return uri if named is None or not Path(named).is_symlink() else uris.from_path(path)
@@ -163,7 +167,7 @@ class Arrivals:
         self._end()
 
     async def until(self, enough: Callable[[], bool], seconds: float) -> None:
-        """Wait until all changes have come, or it is `enough`; no longer than `seconds`."""
+        """Wait until all changes have come, or `enough` returns True; at most `seconds`."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         while True:
@@ -180,8 +184,8 @@ class Arrivals:
             self._told.clear()
 
     def heard(self, path: str) -> Sequence[str]:
-        """Return the texts of a file since the beginning, the first of which is the one that was there then, with all
-        steps between them.
+        """Return all texts of a file since this began, with the steps between them, the first of which was there then;
+        () if none came.
         """
         return self._heard.get(self._texts.uri(path), ())
 

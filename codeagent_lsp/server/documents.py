@@ -67,17 +67,16 @@ class Documents:
         self._put(key, document)
 
     def take_beginnings(self) -> dict[str, str]:
-        """Return the texts with which the documents that are open were opened, by URI as `all` has it: who follows the
-        edits begins later than the user. They are kept until then, and no more afterwards.
+        """Return the texts with which the open documents were opened, by URI, for a part that begins to follow edits
+        later than the user makes them. They are kept until this is called, and not again afterwards.
         """
         texts, self._opened_with = self._opened_with or {}, None
         return {self._open[key].uri: text for key, text in texts.items() if key in self._open}
 
     def change(self, uri: str, version: int | None, changes: Iterable[Change]) -> Document | None:
-        """Apply changes in order and return the new snapshot; None when the document is not open.
-
-        Where a partial change is older than the known version, or its range is none of the text, nothing is applied
-        and the document is out of step: to guess would garble it. A change of the whole text is always applied.
+        """Apply changes in order and return the new snapshot; None when the document is not open. If a partial change
+        is for an older version, or its range is not in the text, nothing is applied and the document is out of step. A
+        change of the whole text is always applied.
         """
         key, changes = uris.spelling(uri), list(changes)
         known = self._open.get(key)
@@ -113,14 +112,14 @@ class Documents:
         return document
 
     def steps(self) -> Sequence[str]:
-        """Return the texts between the last one and the one of now; only while listeners are called, none for many long
-        ones. A client may tell in one message what was typed and what it has done itself.
+        """Return the intermediate texts of the last change, as a client may send in one message what was typed and what
+        it did itself; only while listeners are called, () for many long ones.
         """
         return self._steps
 
     def lose(self, uri: str) -> None:
-        """Take a document for out of step: the client has said something of its text that is not understood. It need
-        not be open: what was not understood may have been its opening.
+        """Mark a document as out of step, because the client sent something about its text that was not understood; it
+        need not be open. `lost` is called, the first time.
         """
         key = uris.spelling(uri)
         if key in self._out_of_step:
@@ -139,7 +138,9 @@ class Documents:
         return tuple(path for path, key in self._by_real.items() if key in self._out_of_step)
 
     def in_step(self, uri: str) -> bool:
-        """Return whether the text under `uri` is the client's, as far as the client has told."""
+        """Return whether the known text under `uri` is that of the client: False after `lose`, until the whole text
+        comes again.
+        """
         return uris.spelling(uri) not in self._out_of_step
 
     def close(self, uri: str) -> None:
@@ -158,7 +159,9 @@ class Documents:
         return self._open.get(uris.spelling(uri))
 
     def is_current(self, document: Document) -> bool:
-        """Return whether a snapshot is the client's text of this moment: places in it are places in the editor."""
+        """Return whether a document is the client's text at this moment, so that its positions are those in the
+        editor.
+        """
         return self.get(document.uri) is document and self.in_step(document.uri)
 
     def by_path(self, path: str) -> Document | None:

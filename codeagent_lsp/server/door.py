@@ -51,8 +51,8 @@ class _Expected:
 
 
 class LentConnection:
-    """The connection of one client: the `Borrower` of its run. `on_bad` is called with the reason if it sends what is
-    no frame.
+    """The connection of one client: the `Borrower` of its run. `on_bad` is called with the reason if it sends an
+    invalid frame.
     """
 
     def __init__(self, frames: Frames, request: LendRequest, on_bad: Callable[[str], None]) -> None:
@@ -62,7 +62,7 @@ class LentConnection:
         self._on_bad = on_bad
 
     async def next(self) -> LentCall | CallCancelled | None:
-        """Return what the client wants next; None when it has left, or has sent what is no frame."""
+        """Wait for the client's next call or cancellation; None when it has disconnected or sent an invalid frame."""
         try:
             frame = await self._frames.read()
             return None if frame is None else _wanted(frame)
@@ -79,7 +79,7 @@ class LentConnection:
             await self._frames.write({"answer": {"id": number, "text": text, "ok": ok}})
 
     async def leave(self, reason: str) -> None:
-        """Close the connection, and say why, if the client is still there."""
+        """Send the reason, if the client is still there, and close the connection."""
         await self._frames.end("closed", reason)
 
     async def closed(self) -> None:
@@ -87,7 +87,7 @@ class LentConnection:
         await self._frames.closed()
 
     def abort(self) -> None:
-        """Close the connection at once."""
+        """Close the connection at once, without a word to the client."""
         self._frames.abort()
 
 
@@ -146,7 +146,9 @@ class Door:
             await self.close("ended")
 
     async def close(self, reason: str) -> None:
-        """Close the socket and all connections."""
+        """Close the socket, send the reason to all clients and close their connections, after 1 s at the latest by
+        force.
+        """
         self._expected.clear()
         server, self._server = self._server, None
         if server is not None:

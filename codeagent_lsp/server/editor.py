@@ -72,8 +72,8 @@ class LspEditor:
         self._turn = asyncio.Lock()
 
     async def apply(self, changeset: Changeset, label: str, may_lose: frozenset[str] = frozenset()) -> Applied:
-        """Apply the changes; see `workspace.changes.changeset.Editor`. A cancellation is put off to the caller's next
-        wait, so that it learns what had been applied until then.
+        """Apply the changes as `Editor.apply` says. A cancellation is deferred to the caller's next wait, so that it
+        learns what was applied until then.
         """
         modes = Modes(changeset)
         texts = Changeset(tuple(change for change in changeset if not change.only_mode))
@@ -81,7 +81,7 @@ class LspEditor:
         return modes.carried_out(applied, lambda path: self._texts.document(path) is not None)
 
     async def open_unclear(self, paths: Iterable[str]) -> None:
-        """Have the client open files; see `workspace.changes.changeset.Editor`."""
+        """Have the client open those of the files whose encoding only it can tell; waits for them a bounded time."""
         await self._opened(paths)
 
     async def _opened(self, paths: Iterable[str]) -> frozenset[str]:
@@ -98,7 +98,9 @@ class LspEditor:
         return unclear
 
     def set_mode(self, path: str, *, runs: bool) -> bool:
-        """Make a file executable, or no longer; see `workspace.changes.changeset.Editor`."""
+        """Make a file executable, or no longer; return whether that was done, False for a link, a missing file or a
+        failure.
+        """
         try:
             if Path(path).is_symlink() or not Path(path).is_file():
                 return False
@@ -108,11 +110,11 @@ class LspEditor:
         return True
 
     def still_shows(self, path: str) -> bool:
-        """Return whether a deleted file is open all the same; see `workspace.changes.changeset.Editor`."""
+        """Return whether a deleted file is open in a client that cannot delete files."""
         return not self._client.policy.deletes and not os.path.lexists(path) and self._texts.document(path) is not None
 
     def has_unsaved_text(self, path: str) -> bool:
-        """Return whether the buffer differs from the file; see `workspace.changes.changeset.Editor`."""
+        """Return whether the buffer differs from the file on disk; True also if the buffer's text is not known."""
         return self._texts.has_unsaved_text(path)
 
 
@@ -519,8 +521,9 @@ def _plain_edits(edit: types.TextDocumentEdit) -> list[types.TextEdit]:
 def misplaced(
     change: FileChange, edits: Sequence[types.TextEdit], heard: Sequence[str], encoding: Encoding
 ) -> FileChange | None:
-    """Return what takes `edits` back, which are a change of its base, where one of the texts that were `heard` shows
-    them in another text than that base, and otherwise than they belong there. None if no text does. Pure.
+    """Return the change that takes back `edits`, made for the change's base, if one of the texts in `heard` (which the
+    client sent meanwhile) shows that they were made in another text and so at wrong places; None if none does. Computes
+    only.
     """
     if change.kind != "edit" or not edits or change.text in heard:
         return None
@@ -555,7 +558,7 @@ def _ends(text: str) -> int:
 
 
 def laid(text: str, edits: Sequence[types.TextEdit], encoding: Encoding) -> str:
-    """Return a text with edits in ascending order at their places, whatever text they are for. Pure."""
+    """Return `text` with edits (in ascending order) at their places, even if they were made for another text. Pure."""
     lines, parts, place = LineIndex.of(text), list[str](), 0
     # Never before the end of the edit above: in another text two ranges may come to overlap.
     for edit in edits:
@@ -577,7 +580,7 @@ class Prepared:
     edits: Sequence[types.TextEdit]
 
     def onto(self, now: Current) -> Prepared | None:
-        """Return the same for a text that differs from the change's base in one span of other lines; None for any
+        """Return the same edits for a text that differs from the change's base in one span of other lines; None for any
         other text.
         """
         if now.text is None or self.change.base is None or self.change.text is None:

@@ -23,7 +23,9 @@ from codeagent_lsp.workspace.files import uris
 
 
 def register(server: CodeAgentServer, load: Load) -> None:
-    """Register all handlers with the server. `load` builds the heavy part, once."""
+    """Register all LSP handlers with the server. `load` builds the heavy part, once, after `initialize` was
+    answered.
+    """
     front = Front(server)
     loader = Loader(front, load)
     _register_lifecycle(server, front, loader)

@@ -19,9 +19,9 @@ from codeagent_lsp.workspace.changes.changeset import Applied, Changeset, FileCh
 
 
 class Modes:
-    """Which files of a changeset can be executed, before it is applied and afterwards. No edit of LSP can say that, so
-    it is set here, once the editor has made the files. Only of what the user has accepted. What is not on the disk yet,
-    as in editors that write a new file only when it is saved, waits (`Proposal.files_written`).
+    """Which files of a changeset can be executed, before it is applied and afterwards. No edit of LSP can set that, so
+    it is done here for accepted changes, once the editor has made the files. Files that are not on the disk yet, as in
+    editors that write a new file only when it is saved, wait (`Proposal.files_written`).
     """
 
     def __init__(self, changeset: Changeset) -> None:
@@ -31,7 +31,9 @@ class Modes:
         self._waits: list[str] = []
 
     def carried_out(self, applied: Applied, is_open: Callable[[str], bool]) -> Applied:
-        """Set the modes of the files that were made or changed, and return the account with them."""
+        """Set which of the applied files can be executed, and return the result with that: files that failed are
+        `left`, those that are not on the disk yet are `mode_waits`.
+        """
         done = Changeset(tuple(self._with_mode(change) for change in applied.done))
         left, reason = applied.left, applied.reason
         for change in self._changes.values():
@@ -67,7 +69,7 @@ class Modes:
 
 
 def set_mode(path: str, *, runs: bool) -> None:
-    """Make a file executable, or no longer. OSError if that cannot be done."""
+    """Make a file (absolute path) executable, or no longer. OSError if that cannot be done."""
     mode = stat.S_IMODE(Path(path).stat().st_mode)
     # Who may read a file may run it, as git does.
     wanted = mode | (mode & 0o444) >> 2 if runs else mode & ~0o111
@@ -83,10 +85,9 @@ def _can_run(path: str) -> bool:
 
 
 def make_places(policy: ClientPolicy, group: Sequence[FileChange]) -> list[str]:
-    """Create the folders of new files, as clients differ in whether they do, and for a client that cannot create files
-    the files, empty, for the edits to fill. The user has accepted.
-
-    Returns what was made, the innermost first. Where it raises OSError, nothing that it made is left.
+    """Create the folders of new files, as clients differ in whether they do, and, for a client that cannot create
+    files, the empty files for the edits to fill. Return the paths made, the innermost first. After an OSError nothing
+    of it is left.
     """
     made: list[Path] = []
     new = [change for change in group if change.kind in ("create", "move") and Path(change.path).is_absolute()]
@@ -110,7 +111,9 @@ def make_places(policy: ClientPolicy, group: Sequence[FileChange]) -> list[str]:
 
 
 def delete_for_client(policy: ClientPolicy, group: Sequence[FileChange]) -> None:
-    """Delete the files that the client cannot delete. The user has accepted, and nothing unsaved is in them."""
+    """Delete the accepted files that the client cannot delete; a missing one is no error. OSError if one cannot be
+    deleted.
+    """
     if policy.applies_edits and not policy.deletes:
         for change in group:
             if change.kind == "delete" and Path(change.path).is_absolute():
@@ -118,7 +121,9 @@ def delete_for_client(policy: ClientPolicy, group: Sequence[FileChange]) -> None
 
 
 def drop_places(texts: CurrentTexts, paths: Sequence[str]) -> None:
-    """Remove the empty files and folders made for a client that then refused, unless something is in them by now."""
+    """Remove the empty files and folders (absolute paths) made for a client that then refused, unless they have content
+    now; never raises.
+    """
     for path in paths:
         if Path(path).is_dir() or (texts.document(path) is None and texts.disk(path) == ""):
             _remove(Path(path))

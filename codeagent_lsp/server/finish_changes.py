@@ -44,7 +44,7 @@ _ERROR = 1
 
 
 class Parts(Protocol):
-    """The parts of a server that this needs."""
+    """Port: the parts of a server that `FinishChanges` uses."""
 
     front: Front
     views: Views
@@ -69,7 +69,9 @@ class _Made:
 
 
 class FinishChanges:
-    """The offers of one server to finish a change. `found` is what was proved last."""
+    """Offers to finish the user's own change, for one server: watches the documents until `close`. `found` is what was
+    proved last, None for nothing.
+    """
 
     def __init__(self, parts: Parts, next_edits: NextEdits) -> None:
         self.found: Finished | None = None
@@ -87,7 +89,7 @@ class FinishChanges:
             self._looking = asyncio.get_running_loop().create_task(self._look())
 
     def waiting(self) -> tuple[Waiting, ...]:
-        """Return the offers at the definitions that have changed."""
+        """Return the offers at the definitions that have changed, for lenses and code actions; () for none."""
         found, language = self.found, self._parts.front.language()
         if found is None or not found.texts:
             return ()
@@ -102,7 +104,9 @@ class FinishChanges:
         return (Waiting("finishChange", title, uris.from_path(change.path), offers, line),)
 
     def at_problems(self, document: Document, problems: Sequence[types.Diagnostic]) -> tuple[Waiting, ...]:
-        """Return the offers at errors that the editor shows: in lines that name what has changed."""
+        """Return the offers at those errors of the editor whose lines name a changed definition, at most one; () for
+        none.
+        """
         made, language = self._made, self._parts.front.language()
         if made is None or any(each.title in self._dismissed for each in made.changes):
             return ()
@@ -129,13 +133,15 @@ class FinishChanges:
         return tuple(offers[:1])
 
     def dismiss(self) -> None:
-        """Offer the changes that are offered now no more."""
+        """Stop offering the changes that are offered now, until the server ends."""
         made = self._made
         self._dismissed |= {each.title for each in made.changes} if made is not None else set()
         self._offer(None)
 
     async def finish(self, parts: RunParts, request: RunRequest) -> Ended:
-        """Do the work of a run that finishes the change: stage what is proved, and say what is left."""
+        """Do the work of a run that finishes the change: stage what is proved; return status and a summary of what is
+        left.
+        """
         from codeagent_lsp import events  # late: with the parts of a run
         from codeagent_lsp.session.own_commands import stage_texts  # late, as above
 
@@ -165,7 +171,7 @@ class FinishChanges:
         return "completed", words
 
     async def close(self) -> None:
-        """Stop watching."""
+        """Stop watching the documents and cancel a search."""
         self._unsubscribe()
         if self._looking is not None:
             self._looking.cancel()

@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 
 
 class Parts(Protocol):
-    """The parts of a server that this needs."""
+    """Port: the parts of a server that `ForeignChanges` uses."""
 
     front: Front
     state: Path
@@ -58,11 +58,13 @@ class Parts(Protocol):
     environments: Environments
 
     async def ready(self) -> None:
-        """Load what runs need."""
+        """Load the modules and the redactor that runs need."""
 
 
 class ForeignChanges:
-    """What other programs change in the workspace of one server; also a listener for events."""
+    """Follows what other programs change in the workspace of one server, and makes runs of it; also a listener for
+    events.
+    """
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -75,7 +77,7 @@ class ForeignChanges:
         parts.environments.directly = self.command
 
     def renew(self) -> None:
-        """Begin to follow the files, or stop, as the settings and the folders are now."""
+        """Start to follow the files, or stop, by the present settings and folders; returns at once."""
         front = self._parts.front
         wanted = front.settings().foreign.watch == "auto" and self._is_editor()
         folders = front.folders() if wanted else []
@@ -87,17 +89,17 @@ class ForeignChanges:
         self._following = self._tasks.start(self._follow(folders, before)) if folders else None
 
     async def close(self) -> None:
-        """Stop, and delete what was kept."""
+        """Stop following, for at most 1 s, and delete the copies of files that were kept."""
         self._tasks.cancel()
         await self._tasks.close(1.0)
 
     def touched(self, paths: Iterable[str]) -> None:
-        """Hear from the client that files have changed, by their real paths."""
+        """Note that the client reported these files, real paths, as changed."""
         if self._watch is not None:
             self._watch.touched(paths)
 
     def saved(self, uri: str, content: str | None) -> None:
-        """Hear that the editor has saved a document."""
+        """Note that the editor has saved a document, so that the change of the file is not taken for a foreign one."""
         path = uris.real_path(uri)
         if path is not None:
             self._note(path)
@@ -106,11 +108,15 @@ class ForeignChanges:
             self._watch.saved((path,), content if document is None else document.text)
 
     def command(self) -> AbstractContextManager[None]:
-        """Return what is entered while a command of ours runs in the user's folders."""
+        """Return a context to enter while a command of ours runs in the user's folders: changes in it are not
+        foreign.
+        """
         return nullcontext() if self._watch is None else self._watch.command()
 
     def observe(self, event: events.Event) -> None:
-        """Hear what we have asked the editor for, and ask about what it could not do."""
+        """Note the changes that the editor was asked for, which are not foreign, and ask about conflicts of foreign
+        ones.
+        """
         if not isinstance(event, events.ChangesApplied):
             return
         for each in event.applied:  # what an editor makes, deletes or renames is on the disk at once

@@ -33,7 +33,7 @@ CONFIGURATION_SECONDS = 5.0
 
 
 class Front:
-    """The connection to one client, as the other parts use it."""
+    """The connection to one client, with the settings, as the other parts use it; lives as long as the server."""
 
     def __init__(self, server: CodeAgentServer) -> None:
         self.server = server
@@ -46,11 +46,11 @@ class Front:
         return self.settings_link.settings
 
     def language(self) -> str:
-        """Return the user's language: the setting, or the client's locale."""
+        """Return the user's language, `en` or `zh-cn`: the setting, or the client's locale."""
         return choose_language(self.settings().language, self._locale)
 
     def folders(self) -> list[str]:
-        """Return the paths of the workspace folders."""
+        """Return the absolute paths of the workspace folders, as the client names them."""
         return folders_of(self.server.workspace)
 
     def completes(self) -> bool:
@@ -59,20 +59,20 @@ class Front:
         return shown and self.settings().inline.enabled is not False
 
     def completes_plainly(self) -> bool:
-        """Return whether such a completion is also an entry of the client's list: by default where it has no ghost
+        """Return whether a completion is also an entry of the client's list: by default if the client has no ghost
         text.
         """
         policy, wanted = self.client.policy, self.settings().inline.plain
         return policy.completion and (not policy.inline if wanted == "auto" else wanted)
 
     def interactive(self) -> bool:
-        """Return whether a person works in an editor, so that one task follows the other in a session. The client of
-        `codeagent-lsp run` and of batches does one.
+        """Return whether a person works in an editor, so that tasks follow each other in a session; False for
+        `codeagent-lsp run` and batches.
         """
         return self.client.policy.name != TERMINAL_CLIENT
 
     def begin(self, params: types.InitializeParams) -> None:
-        """Store what `initialize` says of the client."""
+        """Store what the parameters of `initialize` say about the client, its locale and its settings."""
         self.client.policy = policy_of(params)
         self._locale = params.locale
         self.server.language = choose_language("auto", params.locale)
@@ -96,7 +96,7 @@ class Front:
 
 
 class Client:
-    """One client. `policy` is what it supports: nothing until `initialize` came; `language` returns the current
+    """One client. `policy` is what it supports, nothing before `initialize`; `language` returns the current
     language.
     """
 
@@ -109,7 +109,7 @@ class Client:
 
     @property
     def language(self) -> str:
-        """Return the language of the user."""
+        """The user's language, `en` or `zh-cn`."""
         return self._language()
 
     def tell(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
@@ -117,7 +117,7 @@ class Client:
         self.server.notify(types.WINDOW_SHOW_MESSAGE, types.ShowMessageParams(type=kind, message=in_box(message)))
 
     async def show(self, uri: str, *, external: bool | None = None, take_focus: bool | None = None) -> bool:
-        """Open a document or an address by `window/showDocument`. Return False where the client cannot, did not, or did
+        """Open a document or an address by `window/showDocument`. Return False if the client cannot, did not, or did
         not answer within 10 seconds.
         """
         if not self.policy.shows_documents:
@@ -130,8 +130,9 @@ class Client:
         return bool(result is not None and result.success)
 
     async def sync(self, uris: Iterable[str]) -> None:
-        """Have a client that has to be asked tell the present texts of these files, and of all that it has open, by
-        `codeagent/sync`. A client that does not answer within 10 seconds changes nothing.
+        """Ask a client that does not send unsaved texts by itself (`policy.syncs`) for those of these files and of all
+        that it has open, by `codeagent/sync`, and wait at most 10 s; for other clients, and without an answer, nothing
+        changes.
         """
         if not self.policy.syncs:
             return
@@ -140,14 +141,16 @@ class Client:
 
 
 class FileWatching:
-    """The registration with one client."""
+    """The registration with one client for reports of changed files, made once for all parts that follow them."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._asked: asyncio.Task[bool] | None = None
 
     async def begin(self) -> bool:
-        """Ask the client, unless it was asked before; return whether it reports changed files."""
+        """Ask the client to report changed files, unless it was asked before, and wait for the answer; return whether
+        it does.
+        """
         if not self._client.policy.watches_files:
             return False
         if self._asked is None:
@@ -155,7 +158,7 @@ class FileWatching:
         return await asyncio.shield(self._asked)
 
     def close(self) -> None:
-        """Wait for no answer any longer."""
+        """Cancel waiting for the client's answer."""
         if self._asked is not None:
             self._asked.cancel()
 
@@ -171,8 +174,8 @@ class FileWatching:
 
 
 class SettingsLink:
-    """The layers of one server's settings. `on_problem` gets each invalid value once, the functions of `on_change` are
-    called after each merge.
+    """The layers of one server's settings, merged when needed. `on_problem` gets each invalid value once, the functions
+    of `on_change` are called after each merge.
     """
 
     def __init__(
@@ -193,22 +196,24 @@ class SettingsLink:
 
     @property
     def settings(self) -> Settings:
-        """Return the settings of all layers, merged with the first use after a change."""
+        """The settings of all layers, merged at the first use after a change; invalid values have their defaults."""
         return self._settings or self._merge()
 
     def initialize(self, options: Any) -> None:
-        """Set the layer of the client's `initializationOptions`."""
+        """Set the layer of the client's `initializationOptions`, used until the client sends its configuration."""
         self._initial = _section(options)
         self._settings = None
 
     def push(self, settings: Any) -> None:
-        """Set the layer of `workspace/didChangeConfiguration`, if it has our section."""
+        """Set the layer of `workspace/didChangeConfiguration`, if it has our section, and merge."""
         if isinstance(settings, Mapping) and isinstance(settings.get(SECTION), Mapping):
             self._pushed = settings[SECTION]
             self._merge()
 
     async def pull(self, server: CodeAgentServer) -> None:
-        """Request our section by `workspace/configuration`; a client that does not answer changes nothing."""
+        """Request our section by `workspace/configuration`, wait for it and merge; a client that does not answer
+        changes nothing.
+        """
         item = types.ConfigurationItem(section=SECTION)
         try:
             answer = await server.request(
@@ -235,13 +240,15 @@ class SettingsLink:
 
     @property
     def refusal(self) -> SettingError | None:
-        """Return why nothing may run; None if the policy, if there is one, can be followed."""
+        """The error that says why nothing may run, if there is a policy that cannot be followed; else None."""
         from codeagent_lsp import settings_layers  # late: the start-up path does without it
 
         return settings_layers.refusal(self._followed())
 
     def fixed(self, key: str, value: Any = None) -> SettingError | None:
-        """Return the error that a setting is fixed by the policy, to another value; None if it is not."""
+        """Return, without raising it, the error that the policy fixes a setting to another value than `value`; None if
+        it does not.
+        """
         from codeagent_lsp import settings_layers  # late: the start-up path does without it
 
         policy = self._followed()

@@ -36,8 +36,8 @@ Note = Callable[[str], None]
 
 
 def index_host(front: Front, tell: Callable[[str], None], watched: Callable[[], Awaitable[bool]]) -> IndexHost:
-    """Return the index of the workspace; `tell` shows the user why semantic search does not work, `watched` has the
-    client report changed files.
+    """Return the index of the workspace, which is built when first needed and which the caller closes; `tell` shows the
+    user why semantic search does not work, `watched` makes the client report changed files.
     """
 
     def vectors(store: Store, folders: Folders) -> VectorSearch | None:
@@ -59,7 +59,7 @@ def index_host(front: Front, tell: Callable[[str], None], watched: Callable[[], 
 
 
 class IndexProgress:
-    """The listener for the status of the index."""
+    """Shows the building of the index of one server as a progress bar."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -68,7 +68,7 @@ class IndexProgress:
         self._task: asyncio.Task[None] | None = None
 
     def observe(self, status: Status) -> None:
-        """Begin, update or end the progress bar."""
+        """Begin, update or end the progress bar by a status of the index; small indexes get none."""
         if status.state == "building" and status.total >= MANY_FILES:
             self._report(status)
         elif self._bar is not None:
@@ -98,7 +98,7 @@ class IndexProgress:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What requests to a server carry, and how it is reached."""
+    """What requests to a server need: key, headers, URL parameters, and how it is reached."""
 
     key: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -107,7 +107,9 @@ class Access:
 
 
 def access_for(url: str | None, model: ModelSettings, network: NetworkSettings) -> Access:
-    """Return the access to the embeddings server: the model's, if it has the same origin."""
+    """Return the access to the embeddings server at `url`: with key and headers of the model's server if both have one
+    origin.
+    """
     if url and model.base_url and _origin(url) == _origin(model.base_url):
         return Access(model.api_key, model.headers, model.query, network)
     return Access(network=network)
@@ -121,9 +123,8 @@ def meaning(
     note: Note,
     access: Access = Access(),
 ) -> VectorSearch | None:
-    """Return the semantic search that the settings ask for; None for none. `access` is that to the embeddings server.
-
-    `note` gets, in the user's language, the reason when it does not work, from any thread. Blocks: call it in a thread.
+    """Return the semantic search that the settings ask for; None if there is none or it cannot work. `note` gets a
+    sentence for the user with the reason, from any thread. Blocks: call it in a thread.
     """
     if settings.semantic is False:
         return None

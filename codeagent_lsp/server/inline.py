@@ -41,13 +41,15 @@ State = Literal["off", "starting", "ready", "asking", "unavailable"]
 
 
 class Parts(NextEditParts, Protocol):
-    """The parts of a server that completions need."""
+    """Port: the parts of a server that completions and next edits need; only `FinishChanges` uses `manager`."""
 
     manager: SessionManager
 
 
 class Inline:
-    """The inline completions of one server, and whether there are any."""
+    """The inline completions, next edits and offers to finish a change of one server; `refresh` switches them on and
+    off, `close` ends all.
+    """
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -64,11 +66,13 @@ class Inline:
         self._unsubscribe = parts.front.server.documents.subscribe(lambda uri, document: self._look_again())
 
     def refresh(self) -> None:
-        """Bring everything to the settings of now, in the background."""
+        """Switch completions on or off by the present settings, client and models, in the background."""
         self._tasks.start(self._refreshed())
 
     async def complete(self, params: types.InlineCompletionParams) -> types.InlineCompletionList | None:
-        """Return the completion at a place: an edit that is due in its line, else the model's; None for none."""
+        """Return the completion at a place: an edit that is due in its line, else one of the model, for which this
+        waits; None for none.
+        """
         document = self._known(params.text_document.uri)
         due = self.next_edits.at_line(document, params.position.line) if document is not None else None
         # LSP wants the range of an inline completion on a single line.
@@ -85,9 +89,8 @@ class Inline:
                 self._capability.tell("ready")
 
     async def complete_plainly(self, params: types.CompletionParams) -> types.CompletionList | None:
-        """Return the model's completion as one entry of a list; None for nothing.
-
-        Lists of other servers may wait for ours: what comes later than `PLAIN_SECONDS` is kept for the next key.
+        """Return the model's completion as one entry of a list; the list is empty if it takes longer than 1 s, and the
+        completion is then kept for the next key. None if there are no completions.
         """
         if self._completions is None:
             return None
@@ -99,7 +102,9 @@ class Inline:
         return types.CompletionList(is_incomplete=True, items=items)
 
     def next_edit(self, params: Any) -> dict[str, Any]:
-        """Return the answer to `textDocument/copilotInlineEdit`: the edit that is due nearest to the cursor."""
+        """Return the answer to `textDocument/copilotInlineEdit`: the proposed edit nearest to the cursor, if there is
+        one.
+        """
         params = params if isinstance(params, Mapping) else {}
         named = params.get("textDocument") or {}
         document = self._known(str(named.get("uri", "")))
@@ -123,7 +128,7 @@ class Inline:
         return documents.get(uri) if documents.in_step(uri) else None
 
     async def close(self) -> None:
-        """End requests, and close the model."""
+        """Cancel requests and close the model that fills in."""
         await self.finish_changes.close()
         await self.next_edits.close()
         self._unsubscribe()
@@ -231,7 +236,9 @@ class Inline:
 
 
 class InlineCapability:
-    """What one client knows of inline completion. A client that takes no registrations was told at its start."""
+    """Registers inline completions with one client while there are any. A client that takes no registrations gets the
+    capability at its start, for good.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -239,7 +246,9 @@ class InlineCapability:
         self._told: tuple[State, str] | None = None
 
     async def offer(self, *, offered: bool) -> None:
-        """Register or unregister, if that changes anything; a client that refuses is asked again at the next change."""
+        """Register or unregister inline completion with the client, if that changes anything; after a refusal the next
+        call tries again.
+        """
         policy = self._client.policy
         if not (policy.inline and policy.inline_registers) or offered == self._registered:
             return

@@ -51,7 +51,9 @@ class Texts:
 
 
 class InlineCompletions:
-    """The completions of one server by one completer; `options` are the settings of now."""
+    """Answers requests for completions of one server by one completer, with checks of what may be sent; `options` are
+    the present settings.
+    """
 
     def __init__(self, texts: Texts, completer: Completer, options: Callable[[], Options]) -> None:
         self.completer = completer
@@ -62,7 +64,7 @@ class InlineCompletions:
         self._unsubscribe = texts.documents.subscribe(self._changed)
 
     async def complete(self, params: types.InlineCompletionParams) -> types.InlineCompletionList | None:
-        """Return at most one completion; None also when the text has changed meanwhile."""
+        """Return at most one completion; None if there is none, or the text has changed while it was made."""
         document = self._texts.documents.get(params.text_document.uri)
         place = None if document is None else await self._place(document, params.position)
         if document is None or place is None or not self._texts.documents.is_current(document):
@@ -81,8 +83,8 @@ class InlineCompletions:
     async def complete_plainly(
         self, params: types.CompletionParams, *, cuts_words: bool = False
     ) -> types.CompletionItem | None:
-        """Return the completion as an entry of a list, the last one; None also when the text has changed meanwhile.
-        `cuts_words` is as in `ClientPolicy`.
+        """Return the completion as an entry that sorts last in a list; None if there is none, or the text has changed
+        meanwhile. `cuts_words` is as in `ClientPolicy`.
         """
         document = self._texts.documents.get(params.text_document.uri)
         place = None if document is None else await self._place(document, params.position)
@@ -99,7 +101,7 @@ class InlineCompletions:
         return plain_item(word, text, range_)
 
     def close(self) -> None:
-        """Hear of no more texts."""
+        """Stop following the documents."""
         self._unsubscribe()
 
     async def _place(self, document: Document, position: types.Position) -> Place | None:
@@ -161,7 +163,7 @@ def _with_chosen(
 
 
 def parted(line_before: str) -> tuple[str, str]:
-    """Return what stands before the word that is typed, and that word, which may be empty."""
+    """Return the text before the word that is being typed, and that word, '' if there is none."""
     word = "".join(_WORD_BEFORE.findall(line_before))
     return line_before[: len(line_before) - len(word)], word
 
@@ -190,8 +192,8 @@ def plain_item(word: str, text: str, range_: types.Range) -> types.CompletionIte
 
 
 def as_word(item: types.CompletionItem, before: str) -> types.CompletionItem:
-    """Return an entry without an edit: its text takes the place of the word that the client sees behind `before`, and
-    its lines are relative to the first one. It ends before a line that is indented less, which cannot be said so.
+    """Return an entry without an edit: its text replaces the word that the client sees after `before`, and its lines
+    are relative to the first one. It is cut before a line that is indented less, which this form cannot express.
     """
     assert item.text_edit is not None
     indentation = before[: len(before) - len(before.lstrip())]

@@ -23,7 +23,9 @@ MOST_TITLE = 60
 
 
 async def tell_what_waits(backend: Backend) -> None:
-    """Open the sessions in which something waits, beside the current one; say what, and ask open questions again."""
+    """Load the sessions other than the current one in which something waits; show that to the user, and ask open
+    questions again.
+    """
     sessions = await backend.manager.recall()
     if not sessions:
         return
@@ -40,7 +42,9 @@ async def tell_what_waits(backend: Backend) -> None:
 
 
 def asked_about(backend: Backend, session: Session) -> Coroutine[Any, Any, None]:
-    """Tell of the open questions of interrupted runs; return what asks those of the agent again."""
+    """Show the open questions of interrupted runs to the user; return a coroutine that asks those of the agent
+    again.
+    """
     if words := lapsed_line(session, backend.front.language()):
         backend.announcer.tell(words, types.MessageType.Warning)
     return asked_again(session, backend.inbox, backend.manager.start)

@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 
 
 class LendingServer(Protocol):
-    """The parts of a server by which its editor is lent."""
+    """Port: the parts of a server that lending its editor uses."""
 
     front: Front
     state: Path
@@ -59,12 +59,12 @@ class LendingServer(Protocol):
     manager: SessionManager
 
     async def ready(self) -> None:
-        """Load what runs need."""
+        """Load the modules and the redactor that runs need."""
 
 
 class Lender:
-    """Lends the editor of one server. `start` begins to look for requests; before that, and with the setting
-    `lend.editor` off, it does nothing.
+    """Lends the editor of one server to other agents. `start` begins to look for requests; before that, and with the
+    setting `lend.editor` off, it does nothing.
     """
 
     def __init__(self, backend: LendingServer) -> None:
@@ -83,12 +83,14 @@ class Lender:
         self._noted = 0
 
     def start(self) -> None:
-        """Begin to look for requests, until `close`."""
+        """Look for requests every second, in the background, until `close`; a second call does nothing."""
         if self._watching is None:
             self._watching = asyncio.ensure_future(self._watch())
 
     def clients(self) -> list[dict[str, Any]]:
-        """Return the agents that were decided about or are attached, by name."""
+        """Return a row for each agent that was decided about or is connected, by name: `client`, `allow` and
+        `attached`.
+        """
         decided = self._allowed.all()
         attached = {connection.name for connection in self._attached}
         return [
@@ -113,7 +115,7 @@ class Lender:
         return names
 
     async def close(self) -> None:
-        """Let nobody in any more and remove what was announced."""
+        """End all runs of other agents, close the socket and remove its announcement."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.wait([self._watching])
@@ -278,17 +280,19 @@ class Lender:
 
 
 class AllowedClients:
-    """The decisions of one workspace; read from the disk each time, as several editors share them."""
+    """The user's decisions about agents in one workspace; read from the disk each time, as several editors share
+    them.
+    """
 
     def __init__(self, file: Path) -> None:
         self._file = file
 
     def all(self) -> dict[str, str]:
-        """Return `always` or `never` by the names of clients; nothing if the file cannot be read."""
+        """Return `always` or `never` by the names of clients; {} if the file cannot be read."""
         return {name: decision for name, decision in read_json(self._file).items() if decision in DECISIONS}
 
     def of(self, name: str) -> str | None:
-        """Return the decision about a client; None if there is none."""
+        """Return the decision about a client, `always` or `never`; None if there is none."""
         return self.all().get(name)
 
     def set(self, name: str, decision: str) -> None:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """One thing that waits for the user. `uri` is the document it is about, None for none, and `line` the line in it,
-    from 0; `actions` are (title, command, argument). `lens` is false for what is offered as code actions alone. Where
-    there is a `last` line, the actions are offered from `line` to it only, and their titles say all.
+    from 0; `actions` are (title, command, argument). With `lens` False it is offered as code actions alone. With a
+    `last` line, the actions are offered from `line` to that only, and their titles need no other words.
     """
 
     kind: str
@@ -43,7 +43,7 @@ class Waiting:
 
 
 def at_work(run_id: str, title: str, language: str) -> Waiting:
-    """Return the offers for a run at work: to say something to it, and to stop it."""
+    """Return the offers for a run that has not ended: to say something to it, and to stop it; code actions alone."""
     argument = {"runId": run_id}
     offers = (
         (text("lens.steer", language), "codeagent.steer", argument),
@@ -53,7 +53,9 @@ def at_work(run_id: str, title: str, language: str) -> Waiting:
 
 
 def task_of(run: Run, runs: Iterable[Run]) -> str:
-    """Return the title of a run, for what is offered about its changes; '' while no other run has any that wait."""
+    """Return the title of a run to distinguish what is offered about its changes; '' while no other run has changes
+    that wait.
+    """
     waiting = [each for each in runs if each.proposal.changeset and not (each.record.foreign or each.record.attempt_of)]
     return run.record.title if len(waiting) > 1 and run in waiting else ""
 
@@ -61,8 +63,9 @@ def task_of(run: Run, runs: Iterable[Run]) -> str:
 def pending_changes(
     run_id: str, paths: tuple[str, ...], language: str, *, foreign: bool = False, task: str = ""
 ) -> tuple[Waiting, ...]:
-    """Return the offers for a staged changeset, one `Waiting` for each of its files. Changes of another program
-    (`foreign`) are in the files already: they are kept or taken back. `task` tells the run from others.
+    """Return the offers for a staged changeset, one `Waiting` for each of its files (absolute paths). Changes of
+    another program (`foreign`) are in the files already: they are kept or taken back. `task` distinguishes the run from
+    others, '' if there is one only.
     """
     apply, discard = ("choice.keep", "choice.revert") if foreign else ("choice.apply", "choice.discard")
     offers = (
@@ -87,9 +90,9 @@ def pending_part(
     foreign: bool = False,
     task: str = "",
 ) -> Waiting:
-    """Return the offers for a part of a changeset where it stands: a hunk, or a file with its `name`. `part` is what
-    the commands take: hunks or files, and perhaps the digest of the review. `foreign` and `task` are as for
-    `pending_changes`.
+    """Return the offers for a part of a changeset at its place in a document: a hunk, or a file with its `name`. `part`
+    has the arguments of the commands: hunks or files, and perhaps the digest of the review. `foreign` and `task` are as
+    for `pending_changes`.
     """
     argument = {"runId": run_id, **part}
 
@@ -121,8 +124,8 @@ def other_attempt(run_id: str, title: str, language: str) -> Waiting:
 def pending_question(
     request_id: str, title: str, choices: tuple[str, ...], uri: str | None, language: str, *, by_agent: bool = False
 ) -> Waiting:
-    """Return the offer for an open question: at most 5 of its choices, or where it asks for text, to show it again. The
-    title of one `by_agent` says itself who asks.
+    """Return the offer for an open question: to answer with one of its choices, at most 5, or, if it asks for text, to
+    show it again. The title of a question `by_agent` says itself who asks.
     """
     offers = tuple((choice, "codeagent.respond", {"requestId": request_id, "answer": choice}) for choice in choices[:5])
     offers = offers or ((text("lens.answer", language), "codeagent.respond", {"requestId": request_id}),)
@@ -167,7 +170,7 @@ def waiting_actions(
     waiting: tuple[Waiting, ...], uri: str, lines: tuple[int, int]
 ) -> list[tuple[str, str, dict[str, Any]]]:
     """Return the same offers as (title, command, argument), for the code action menu at these lines: first those for
-    what stands there.
+    the code there.
     """
     key = uris.key(uri)
     here = [item for item in waiting if item.uri is None or uris.key(item.uri) == key]

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The heavy part: the parts of the server, and over them the commands and the inline completions."""
+    """The heavy parts of one server, made once and kept until its end: the backend, and over it the commands and the
+    inline completions.
+    """
 
     backend: Backend
     commands: Commands
@@ -32,7 +34,9 @@ Load = Callable[[Front], Awaitable[Loaded]]
 
 
 class Loader:
-    """Calls `load` when the backend is first needed, and only once."""
+    """Calls `load` when the heavy part is first needed, and only once. Most methods answer at once, from memory, with
+    nothing before it is loaded.
+    """
 
     def __init__(self, front: Front, load: Load) -> None:
         self._front = front
@@ -47,7 +51,7 @@ class Loader:
         return await asyncio.shield(self._loading)
 
     async def backend(self) -> Backend:
-        """Return the backend, once it is loaded; the first call begins that."""
+        """Wait for the heavy part, whose loading the first call starts, and return the backend."""
         return (await self.loaded()).backend
 
     def ready(self) -> Backend | None:
@@ -56,12 +60,14 @@ class Loader:
         return there.backend if there is not None else None
 
     def commands(self) -> Commands | None:
-        """Return the commands if they are loaded, as `ready`."""
+        """Return the commands if they are loaded, for handlers that must answer at once; else None."""
         there = self._there()
         return there.commands if there is not None else None
 
     def waiting(self) -> tuple[Waiting, ...]:
-        """Return everything that waits for the user, for lenses and actions; nothing before the backend is loaded."""
+        """Return an item for everything that waits for the user, for lenses and actions; () before the backend is
+        loaded.
+        """
         there = self._there()
         if there is None:
             return ()
@@ -74,29 +80,29 @@ class Loader:
         )
 
     def at_problems(self, document: Document, problems: Sequence[types.Diagnostic]) -> tuple[Waiting, ...]:
-        """Return what is offered at errors that the editor shows; nothing before the backend is loaded."""
+        """Return the offers at errors that the editor shows in a document; () before the backend is loaded."""
         there = self._there()
         return there.inline.finish_changes.at_problems(document, problems) if there is not None else ()
 
     def parts(self, uri: str) -> tuple[Waiting, ...]:
-        """Return the hunks and files that can be decided about in a document, each where it stands. Clients with events
-        show these in their own way, unless they want the lenses.
+        """Return an offer for each hunk and file in a document that can be decided about. () for clients with events,
+        which show these in their own way, unless they want the lenses.
         """
         there, policy = self._there(), self._front.client.policy
         return there.backend.reviews.parts(uri) if there is not None and (policy.hunks or not policy.events) else ()
 
     def is_review(self, uri: str) -> bool:
-        """Return whether a document is the diff of a run's changes."""
+        """Return whether a document is the diff of a run's changes; False before the backend is loaded."""
         there = self._there()
         return there is not None and there.backend.reviews.run_of(uri) is not None
 
     def own_commands(self) -> tuple[tuple[str, str], ...]:
-        """Return names and descriptions of the users' own commands; nothing before the backend is loaded."""
+        """Return names and descriptions of the users' own commands; () before the backend is loaded."""
         there = self._there()
         return there.commands.menu.offered() if there is not None else ()
 
     async def close(self) -> None:
-        """Close what was loaded."""
+        """Close the heavy part if it was loaded; nothing otherwise."""
         there = self._there()
         if there is not None:
             there.commands.close()

@@ -41,7 +41,7 @@ MAX_NAME = 300
 
 
 class Parts(Protocol):
-    """The parts of a server that tool servers need."""
+    """Port: the parts of a server that the servers of tools use."""
 
     front: Front
     state: Path
@@ -81,7 +81,7 @@ def mcp_servers(parts: Parts) -> McpServers:
 
 
 class McpLogins:
-    """The `Logins` of a server. `open_vault` blocks; where it returns None, logins last as long as this process."""
+    """The `Logins` port of one server. `open_vault` blocks; if it returns None, logins last as long as this process."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class McpLogins:
         return True
 
     async def vault(self) -> Vault:
-        """Return the keyring, or a vault in memory where there is none."""
+        """Return the keyring, opened at the first call, or a vault in memory if there is none or it does not answer."""
         if self._vault is None:
             try:
                 opened = await in_thread(self._open_vault)
@@ -124,7 +124,7 @@ class McpLogins:
         await self._redactor.learn(secrets)
 
     async def record(self, server: str, where: str, step: Step, reason: str = "") -> None:
-        """Write a line to the audit log."""
+        """Write a step of a login to the audit log."""
         await self._redactor.note("login", server=server, where=where, step=step, reason=reason)
 
     def words(self, key: str, /, **values: object) -> str:
@@ -133,7 +133,7 @@ class McpLogins:
 
 
 class Memory:
-    """A vault in memory; its values are lost when the process ends."""
+    """A vault in memory, for machines without a keyring; its values are lost when the process ends."""
 
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
@@ -143,7 +143,7 @@ class Memory:
         return self._values.get(name)
 
     def set(self, name: str, value: str) -> None:
-        """Store a value."""
+        """Keep a value in memory, in place of an earlier one."""
         self._values[name] = value
 
 
@@ -151,7 +151,7 @@ class Memory:
 
 
 def own_tools(parts: Parts) -> OwnTools:
-    """Return the user's own tools, none of them looked for yet. They go into the registry."""
+    """Return the user's own tools, for which nothing was searched yet; found ones go into the registry."""
     settings = parts.front.settings
     place = OwnToolsPlace(
         state_root(),

@@ -28,9 +28,9 @@ Wanted = tuple[ModelSettings, NetworkSettings, bool]
 
 
 class Models:
-    """The model of the settings, and those that agents ask for by name. At most one of the former is open.
-
-    `fills` says whether an embedded model gets a slot that fills in, `interactive` whether a person works in an editor.
+    """The model of the settings, and those that agents ask for by name, kept open until `close`. At most one of the
+    former is open. `fills` says whether an embedded model gets a slot that fills in, `interactive` whether a person
+    works in an editor.
     """
 
     def __init__(
@@ -51,7 +51,9 @@ class Models:
         self._named: dict[str, tuple[Wanted, Model]] = {}
 
     async def open(self) -> Model:
-        """Return the model of the settings."""
+        """Return the model of the settings: the same one until they change, which closes it and opens another. It is
+        not the caller's to close. ModelError if it cannot be opened.
+        """
         async with self._lock:
             wanted = self._wanted()
             # Settings are read at each run, so a change takes effect without a restart.
@@ -63,7 +65,10 @@ class Models:
             return self._model
 
     async def open_named(self, name: str) -> Model:
-        """Return another model, kept until the settings change: a name at the same server, `NAME@URL`, `embedded`."""
+        """Return another model, the same one until the settings change: a name at the same server, `NAME@URL`, or
+        `embedded`. It is not the caller's to close. ModelError if it cannot be opened, ModelRejected if the policy does
+        not allow it.
+        """
         async with self._lock:
             model, network, fills = self._wanted()
             wanted = named(model, name), network, fills
@@ -76,14 +81,16 @@ class Models:
             return known[1]
 
     def check_named(self, model: ModelSettings, other: ModelSettings) -> None:
-        """Raise ModelRejected if the policy fixes the model or its server, and `other` is another one."""
+        """Raise ModelRejected if the policy fixes the model or its server, and `other` differs from `model` in that."""
         for key, changed in (("model.name", other.name), ("model.baseUrl", other.base_url)):
             theirs = model.name if key == "model.name" else model.base_url
             if changed != theirs and (fixed := self._link.fixed(key)) is not None:
                 raise ModelRejected(fixed.key, **fixed.values)
 
     async def open_filler(self) -> Found | None:
-        """Return what fills in by the settings, the caller's to close; None if nothing does. Raises ModelError."""
+        """Return the model that fills in by the settings, which the caller closes; None if none does. ModelError if its
+        server does not answer or refuses.
+        """
         settings, network, fills = self._wanted()
         other = named(settings, settings.inline) if settings.inline else settings
         self.check_named(settings, other)
@@ -92,7 +99,7 @@ class Models:
         return found
 
     async def open_rewriter(self) -> Rewriter:
-        """Return the next-edit model of the settings, the caller's to close. Raises ModelError."""
+        """Return the next-edit model of the settings, which the caller closes. ModelError if there is none."""
         settings, network, _ = self._wanted()
         other = named(settings, settings.next_edit or "")
         self.check_named(settings, other)
@@ -101,8 +108,8 @@ class Models:
         return rewriter
 
     async def names(self, *, check: bool = False) -> list[str]:
-        """Return the names of the models that the endpoint offers; with `check` raise ModelError where it is not there
-        or refuses the key, else these are none.
+        """Return the names of the models that the server of the settings offers. If it does not answer or refuses the
+        key: [], or with `check` ModelError.
         """
         model, network, _ = self._wanted()
         factory = await _factory()
@@ -111,7 +118,9 @@ class Models:
         return names
 
     async def details(self) -> list[dict[str, Any]]:
-        """Return the models with what is known of each, and of their answer forms; None for those never probed."""
+        """Return a row for each model of the server: name, provider, facts, and the answer forms that a probe found,
+        None if it was never probed.
+        """
         settings, network, _ = self._wanted()
         factory, store = await _factory(), ProofStore(self._state)
         infos = await factory.describe_models(settings, self._state, around=await self._around(network))
@@ -126,12 +135,14 @@ class Models:
         ]
 
     async def select(self, name: str) -> dict[str, str]:
-        """Use another model from the next run on."""
+        """Use another model from the next run on, until the server ends; return its name. SettingError if the policy
+        fixes another.
+        """
         self._link.choose("model.name", name)
         return {"name": name}
 
     async def close(self) -> None:
-        """Close all connections and child processes of models."""
+        """Close all models: their connections and child processes."""
         async with self._lock:
             await self._drop()
             while self._named:

@@ -58,7 +58,7 @@ MARKERS = (
 
 
 class Parts(Protocol):
-    """The parts of a server that next edits need."""
+    """Port: the parts of a server that next edits use."""
 
     front: Front
     models: Models
@@ -70,8 +70,8 @@ class Parts(Protocol):
 
 
 class NextEdits:
-    """The next edits of one server. `due` is where the last change is due, of the texts of now, or what a model expects
-    next.
+    """The next edits of one server: watches the documents until `close`. `due` are the proposed edits that are still
+    possible in the present texts: the last change at other places, or those that a model expects next.
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -94,11 +94,11 @@ class NextEdits:
 
     @property
     def history(self) -> History | None:
-        """The last edits; None before the first one."""
+        """The last edits of the user; None before the first one."""
         return self._history
 
     def files(self) -> NextEditFiles:
-        """Return the workspace of now. Blocks a little, as modules are loaded."""
+        """Return the workspace as it is now, for the search. Loads modules at the first call, so it blocks a little."""
         from codeagent_lsp.server.next_edits import NextEditFiles  # late: parsers are heavy
         from codeagent_lsp.tools.permissions.policy import may_read  # late: as above
 
@@ -106,7 +106,7 @@ class NextEdits:
         return NextEditFiles(view, self._parts.index, may_read(self._parts.front.settings().permissions, view.roots))
 
     def waiting(self) -> tuple[Waiting, ...]:
-        """Return the offers, one for each file in which something is due, at the first place."""
+        """Return the offers, one for each file with due edits, at the first place in it; () for none."""
         language = self._parts.front.language()
         paths = list(dict.fromkeys(each.path for each in self.due))
         found = []
@@ -127,11 +127,11 @@ class NextEdits:
         return tuple(found)
 
     def at_line(self, document: Document, line: int) -> Proposed | None:
-        """Return the edit that is due in a line of a document, from 0."""
+        """Return the due edit that begins in a line of a document, counted from 0; None for none."""
         return next((each for each in self._in(document) if document.text.count("\n", 0, each.start) == line), None)
 
     def nearest(self, document: Document, line: int) -> Proposed | None:
-        """Return the edit of a document that is due nearest to a line; None for none."""
+        """Return the due edit of a document that is nearest to a line, counted from 0; None for none."""
         lines = {each: document.text.count("\n", 0, each.start) for each in self._in(document)}
         return min(lines, key=lambda each: abs(lines[each] - line), default=None)
 
@@ -141,7 +141,9 @@ class NextEdits:
         return [each for each in mine if document.text[each.start : each.end] == each.old]
 
     async def rewritten(self) -> Rewritten:
-        """Look once more, and return the files in which something is due, with their new texts. UsageError for none."""
+        """Search once more, and return the files with due edits, with their new texts; nothing is offered afterwards.
+        UsageError for none.
+        """
         files, due = await self._found()
         due = due or (self._valid() if self._asked is not None else ())
         texts: list[tuple[FileText, str]] = []
@@ -161,12 +163,12 @@ class NextEdits:
         return tuple(texts)
 
     def dismiss(self) -> None:
-        """Offer the change that is offered now no more."""
+        """Stop offering the change that is offered now, until the server ends."""
         self._dismissed |= {each.title for each in self.due}
         self._offer(())
 
     async def close(self) -> None:
-        """Stop watching."""
+        """Stop watching the documents, cancel a search and close the model."""
         self._unsubscribe()
         if self._looking is not None:
             self._looking.cancel()
@@ -243,7 +245,9 @@ class NextEdits:
 
 
 class NextEditModel:
-    """The next-edit model of one server; nothing is opened as long as none is named."""
+    """The next-edit model of one server, opened when it is first asked; nothing is opened while the settings name
+    none.
+    """
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -253,8 +257,8 @@ class NextEditModel:
         self._failed = 0.0
 
     async def predicted(self, history: History, files: NextEditFiles) -> tuple[Proposed, ...]:
-        """Return what the model expects next; nothing where none is named, or it cannot be asked. `files` say what may
-        be shown. May be cancelled.
+        """Ask the model for the edits that it expects next, after a pause, and return them; () if none is named or it
+        fails. `files` say what may be sent. May be cancelled.
         """
         if not self._parts.front.settings().model.next_edit:
             await self.close()
@@ -274,7 +278,7 @@ class NextEditModel:
         return () if await self._brings_error(history, found) else tuple(found)
 
     async def close(self) -> None:
-        """Close the model that rewrites, if one was opened."""
+        """Close the model if it is open; the next question opens it again."""
         rewriter, self._rewriter, self._wanted = self._rewriter, None, None
         if rewriter is not None:
             await rewriter.close()
@@ -323,8 +327,8 @@ class NextEditModel:
 
 @dataclass(frozen=True)
 class NextEditFiles:
-    """One state of the workspace. Paths are absolute; `may_read` says what may be shown without asking. An index that
-    is being built is waited for so many seconds.
+    """The workspace at one moment, for the search of next edits. Paths are absolute; `may_read` says what may be sent
+    without asking. An index that is being built is waited for `index_seconds`.
     """
 
     view: FileView
@@ -333,7 +337,9 @@ class NextEditFiles:
     index_seconds: float = INDEX_SECONDS
 
     async def files_with(self, words: Sequence[str], limit: int) -> Sequence[str]:
-        """Return files that may have all words, by the index, and the open ones; without an index these alone."""
+        """Return the absolute paths of files that may have all of these words, by the index, and of all open ones;
+        without an index of the open ones alone.
+        """
         opened = [path for path in self.view.over_disk() if Path(path).is_absolute()]
         try:
             answers = await self.index.ready(self.index_seconds)
@@ -347,7 +353,7 @@ class NextEditFiles:
         return found.text if found is not None else None
 
     def project(self, path: str) -> str:
-        """Return the project that a file belongs to."""
+        """Return the folder of the project that a file belongs to; '' for the workspace itself. Looks at the disk."""
         return project_of(path, lambda name: Path(name).is_file())
 
     def read(self, path: str) -> FileText | None:
@@ -358,7 +364,7 @@ class NextEditFiles:
             return None
 
     def name(self, path: str) -> str | None:
-        """Return the path of a file as a model is told; None for one that may not be shown."""
+        """Return the path of a file as models get it, relative to the workspace; None for one that may not be sent."""
         return shown_name(self.view, self.may_read, path)
 
     def _indexed(self, answers: Answers, words: Sequence[str], limit: int) -> list[str]:
@@ -371,8 +377,8 @@ class NextEditFiles:
 
 
 def shown_name(view: FileView, may_read: Callable[[str], bool], path: str) -> str | None:
-    """Return the path of a file inside the workspace as a model is told; None for one that is left out, or that a model
-    may not read without a question.
+    """Return the path of a file as models get it, relative to the workspace; None for one outside of it or ignored, or
+    that a model may not read without a question.
     """
     allowed = view.roots.root_of(path) is not None and not view.is_ignored(path) and may_read(path)
     return view.roots.relative(path) if allowed else None
@@ -382,7 +388,9 @@ def shown_name(view: FileView, may_read: Callable[[str], bool], path: str) -> st
 
 
 def project_of(path: str, is_file: Callable[[str], bool]) -> str:
-    """Return the folder of the nearest marker above a file; '' for the workspace itself."""
+    """Return the absolute path of the folder with the nearest project file, such as `pyproject.toml`, above a file
+    (absolute path); '' for none.
+    """
     for folder in PurePosixPath(path).parents:
         if any(is_file(str(folder / marker)) for marker in MARKERS):
             return str(folder)

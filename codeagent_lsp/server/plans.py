@@ -31,8 +31,8 @@ _CHANGES = (
 
 
 class PlanDocuments:
-    """A listener of all sessions; `record` finds a run, SessionError when there is none. `buffers` are what the user
-    has open.
+    """The pages of plans of one server; as a listener for events it keeps shown ones up to date. `record` finds a run,
+    SessionError when there is none. `buffers` are the documents that the user has open.
     """
 
     def __init__(
@@ -49,12 +49,12 @@ class PlanDocuments:
         self._shown: dict[str, list[list[ListedStep]]] = {}  # by run, the list of each page that was shown
 
     def observe(self, event: events.Event) -> None:
-        """Update a plan that was shown."""
+        """Update the page of a plan that was shown, if the event changes the plan."""
         if event.run_id in self._shown and isinstance(event, _CHANGES):
             self.put(event.run_id)
 
     def put(self, run_id: str) -> str:
-        """Write the document and return its text. SessionError for a run without a plan."""
+        """Write the page of a run's plan and return its text. SessionError for a run without a plan."""
         page = plan_page(self._record(run_id), self._language(), writable=self.writable)
         if not page:
             raise SessionError("plan.none", run=run_id)
@@ -64,7 +64,7 @@ class PlanDocuments:
 
     @property
     def writable(self) -> bool:
-        """Return whether the user can write in the documents."""
+        """Whether the user can edit the pages."""
         return self._documents.writable
 
     async def offer(self, run_id: str) -> None:
@@ -73,7 +73,7 @@ class PlanDocuments:
             await self.show(run_id)
 
     async def show(self, run_id: str, *, take_focus: bool = False) -> bool:
-        """Open the document; return whether the client did."""
+        """Open the page of a run's plan; return whether the client did. SessionError for a run without a plan."""
         self.put(run_id)
         return await self._documents.show(plan_name(run_id), take_focus=take_focus)
 
@@ -98,8 +98,8 @@ def plan_name(run_id: str) -> str:
 
 
 def plan_page(record: RunRecord, language: str, *, writable: bool = False) -> str:
-    """Return the page; '' if the run has neither a plan nor a document. `writable` tells that its list can be changed
-    before the plan begins.
+    """Return the page of a run as Markdown: the steps of its plan, its plan document; '' if it has neither. With
+    `writable` it says that the list can be edited before the plan begins.
     """
     parts = []
     if record.plan is not None:
@@ -141,7 +141,7 @@ def _line(words: str) -> str:
 
 
 def step_edits(page: str, plan: Plan, language: str) -> list[StepEdit] | None:
-    """Return the steps that have not begun as they are in the page; None if nothing differs from the plan."""
+    """Return the steps that have not begun as an edited page has them; None if nothing differs from the plan."""
     # Read from what is shown, as characters may be escaped there.
     shown = list(listed_steps(inert(_list(plan, language))))
     items = list(listed_steps(page))

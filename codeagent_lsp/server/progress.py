@@ -31,7 +31,7 @@ INTERVAL = 0.1
 
 
 class Progress:
-    """The progress of all active runs; `run_of` finds the run that a cancelled token belongs to."""
+    """Shows the progress of all runs that have not ended; `run_of` finds the run of a cancelled token."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -46,7 +46,7 @@ class Progress:
         return next((run_id for run_id, bar in self._bars.items() if bar.token == token), None)
 
     def begin(self, run_id: str, title: str) -> None:
-        """Start to show a run."""
+        """Start to show a run under its title; does not wait for the client."""
         self._titles[run_id] = title
         self._show(run_id, f"codeagent-{run_id}", title)
 
@@ -65,7 +65,7 @@ class Progress:
         self._tasks.start(bar.create())
 
     def observe(self, event: events.Event) -> None:
-        """Convert an event into a report or the end."""
+        """Show an event as a report of its run's progress, or end that."""
         if isinstance(event, events.PlanCreated | events.PlanModified) and event.steps:
             self._steps[event.run_id] = event.steps
         bar = self._bars.get(event.run_id)
@@ -95,7 +95,7 @@ class Progress:
 
 
 class Bar:
-    """One progress token. Reports wait until the client has accepted the token; a client that refuses gets none."""
+    """One progress token of LSP. Reports wait until the client has accepted the token; one that refuses gets none."""
 
     def __init__(self, server: CodeAgentServer, token: str, title: str, *, cancellable: bool = True) -> None:
         self.token = token
@@ -113,7 +113,7 @@ class Bar:
         self.percentage: int | None = None
 
     async def create(self) -> None:
-        """Request the token from the client, then send what has gathered meanwhile."""
+        """Request the token from the client and wait for it, then send what was reported meanwhile."""
         try:
             params = types.WorkDoneProgressCreateParams(self.token)
             await self._server.request(types.WINDOW_WORK_DONE_PROGRESS_CREATE, params, CREATE_SECONDS)
@@ -170,7 +170,7 @@ def _plain(value: Any) -> dict[str, Any]:
 
 
 def reported(event: events.Event, language: str) -> str | None:
-    """Return the line for an event; None when it has nothing to show."""
+    """Return the line that an event adds to the progress; None for none."""
     match event:
         case events.ToolCalls(calls=calls) if calls:
             return " · ".join(dict.fromkeys(map(_call_line, calls)))[:120]

@@ -69,7 +69,9 @@ KEPT_SECONDS = 30 * 24 * 3600
 
 
 class Prompting:
-    """The prompt documents of one server; `menu` has the users' own commands."""
+    """The prompt documents of one server with their completion; `menu` has the users' own commands. Call `close` in the
+    end.
+    """
 
     def __init__(self, backend: Backend, menu: CommandMenu) -> None:
         front = backend.front
@@ -78,7 +80,7 @@ class Prompting:
         self.completion = PromptCompletion(self.documents, backend.documents, self.names, menu.offered, front.language)
 
     def close(self) -> None:
-        """Stop reading names."""
+        """Cancel reading names in the background."""
         self.names.close()
 
 
@@ -87,7 +89,9 @@ class Prompting:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What stands before the cursor: the kind of name, what is typed of it, and where it begins in its line."""
+    """What is to be completed in a prompt: the kind of name before the cursor, the part of it that is typed, and its
+    first column; for `symbol` and `inside`, `path` is the file before it.
+    """
 
     kind: Literal["file", "inside", "symbol", "command"]
     typed: str
@@ -97,7 +101,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """One name: what is shown, what it becomes, and what it is."""
+    """One entry of a completion: the label shown, the words inserted, its kind, and a detail."""
 
     label: str
     words: str
@@ -123,12 +127,14 @@ class PromptCompletion:
         self._language = language
 
     def warm(self) -> None:
-        """Begin to read the names, as completion will be asked for."""
+        """Start to read the names in the background, as completion will be needed soon."""
         self._names.warm()
         self._commands()
 
     async def complete(self, uri: str, line: int, character: int) -> types.CompletionList | None:
-        """Return what can stand at a position; None where nothing can, and in all other documents."""
+        """Return the entries for a position in a prompt document, counted from 0; None if there are none, and for all
+        other documents.
+        """
         document = self._documents.get(uri)
         if document is None or not self._prompts.is_prompt(uri):
             return None
@@ -146,7 +152,9 @@ class PromptCompletion:
         return types.CompletionList(True, [_item(each, span, typed, rank) for rank, each in enumerate(found)])
 
     async def complete_text(self, before: str) -> list[dict[str, Any]]:
-        """Return what can stand at the end of a task that is written elsewhere, with where in it that begins."""
+        """Return entries for the end of a task that is written elsewhere, with `label`, `words`, `detail` and the
+        offset `start` of what they replace; [] for none.
+        """
         begin = before.rfind("\n") + 1
         asked = asked_at(before[begin:], first=not before[:begin].strip())
         if asked is None:
@@ -185,7 +193,9 @@ class PromptCompletion:
 
 
 def asked_at(before: str, *, first: bool) -> Asked | None:
-    """Return what is asked for at the end of this part of a line; commands only in the `first` line of the task."""
+    """Return what is to be completed at the end of this part of a line, None for nothing; commands only in the `first`
+    line of the task.
+    """
     match = _ASKED.search(before)
     if match is None:
         return None
@@ -256,12 +266,16 @@ def _item(offered: Offered, span: types.Range, typed: str, rank: int) -> types.C
 
 
 def without_head(words: str) -> str:
-    """Return the text of a prompt document without the head that it was made with; other comments are the user's."""
+    """Return the text of a prompt document without the comment that it was created with; other comments are the
+    user's.
+    """
     return _HEAD.sub("", words, count=1)
 
 
 class PromptDocuments:
-    """The prompt documents of one workspace: opened, read when they are sent, and those not sent yet."""
+    """The prompt documents of one workspace, also those of earlier servers, and which of this server's were not sent
+    yet.
+    """
 
     def __init__(self, files: PromptFiles, documents: Documents) -> None:
         self._files = files
@@ -269,7 +283,9 @@ class PromptDocuments:
         self._unsent: list[str] = []
 
     async def open(self, words: str, language: str) -> str:
-        """Make a new document that begins with these words, open it, and return its URI."""
+        """Write a new file in the workspace's state folder that begins with these words, open it in the client, and
+        return its URI. UserError if it cannot be written.
+        """
         name = f"{time.strftime('%Y-%m-%d-%H%M%S')}-{uuid.uuid4().hex[:4]}.md"
         uri = self._files.write(name, f"<!-- {text('prompt.head', language)} -->\n\n{words}")
         self._unsent.append(uri)
@@ -277,7 +293,7 @@ class PromptDocuments:
         return uri
 
     def is_prompt(self, uri: str) -> bool:
-        """Return whether this is a prompt document, also one of an earlier server."""
+        """Return whether a document is a prompt document, also one of an earlier server."""
         return self._files.has(uri)
 
     def task(self, uri: str) -> str:
@@ -293,12 +309,12 @@ class PromptDocuments:
         return words
 
     def sent(self, uri: str) -> None:
-        """Offer a document that is not open no more, since its task was sent."""
+        """Note that the task of a document was sent, so that a closed one is no longer offered."""
         self._unsent = [other for other in self._unsent if other != uri]
 
     def waiting(self, language: str) -> tuple[Waiting, ...]:
         """Return the offers to send prompt documents, for code lenses and code actions. Each open one has its own; the
-        newest one that is not open with us, but was not sent either, is offered in every document.
+        newest one that is neither open nor sent is offered in every document.
         """
         opened = [document.uri for document in self._documents.all() if self.is_prompt(document.uri)]
         elsewhere = [uri for uri in self._unsent if self._documents.get(uri) is None][-1:]
@@ -324,14 +340,16 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What is there. Paths are as the user reads them."""
+    """The names that can be completed: paths of files relative to the workspace, and definitions."""
 
     files: tuple[str, ...] = ()
     symbols: tuple[Symbol, ...] = field(default=(), repr=False)
 
 
 class KnownNames:
-    """The names of one workspace, read in the background once they are some seconds old: nobody waits but the first."""
+    """The names of one workspace, read again in the background when they are some seconds old; only the first reading
+    is waited for.
+    """
 
     def __init__(self, index: Indexing, view: Callable[[], FileView]) -> None:
         self._index = index
@@ -348,7 +366,9 @@ class KnownNames:
             self._tasks.start(self._refresh())
 
     async def now(self) -> Names:
-        """Return the names as they are known; before the first reading has ended, wait for it a moment."""
+        """Return the names as last read; before the first reading has ended, wait for it a moment, and return none if
+        it takes longer.
+        """
         self.warm()
         if not self._first.is_set():
             try:
@@ -359,7 +379,7 @@ class KnownNames:
         return self._names
 
     def close(self) -> None:
-        """Stop reading."""
+        """Cancel reading in the background."""
         self._tasks.cancel()
 
     async def _refresh(self) -> None:
@@ -377,15 +397,17 @@ class KnownNames:
 
 
 class PromptFiles:
-    """The files of one workspace; `state` returns its state folder."""
+    """The files of prompt documents of one workspace; `state` returns its state folder. Methods block, except
+    `open`.
+    """
 
     def __init__(self, client: Client, state: Callable[[], Path]) -> None:
         self._client = client
         self._state = state
 
     def write(self, name: str, content: str) -> str:
-        """Write a new file and return its URI; of more than fifty those go that nobody has saved for a month. UserError
-        if it cannot be written.
+        """Write a new file and return its URI; above fifty files, those not saved for a month are deleted. UserError if
+        it cannot be written.
         """
         path = self._folder / name
         try:
@@ -403,18 +425,18 @@ class PromptFiles:
                 path.unlink(missing_ok=True)
 
     async def open(self, uri: str) -> None:
-        """Open a file for editing; where the client cannot, show its path."""
+        """Open a file for editing; if the client cannot, show its path to the user."""
         if not await self._client.show(uri, take_focus=True):
             self._client.tell(text("document.at", self._client.language, place=uris.to_path(uri) or uri))
 
     def has(self, uri: str) -> bool:
-        """Return whether a URI is of such a file."""
+        """Return whether a URI is that of a file in the folder of prompt documents."""
         # Real paths on both sides, as the state folder may be behind a link.
         path = uris.real_path(uri)
         return path is not None and path.endswith(".md") and Path(path).parent == self._folder.resolve()
 
     def saved(self, uri: str) -> str:
-        """Return the text of such a file on disk; '' if it cannot be read."""
+        """Return the text of a prompt document on disk; '' if it cannot be read."""
         try:
             return Path(uris.to_path(uri) or "").read_text("utf-8", "replace")
         except OSError:

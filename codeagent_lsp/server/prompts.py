@@ -33,7 +33,7 @@ APPROVAL_LENGTH = 4000
 
 
 class Prompts:
-    """The `Presenter` of the inbox."""
+    """The `Presenter` of the inbox: shows questions to the client's user, one at a time. Call `close` in the end."""
 
     def __init__(
         self,
@@ -49,9 +49,8 @@ class Prompts:
         self._shown: OpenQuestion | None = None
 
     def show(self, question: OpenQuestion) -> None:
-        """Queue a question; it is shown when those before it are over. One that stands `beside` what the user reads is
-        not shown: it is offered there, by code action and lens. One that belongs to no run is told as an event here, as
-        no run tells of it.
+        """Queue a question; it is shown when those before it are over. One that is `beside` is not shown, but offered
+        by code action and lens. A question that belongs to no run is sent as an event, too.
         """
         if not question.run_id:
             self._tell_event(asked(question))
@@ -59,7 +58,9 @@ class Prompts:
             self.show_now(question)
 
     def show_now(self, question: OpenQuestion) -> None:
-        """Queue any question, as the user has asked for it. A client that asks by itself has its event."""
+        """Queue a question because the user wants to see it, also one that is `beside`. Nothing for a client that asks
+        by itself.
+        """
         if self._client.policy.asks:
             return
         self._queue.append(question)
@@ -76,7 +77,7 @@ class Prompts:
             self._showing.cancel()
 
     def close(self) -> None:
-        """Stop showing questions."""
+        """Drop all queued questions and stop waiting for the client."""
         self._queue.clear()
         for task in (self._showing, self._worker):
             if task is not None:

@@ -38,8 +38,8 @@ _NOTHING = "/dev/null"
 
 @dataclass(frozen=True, slots=True)
 class HunkPlace:
-    """The lines of a hunk, from 0, the last one included. `hunk` is its id, with the path in a diff (`path#id`), alone
-    in code; None for a hunk of a file that can only be decided about as a whole.
+    """The lines of a hunk in a document, from 0, the last one included. `hunk` is its id, with the path in a diff
+    (`path#id`), alone in code; None for a hunk of a file that can only be decided about as a whole.
     """
 
     hunk: str | None
@@ -94,8 +94,8 @@ def _longer(file: FilePlace, last: int) -> FilePlace:
 
 
 def places_in_code(change: FileChange, now: str) -> tuple[HunkPlace, ...]:
-    """Return where the hunks of an edit stand in the user's present text, in which lines may have been added or removed
-    since. Added lines stand at the line that they come before.
+    """Return the places of an edit's hunks in the user's present text, in which lines may have been added or removed
+    since. For added lines, it is the line that they come before.
     """
     moved = merge.runs(change.base or "", now)
 
@@ -121,8 +121,8 @@ def places_in_code(change: FileChange, now: str) -> tuple[HunkPlace, ...]:
 
 
 class Reviews:
-    """Reviews the runs of one server. `manager` is called when it is needed: the manager is built later;
-    `open_documents` are those that the client has open.
+    """Shows and carries out reviews of the runs of one server. `manager` is called when it is needed, as the manager is
+    built later; `open_documents` are those that the client has open.
     """
 
     def __init__(
@@ -144,8 +144,9 @@ class Reviews:
         self._counted: OrderedDict[str, Changeset] = OrderedDict()
 
     def seen(self, run: Run, digest: str | None, hunks: ChosenHunks | None) -> Changeset | None:
-        """Return what a review with this digest showed. Without one, what numbers of hunks count in: the last review of
-        the run, or what it had staged at the first decision by number; else None. SessionError for an unknown digest.
+        """Return the changeset that a review with this digest showed. Without one: if hunks are chosen by number, the
+        changeset in which these count (the last review of the run, or what was staged at the first such decision); else
+        None. SessionError for an unknown digest.
         """
         if digest is None:
             numbers = any(isinstance(each, int) for chosen in (hunks or {}).values() for each in chosen)
@@ -155,7 +156,7 @@ class Reviews:
         return self._seen[digest]
 
     def diff(self, run_id: str) -> str:
-        """Return a run's changeset as a unified diff."""
+        """Return a run's staged changes as a unified diff; '' for none. SessionError for an unknown run."""
         proposal = self._manager().runs.get(run_id).proposal
         return proposal.changeset.diff(proposal.view.roots.relative)
 
@@ -183,7 +184,9 @@ class Reviews:
         return self._shown.get(uris.key(uri))
 
     def parts(self, uri: str) -> tuple[Waiting, ...]:
-        """Return the offers for each hunk and file in a document, a diff or a file with staged changes."""
+        """Return the offers for each hunk and file in a document, a diff or a file with staged changes; () for
+        others.
+        """
         run_id = self.run_of(uri)
         document = self._open_documents.get(uri)
         if document is None:
@@ -255,7 +258,7 @@ class Reviews:
         return self._manager().runs.get(run_id).record.foreign
 
     def renew(self, run_id: str) -> None:
-        """Write the diff of a run anew where it has been shown: after a decision it has fewer hunks."""
+        """Write the diff of a run again if it has been shown, as after a decision it has fewer hunks."""
         if self._documents.content(review_name(run_id)):
             self._write(run_id)
 
@@ -295,7 +298,9 @@ class Reviews:
     async def apply(
         self, run: Run, files: frozenset[str] | None, hunks: ChosenHunks | None, seen: Changeset | None
     ) -> None:
-        """Apply the chosen files and hunks of a run (None: all) as the user has `seen` them, and show the outcome."""
+        """Apply the chosen files and hunks of a run (None: all), as the user has `seen` them, and show the outcome.
+        SessionError if there are none.
+        """
         applied = await run.proposal.apply(files, hunks, seen=seen)
         self.renew(run.record.run_id)
         self._announcer.tell_outcome(applied, "foreign.kept" if run.record.foreign else "outcome.full")
@@ -303,7 +308,9 @@ class Reviews:
     async def revert(
         self, run: Run, files: frozenset[str] | None, hunks: ChosenHunks | None, seen: Changeset | None
     ) -> None:
-        """Take back the chosen files and hunks of what another program changed, and show the outcome."""
+        """Take back the chosen files and hunks of what another program changed, and show the outcome. SessionError if
+        there are none.
+        """
         from codeagent_lsp.session.foreign_runs import ForeignProposal  # late: with the parts of a run
 
         assert isinstance(run.proposal, ForeignProposal)
@@ -331,7 +338,7 @@ class Reviews:
         self._announcer.tell_outcome(await run.proposal.undo(steps, files=files), "outcome.undone")
 
     async def roll_back(self, run: Run, step_id: str) -> None:
-        """Roll a plan back to before a step, and show the outcome."""
+        """Roll a plan back to before a step, and show the outcome. SessionError if that is impossible."""
         applied = await self._manager().runs.roll_back(run.record.run_id, step_id)
         if applied is not None:
             self._announcer.tell_outcome(applied, "outcome.undone")

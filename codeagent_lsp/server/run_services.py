@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 class ServerParts(Protocol):
-    """The parts of a server that runs need."""
+    """Port: the parts of a server that the services of runs are made of."""
 
     front: Front
     state: Path
@@ -75,7 +75,7 @@ class ServerParts(Protocol):
 
 
 def run_services(parts: ServerParts) -> Services:
-    """Return the services of all runs of a server."""
+    """Return the services of all runs of a server, made of its parts."""
     front, state = parts.front, parts.state
     return Services(
         user=UserPorts(
@@ -105,7 +105,7 @@ def run_services(parts: ServerParts) -> Services:
 
 
 class External:
-    """Opens addresses by `window/showDocument`."""
+    """Opens addresses in the user's browser, by `window/showDocument`."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -119,8 +119,8 @@ class External:
 
 
 class SessionVariables:
-    """The variables of all sessions, kept until the server stops, or in the keyring. `open_vault` opens the keyring and
-    blocks; `environ` is our own environment.
+    """The environment variables of all sessions, kept until the server stops, or in the keyring. `open_vault` opens the
+    keyring and blocks; `environ` is our own environment.
     """
 
     def __init__(self, open_vault: Callable[[], Vault | None], environ: Mapping[str, str]) -> None:
@@ -142,18 +142,20 @@ def session_variables(folders: Sequence[str]) -> SessionVariables:
 
 
 class Views:
-    """Makes file views. `folders` is called for every view, since the client may add folders."""
+    """Makes file views of the workspace as the client has it. `folders` is called for every view, since the client may
+    add folders.
+    """
 
     def __init__(self, folders: Callable[[], list[str]], documents: Documents) -> None:
         self._folders = folders
         self._documents = documents
 
     def over(self, staged: StagedView) -> FileView:
-        """Return the files with staged changes over them."""
+        """Return a view of the user's files with staged changes over them."""
         return FileView(Roots(self._folders()), _OpenBuffers(self._documents), staged)
 
     def plain(self) -> FileView:
-        """Return the files as the user has them."""
+        """Return a view of the files as the user has them, open buffers over the disk."""
         return self.over(NothingStaged())
 
     def disk_text(self, path: str) -> str | None:
@@ -162,7 +164,9 @@ class Views:
         return view.read(path).text if view.exists(path) else None
 
     def is_certain(self, path: str) -> bool:
-        """Return whether every editor reads a file on disk as the same text; also of one that is missing or binary."""
+        """Return whether every editor reads a file on disk as the same text; True also for one that is missing or
+        binary.
+        """
         view = FileView(Roots(self._folders()), NoBuffers(), NothingStaged())
         try:
             file = view.saved(path)
@@ -193,7 +197,7 @@ MAX_DEPTH = 100  # so that any later walk through a result may be recursive
 
 
 def workspace_ports(front: Front, views: Views, index: IndexHost, servers: LanguageServerPool) -> WorkspacePorts:
-    """Return the ports of one server; `servers` are our own language servers."""
+    """Return the ports to the workspace of one server; `servers` are our own language servers."""
     return WorkspacePorts(
         environment=lambda: Environment(tuple(front.folders()), front.client.policy.name),
         view=views.over,
@@ -210,18 +214,22 @@ def workspace_ports(front: Front, views: Views, index: IndexHost, servers: Langu
 
 
 class ClientTexts:
-    """The `PresentTexts` port over LSP."""
+    """The `PresentTexts` port of one client."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     async def refresh(self, paths: Iterable[str]) -> None:
-        """See `tools.context.PresentTexts`."""
+        """Ask a client that does not send its unsaved texts by itself for those of these files (absolute paths), for at
+        most 10 s.
+        """
         if self._client.policy.syncs:
             await self._client.sync(map(self._client.server.documents.uri, paths))
 
     def unknown(self, paths: Iterable[str]) -> Sequence[str]:
-        """See `tools.context.PresentTexts`."""
+        """Return the absolute paths of the open files, among these paths or below them, whose text in the editor is no
+        longer known.
+        """
         asked = tuple(paths)
         lost = self._client.server.documents.lost_paths()
         return [path for path in lost if any(path == each or path.startswith(f"{each}{os.sep}") for each in asked)]
@@ -231,13 +239,15 @@ class ClientTexts:
 
 
 class ClientDiagnostics:
-    """The `Diagnostics` port over LSP."""
+    """The `Diagnostics` port: asks one client for the diagnostics that it shows."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     async def of(self, path: str) -> tuple[Diagnostic, ...] | None:
-        """Return the diagnostics of a file; None when the client has none to give or the text changed meanwhile."""
+        """Ask the client for the diagnostics of an open file; None if it has none to give, does not answer in time, or
+        the text changed meanwhile.
+        """
         documents = self._client.server.documents
         document = documents.by_path(path)
         if document is None or not self._client.policy.diagnostics:
@@ -271,24 +281,24 @@ def _items(answer: Any, version: int | None) -> list[Any] | None:
 
 
 class LentServers:
-    """The other language servers of one client: the `EditorServers` of its runs."""
+    """The `EditorServers` port: the other language servers of one client, asked through it."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     @property
     def encoding(self) -> Encoding:
-        """Return the position encoding of questions."""
+        """The encoding in which positions in questions are counted."""
         return self._client.server.documents.encoding
 
     async def ask(
         self, uri: str, method: str, params: Mapping[str, Any], seconds: float = LENT_SECONDS
     ) -> tuple[ServerAnswer, ...]:
-        """Return the answers of the other servers about the current text of `uri`, at most `MAX_ANSWERS`.
+        """Return at most 8 answers of the editor's other servers about the current text of `uri`. `params` are those of
+        `method` in LSP, with positions in the encoding negotiated with the client. () if the client lends no servers,
+        refuses, is late, answers in a wrong shape, or the text changed.
 
-        `params` are those of `method` in LSP, with positions in the encoding negotiated with the client. The result is
-        empty when the client lends no servers, refuses, is late, answers in a wrong shape, or the text changed. A
-        client may open a file to ask about it: whether its text is the one that was meant, the caller has to see.
+        A client may open a file to answer; the caller has to check that its text is the one that was meant.
         """
         if not self._client.policy.lsp or method not in LENT_METHODS:
             return ()
@@ -306,7 +316,9 @@ class LentServers:
 
 
 def read_answer(answer: Any, method: str, agreed: Encoding) -> tuple[ServerAnswer, ...]:
-    """Return the valid entries of an answer; `agreed` is the encoding of those that name none."""
+    """Return the valid entries of an answer, () if it is malformed; `agreed` is the encoding of those that name
+    none.
+    """
     if not isinstance(answer, list):
         return ()
     entries = (_entry(item, method, agreed) for item in answer[:MAX_ENTRIES])
@@ -324,7 +336,7 @@ def _entry(item: Any, method: str, agreed: Encoding) -> ServerAnswer | None:
 
 
 def is_small(value: Any) -> bool:
-    """Return whether a JSON value is within `MAX_NODES`, `MAX_CHARACTERS` of texts and keys, and `MAX_DEPTH`."""
+    """Return whether a JSON value has at most 100,000 nodes, 2 MiB of texts and keys, and 100 levels."""
     nodes = characters = 0
     # Without recursion, as the depth is what is in question.
     rest = [(value, 0)]
@@ -367,7 +379,7 @@ def _action(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def language_servers(front: Front) -> LanguageServerPool:
-    """Return the pool; it starts nothing, and does not even look at the machine, before a run needs a server."""
+    """Return the pool of our own language servers; nothing is started or searched for before a run needs a server."""
 
     @cache
     def isolator() -> Isolator:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 def redactor_for(front: Front, state: Path) -> Redactor:
-    """Return the redactor of a server, whose records go into the folder `state`. It follows changes of the settings."""
+    """Return the redactor of a server, not loaded yet, whose records go into the folder `state`. It follows changes of
+    the settings; the caller closes it.
+    """
 
     def keys() -> list[str]:
         return secret_settings(front)
@@ -38,7 +40,9 @@ def redactor_for(front: Front, state: Path) -> Redactor:
 
 
 def sanitizer_for(front: Front, redactor: Redactor) -> Sanitizer:
-    """Return the sanitizer that removes secrets from stored texts, including the keys in the settings."""
+    """Return the sanitizer that removes secrets from stored texts, including the keys in the settings: that of the
+    redactor if it is loaded.
+    """
     if redactor.opened is not None:
         return redactor.opened.masking.sanitizer
     from codeagent_lsp.records.sanitizer import Sanitizer  # late: heavy
@@ -54,8 +58,8 @@ def secret_settings(front: Front) -> list[str]:
 
 
 def added_secrets(model: ModelSettings) -> list[str]:
-    """Return the values of headers, whole and after a scheme such as `Bearer`, and of parameters that look secret: a
-    version of an API must not be masked wherever it is written.
+    """Return the secrets in a model's headers and URL parameters: header values, whole and without a scheme such as
+    `Bearer`, and parameters that look secret.
     """
     headers = [part for value in model.headers.values() for part in (value, value.rpartition(" ")[2])]
     query = [value for name, value in model.query.items() if is_secret(name, value)]

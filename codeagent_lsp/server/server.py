@@ -36,7 +36,7 @@ Steps = Generator[Any, Any, Any]
 
 
 class CodeAgentProtocol(GuardedProtocol):
-    """The dispatcher with the built-in methods of this server."""
+    """The dispatcher of this server's messages, with the LSP methods that pygls would handle otherwise."""
 
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(self, params: types.InitializeParams) -> Steps:
@@ -58,7 +58,9 @@ class CodeAgentProtocol(GuardedProtocol):
 
     @lsp_method(types.SHUTDOWN)
     def lsp_shutdown(self, *args: Any) -> Steps:
-        """Refuse all further messages but `exit`, let the feature handler clean up, cancel running requests."""
+        """Refuse all further messages but `exit`, call the feature's handler to clean up, and cancel running
+        requests.
+        """
         # First, as the feature's handler may wait, and nothing new may begin meanwhile.
         self.phase = Phase.SHUT
         yield from self._user(types.SHUTDOWN, *args)
@@ -66,20 +68,20 @@ class CodeAgentProtocol(GuardedProtocol):
 
     @lsp_method(types.EXIT)
     def lsp_exit(self, *args: Any) -> Steps:
-        """End the process: with code 0 after `shutdown`, else 1."""
+        """End the process, soon after this returns: with code 0 after `shutdown`, else 1."""
         yield from self._user(types.EXIT, *args)
         self._server.leave(self.phase.exit_code, "the client asked for it")
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> Steps:
-        """Add a document."""
+        """Add the opened document to `documents`."""
         item = params.text_document
         self._server.documents.open(Document(item.uri, item.text, item.version, str(item.language_id)))
         yield from self._user(types.TEXT_DOCUMENT_DID_OPEN, params)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
     def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> Steps:
-        """Apply the changes in order."""
+        """Apply the changes to the document in order; what cannot be applied puts it out of step, without an error."""
         item = params.text_document
         changes = [_change(change) for change in params.content_changes]
         self._server.documents.change(item.uri, item.version, changes)
@@ -87,12 +89,12 @@ class CodeAgentProtocol(GuardedProtocol):
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> Steps:
-        """Remove a document."""
+        """Remove the closed document from `documents`."""
         self._server.documents.close(params.text_document.uri)
         yield from self._user(types.TEXT_DOCUMENT_DID_CLOSE, params)
 
     def not_understood(self, method: str, raw: dict[str, Any]) -> None:
-        """Take a document for out of step whose text was told in a way that cannot be read."""
+        """Mark a document as out of step if its opening or change had parameters that could not be read."""
         if method not in (types.TEXT_DOCUMENT_DID_OPEN, types.TEXT_DOCUMENT_DID_CHANGE):
             return
         params = raw.get("params")
@@ -105,7 +107,7 @@ class CodeAgentProtocol(GuardedProtocol):
     async def lsp_workspace__execute_command(  # type: ignore[override]
         self, params: types.ExecuteCommandParams
     ) -> Any:
-        """Run a command; a coroutine, so that `$/cancelRequest` can cancel it."""
+        """Execute a command and return its answer; a coroutine, so that `$/cancelRequest` can cancel it."""
         return await self._server.execute_command(params.command, list(params.arguments or ()))
 
     def _user(self, method: str, *args: Any) -> Steps:
@@ -138,7 +140,9 @@ def folders_of(workspace: Workspace) -> list[str]:
 
 
 class CodeAgentServer(Served):
-    """One server for one client. `documents` holds the open documents, `language` the language of messages."""
+    """One server for one client, until the process ends. `documents` holds the open documents, `language` the language
+    of messages.
+    """
 
     protocol: CodeAgentProtocol
 
@@ -160,7 +164,9 @@ class CodeAgentServer(Served):
         )
 
     def offer_commands(self, names: Iterable[str], execute: ExecuteCommand) -> None:
-        """Announce `names` as commands of this server, which `execute(name, arguments)` runs."""
+        """Register `names` as commands of this server, which `execute(name, arguments)` executes; call before
+        `initialize`.
+        """
         for name in names:
             self.command(name)(_listed)
         self.execute_command = execute
@@ -190,11 +196,15 @@ class CodeAgentServer(Served):
         self.departure.begin(code, reason)
 
     def serve_stdio(self) -> NoReturn:
-        """Serve the client on the standard streams; ends the process."""
+        """Serve the client on the standard streams, which nothing else may use any more; never returns, but ends the
+        process.
+        """
         self._serve(lifecycle.take_stdio())
 
     def serve_tcp(self, host: str = "127.0.0.1", port: int = 0) -> NoReturn:
-        """Serve the first client that connects, refuse all others; ends the process."""
+        """Wait for a client on a port (0: a free one), print the address to stderr, serve the first client and refuse
+        all others; never returns, but ends the process. OSError if the port cannot be opened.
+        """
         lifecycle.guard_stdio()
         with socket.create_server((host, port), backlog=1) as listener:
             sys.stderr.write(f"Listening on {host}:{listener.getsockname()[1]}\n")
@@ -206,7 +216,9 @@ class CodeAgentServer(Served):
         self._serve(socket_channel(connection))
 
     def started(self, process_id: int | None) -> None:
-        """Start what follows a successful `initialize`; called by the protocol before the reply is sent."""
+        """Start the callbacks of `on_started`, and watch the client's process; called before the reply to `initialize`
+        is sent.
+        """
         self._tasks.start(self._after_reply())
         self._tasks.start(lifecycle.watch_parent(process_id, self.leave, lambda: self.protocol.phase.exit_code))
 

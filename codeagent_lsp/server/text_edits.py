@@ -23,10 +23,9 @@ from codeagent_lsp.workspace.text.position import Encoding, LineIndex, position_
 
 
 def minimal_edits(old: str, new: str, encoding: Encoding, *, ended_lines: bool = False) -> list[types.TextEdit]:
-    """Return edits in ascending order, none overlapping another, with ranges in `old`.
-
-    `ended_lines` is for editors whose buffers are lines that all end: there a range that reaches beyond the text says
-    that the newline at the end of the new text is the one that the buffer has anyway.
+    """Return edits in ascending order, none overlapping another, with ranges in `old`. `ended_lines` is for editors
+    whose buffers are lines that all end: a range beyond the text then means that the newline at the end of the new text
+    is the one that the buffer has anyway.
     """
     index = LineIndex.of(old)
     edits = []
@@ -44,10 +43,8 @@ Said = Literal["yes", "no", "nothing"]
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """One attempted change. `before` and `now` are the file's texts before and after it, None where there is no such
-    file.
-
-    `arrived` says that all of it is there; `said` is the client's answer, `reason` its explanation.
+    """One attempted change. `before` and `now` are the file's texts before and after it, None if there is no file.
+    `arrived` says that all of the change is in `now`; `said` is the client's answer, `reason` its explanation.
     """
 
     change: FileChange
@@ -59,7 +56,7 @@ class Try:
 
     @property
     def unclear(self) -> bool:
-        """Return whether it may have been applied in part, or may still be applied."""
+        """Whether the change may have been applied in part, or may still be applied."""
         return not self.arrived and (self.said == "nothing" or not nothing_of(self))
 
 
@@ -99,10 +96,9 @@ def holds(base: str | None, text: str, now: str) -> bool:
 
 
 def without_stray_returns(change: FileChange, now: str) -> str | None:
-    """Return `now` without the CRs that came with inserted lines into a buffer whose editor (eglot) shows CRLF as LF
-    and takes them for text; None for any other text.
-
-    Saved, they would become CR CR LF. Only the text that such an editor makes of the change is corrected.
+    """Return `now` without stray CRs that an edit left in a buffer whose editor (eglot) shows CRLF as LF and inserts
+    CRs as text; saved, they would become CR CR LF. None if `now` is not exactly what such an editor makes of the
+    change.
     """
     base, text = change.base or "", change.text or ""
     if "\r\n" not in now or not (_is_crlf(base) and _is_crlf(text)):
@@ -118,7 +114,7 @@ def without_stray_returns(change: FileChange, now: str) -> str | None:
 
 
 def report(wanted: Changeset, tries: Sequence[Try], conflicts: Sequence[HunkConflict]) -> Applied:
-    """Combine the attempts into one result. Changes with a conflict stay in `left` as requested: nothing is dropped."""
+    """Combine the attempts into one result. Changes with a conflict are in `left` as requested: none is lost."""
     done, left, late = Changeset(), Changeset(), Changeset()
     unclear = tuple(item.change.path for item in tries if item.unclear)
     for item in tries:

@@ -72,16 +72,18 @@ class VirtualDocuments:
 
     @property
     def writable(self) -> bool:
-        """Return whether the user can write in a document that is shown."""
+        """Whether the user can edit a document that is shown, because it is a file."""
         return not self._client.policy.text_content and self._client.policy.shows_documents
 
     @property
     def client_has_windows(self) -> bool:
-        """Return whether the client has windows of its own for transcripts, plans and reviews, as ours have."""
+        """Whether the client has windows of its own for transcripts, plans and reviews, as ours have."""
         return self._client.policy.events
 
     def written(self, name: str) -> str | None:
-        """Return the text of the file that a document is; None where the user cannot write in it."""
+        """Return the text of a document's file, with the user's edits; None if the user cannot edit it or it cannot be
+        read.
+        """
         if not self.writable:
             return None
         try:
@@ -90,7 +92,7 @@ class VirtualDocuments:
             return None
 
     def append(self, name: str, content: str) -> None:
-        """Add to the end of a document."""
+        """Add text to the end of a document, which is created if necessary."""
         self.put(name, self._texts.get(name, "") + content)
 
     def remove(self, *names: str) -> None:
@@ -106,11 +108,11 @@ class VirtualDocuments:
         return uris.from_path(self._path(name))
 
     def place(self, name: str) -> str:
-        """Return where the user finds a document: its path, or where it is no file its URI."""
+        """Return the place of a document for the user: its path, or its URI if it is no file."""
         return self.uri(name) if self._client.policy.text_content else self._path(name)
 
     async def show(self, name: str, *, take_focus: bool = False) -> bool:
-        """Open a document; where the client cannot, show its path. Return True when the client opened it."""
+        """Open a document; if the client cannot, show its path to the user. Return True if the client opened it."""
         if await self._client.show(self.uri(name), take_focus=take_focus):
             return True
         message = text("document.at", self._client.language, place=str(self._path(name)))
@@ -120,8 +122,8 @@ class VirtualDocuments:
         return False
 
     async def open_answer(self, request_id: str, title: str, detail: str) -> bool:
-        """Open a file for the user to write an answer into, which is sent when it is saved. Return whether it was
-        opened.
+        """Create and open a file for the user to write an answer into, which is sent when it is saved. Return whether
+        the client opened it.
         """
         name = f"answer/{request_id[:8]}.md"
         head = text("answer.head", self._client.language)
@@ -144,7 +146,7 @@ class VirtualDocuments:
         return request_id, plain.removeprefix(comment).strip()
 
     def is_answer(self, uri: str) -> bool:
-        """Return whether a document is one in which the user answers a question in free text."""
+        """Return whether a document is one of those that `open_answer` created."""
         return uris.key(uri) in self._answers
 
     def _write(self, name: str, content: str) -> None:
@@ -161,10 +163,9 @@ class VirtualDocuments:
 
 
 def without_mode_lines(content: str) -> str:
-    """Return a text in which an editor finds no mode line, as words of a model must not set its options.
-
-    At the beginning the colon is escaped, which Markdown shows as it was; at the end blank lines are added, and a form
-    feed, so that a diff there stays exactly what it is.
+    """Return a text in which no editor finds a mode line, as words of a model must not set its options. At the
+    beginning the colon is escaped, which Markdown does not show; at the end blank lines and a form feed are added, so
+    that a diff there stays valid.
     """
     lines = content.split("\n")
     head = "\n".join(lines[:MODE_LINES])

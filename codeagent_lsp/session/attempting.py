@@ -47,12 +47,16 @@ StartAttempt = Callable[[Session, Sequence[Message], RunRequest, Services, str],
 
 
 def attempting(start: StartAttempt, runs: Runs) -> OwnWork:
-    """Return the work of a run that has several attempts made."""
+    """Return the work of a run that has several attempts at its task made, each started by `start`, and stages the
+    best.
+    """
     return lambda parts, request: Attempts(parts, request, start, runs).work()
 
 
 class Attempts:
-    """Has the task of one run tried several times and takes over the changes of the attempt that is judged best."""
+    """Has the task of one run tried several times and stages the changes of the attempt that is judged best; used
+    once.
+    """
 
     def __init__(self, parts: RunParts, request: RunRequest, start: StartAttempt, runs: Runs) -> None:
         view = frozen(parts.services.workspace.view(NothingStaged()))
@@ -65,7 +69,9 @@ class Attempts:
         self._services = replace(parts.services, workspace=workspace)
 
     async def work(self) -> Ended:
-        """Have the attempts made, and stage the changes of the best."""
+        """Start the attempts, wait for all of them, and stage the changes of the best; return the run's status and
+        summary.
+        """
         request, session, run_id = self._request, self._parts.session, self._parts.record.run_id
         live_view = self._parts.services.workspace.view
         count = request.attempts
@@ -180,7 +186,7 @@ def _warmer(settings: Settings) -> Settings:
 
 
 def frozen(view: FileView) -> Callable[[StagedView], FileView]:
-    """Return what makes views of the same files, on the buffers as they are now. `view` has nothing staged."""
+    """Return a function that makes file views with something staged, over the open buffers as they are now."""
     held = _HeldBuffers({path: document for path in view.over_disk() if (document := _document(view, path))})
     return lambda staged: FileView(view.roots, held, staged, max_bytes=view.max_bytes)
 
@@ -213,7 +219,9 @@ def _document(view: FileView, path: str) -> Document | None:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What is known of one attempt, by its number from 1. `tally` is None without tests, `found` without changes."""
+    """The result of one attempt, by its number from 1. `status` is how its run ended; `tally` is None without tests,
+    `found` (its new diagnostics) without changes.
+    """
 
     number: int
     status: str
@@ -223,9 +231,9 @@ class Judged:
 
     @property
     def merit(self) -> tuple[int, ...]:
-        """Return the sort key of attempts, the best is the largest: completed with changes, completed, tests pass, all
-        results known, fewer failed, more passed, fewer new errors, fewer new problems, more fixed, fewer changed lines,
-        lower number.
+        """The sort key of attempts; the best has the largest. In this order: completed with changes, completed, tests
+        pass, all results known, fewer failed, more passed, fewer new errors, fewer new problems, more fixed, fewer
+        changed lines, lower number.
         """
         tally, found = self.tally or Tally(0, 0, whole=False), self.found or Difference()
         done = self.status == "completed"
@@ -237,11 +245,11 @@ class Judged:
 
     @property
     def proven(self) -> bool:
-        """Whether it has come to an end with a change on which all tests pass."""
+        """Whether it was completed with a change on which all tests pass."""
         return self.status == "completed" and bool(self.changeset) and self.tally is not None and self.tally.passes
 
     def told(self, text: Callable[..., str]) -> str:
-        """Return what is known, for the user."""
+        """Return the result in a few words for the user: files and lines changed, tests, new problems."""
         if not self.changeset:
             return text("attempts.unchanged")
         added, removed = self.changeset.counts()
@@ -258,8 +266,8 @@ class Judged:
 
 
 async def judged(parts: RunParts, record: RunRecord, number: int) -> Judged:
-    """Return what is known of an attempt, whose run has ended: its tests and diagnostics, if it has changed
-    anything.
+    """Run tests and diagnostics on the changes of an attempt that has ended, if there are any, and return the
+    result.
     """
     changeset = record.staged
     if not changeset:

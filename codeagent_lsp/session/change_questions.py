@@ -19,7 +19,7 @@ MAX_QUESTIONS = 10
 
 
 class ChangeQuestions:
-    """The questions about one run's changes, with the proof that they show."""
+    """The questions about one run's changes, with the proof that they show; it remembers which of them is open."""
 
     def __init__(self, run_id: str, services: Services, output: RunOutput, roots: Roots, proofs: Proofs) -> None:
         self._run_id = run_id
@@ -73,14 +73,14 @@ class ChangeQuestions:
     async def ask(
         self, title: str, choices: tuple[str, ...], detail: str, *, beside: bool = False
     ) -> tuple[str, ...] | None:
-        """Ask what to do with the changes, of which `detail` is the diff; None without an answer. With `beside`, the
-        user is reading the diff: the question then waits until it is asked for.
+        """Ask what to do with the changes, of which `detail` is the diff, and wait; return the chosen title, None
+        without an answer. With `beside`, the user is reading the diff, so no prompt opens over it.
         """
         self._open = Question("approval", title, choices, detail=detail, beside=beside)
         return await self._output.ask(self._open)
 
     def asks(self, question: Question) -> bool:
-        """Return whether this question, which is open, is the one about the changes."""
+        """Return whether this open question is the one about the changes."""
         return self._open is question
 
     def settle(self) -> None:
@@ -101,7 +101,9 @@ class ChangeQuestions:
         return frozenset(allowed)
 
     async def ask_about_protected(self, paths: Iterable[str]) -> bool:
-        """Ask whether files that a command wrote and that can run code may be proposed; each of them is named."""
+        """Ask whether files that a command wrote and that can run code may be proposed; each of them is named. False
+        without an answer, or if there are too many to ask about.
+        """
         deny, once = self._output.text("choice.deny"), self._output.text("choice.once")
         groups = named_together(map(self._roots.relative, paths))
         if len(groups) > MAX_QUESTIONS:

@@ -45,7 +45,7 @@ def code_index(services: Services, proposal: Proposal) -> RunIndex | None:
 
 
 def edit_diagnostics(session_id: str, services: Services, staged: FileView) -> EditDiagnostics | None:
-    """Return the diagnostics of edits, as `staged` has them; None if the user does not want them."""
+    """Return the checks of a run's edits, with the texts in `staged`; None if the user has switched them off."""
     if services.user.settings().edits.diagnostics == "off":
         return None
 
@@ -66,7 +66,9 @@ def code_ports(
     diagnostics: EditDiagnostics | None,
     note: Callable[[str], None],
 ) -> tuple[tuple[type[Any], Any], ...]:
-    """Return the ports for a run's tools; `note` receives the troubles of servers."""
+    """Return the ports for a run's tools as pairs of type and part, None for a part that is missing; `note` receives
+    messages about failing servers.
+    """
     workspace = services.workspace
     after = AfterEdits(diagnostics) if diagnostics is not None else None
     if workspace.servers is None:
@@ -77,7 +79,7 @@ def code_ports(
 
 
 class RunServers:
-    """The `CodeServers` of one run; `note` receives the troubles of servers."""
+    """The `CodeServers` of one run; `note` receives messages about failing servers."""
 
     def __init__(
         self,
@@ -94,7 +96,9 @@ class RunServers:
         self._note = note
 
     async def ask(self, question: ServerQuestion) -> tuple[ServerAnswer, ...]:
-        """See `CodeServers`."""
+        """Return the answers of the editor's servers while nothing is staged and they have any, else of our own; () if
+        none answers.
+        """
         if self._editor is not None and not self._staging.changeset:
             text = await asyncio.to_thread(_text, self._view, question.path)
             if answers := await self._lent(self._editor, question, text):
@@ -114,8 +118,8 @@ class RunServers:
 
 
 async def diagnosed(context: ToolContext, changeset: Changeset) -> Difference | None:
-    """Return the diagnostics that all changes of a run make and fix, before they are proposed; None if nothing can
-    check them.
+    """Return the diagnostics that all changes of a run make and fix, checked within a time limit before they are
+    proposed; None if nothing can check them or nothing has changed.
     """
     after = context.get(AfterEdits)
     return await after.of(context, changeset, PROPOSAL_SECONDS) if after is not None and changeset else None
@@ -126,7 +130,7 @@ async def diagnosed(context: ToolContext, changeset: Changeset) -> Difference | 
 
 
 class QuickLinters:
-    """The `Lint` of one run. A linter that was once too slow is not run again."""
+    """Runs linters that check single files, for one run. A linter that was once too slow is not run again."""
 
     def __init__(self, shell_over: ShellOver) -> None:
         self._shell_over = shell_over

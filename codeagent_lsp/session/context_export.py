@@ -28,8 +28,8 @@ RESULT_CHARACTERS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class SessionSurroundings:
-    """What a session does not hold itself: its ids, the settings in force, the files as the user has them, the
-    project's memory.
+    """The values that an export needs besides the session: its ids, the settings in force, the files as the user has
+    them, the project's memory.
     """
 
     session_id: str

@@ -41,7 +41,9 @@ Text = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class HunkFate:
-    """What became of one hunk: `line` is its first line, 1-based, in the user's file as it is now."""
+    """What became of one hunk: `line` is its first line, 1-based, in the user's file as it is now; `shown` is that
+    line's text.
+    """
 
     fate: Fate
     line: int
@@ -49,8 +51,8 @@ class HunkFate:
 
 
 async def decisions(parts: RunParts) -> str:
-    """Return a note for the model on what became of the changes of the session's earlier runs, as far as that is not
-    what it was told before; '' for nothing new.
+    """Return a note for the model on what became of the changes of the session's earlier runs, without what an earlier
+    note said; '' for nothing new. Reads files in a thread.
     """
     context = parts.session.context
     earlier = [
@@ -79,8 +81,8 @@ async def decisions(parts: RunParts) -> str:
 
 
 def describe(run: RunRecord, now: Text, name: Callable[[str], str]) -> str:
-    """Return what became of the changes of one run, a line for each file whose hunks share a fate, else one for each
-    hunk.
+    """Return what became of the changes of one run: a line for each file, or for each hunk if they differ. `now`
+    returns a file's present text, None if there is none; `name` returns a path for display.
     """
     fates = {change.path: fates_of(run, change, now(change.path)) for change in _changes(run)}
     if all(hunk.fate == "applied" for hunks in fates.values() for hunk in hunks):

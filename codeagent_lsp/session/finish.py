@@ -54,8 +54,8 @@ _LISTED = re.compile(r"^\s*(?:[-*•–]|\(?\w{1,2}[.):、])\s")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the tests say of a change: how many pass, the ids of those that fail and have to be mended, and of those
-    that failed before in the same way; `report` is for the model, `problem` says why nothing is known.
+    """The result of the tests on a change: how many pass, the ids of those that fail and have to be repaired, and of
+    those that failed before in the same way; `report` is for the model, `problem` is why nothing is known.
     """
 
     passed: int = 0
@@ -66,12 +66,14 @@ class Verdict:
 
     @property
     def green(self) -> bool:
-        """Return whether tests ran and none has to be mended."""
+        """Whether tests ran and none has to be repaired."""
         return not self.red and not self.problem and bool(self.passed or self.as_before)
 
 
 class Finish:
-    """The end of one run of a capable model. `request` is what the user asked for."""
+    """Decides how one run of a capable model ends. `request` is what the user asked for; call `begin` before the first
+    call of the model.
+    """
 
     def __init__(self, parts: RunParts, request: RunRequest) -> None:
         self._parts = parts
@@ -79,7 +81,9 @@ class Finish:
         self._judged: tuple[str, Verdict | None] | None = None
 
     async def begin(self) -> None:
-        """Have the tests that this task is about run on the user's own text, beside the first call of the model."""
+        """Start the tests that this task is about on the user's own text, in the background, for later comparison. Does
+        nothing for runs that only answer, or if commands are not isolated.
+        """
         if self._request.kind in ANSWERS or not self._isolated:
             return
         target = self._request.target
@@ -93,7 +97,9 @@ class Finish:
         baselines.follow(lambda names: files_of(self._parts).tests_beside(names)[:MOST_TESTS])
 
     async def settled(self, conversation: Conversation, result: LoopResult) -> Ended:
-        """Judge how the loop has ended, let the model go on where that helps; return the run's status and summary."""
+        """Ask the model to continue if that is useful, such as once to repair failing tests, and then return the run's
+        status and summary. May run the tests and ask the user.
+        """
         nudged = False
         while True:
             # A model that went in circles while it read mostly knows the answer; without tools it can only give it.
@@ -132,7 +138,9 @@ class Finish:
         await self._beside([name for name in beside if name in files.names and not _is_green(name, green)][:MOST_TESTS])
 
     async def after_plan(self, conversation: Conversation, ended: Ended) -> Ended:
-        """Judge what all steps of a plan have changed together, and let the model mend it once."""
+        """Run the tests on what all steps of a plan have changed together, and let the model repair failures once;
+        return the run's status and summary.
+        """
         status, summary = ended
         verdict = await self._verdict() if status == "completed" else None
         if verdict is None:

@@ -44,7 +44,7 @@ AT_ONCE = 10
 
 
 def joined(present: Changeset, changes: Iterable[DiskChange]) -> Changeset:
-    """Return the foreign changes with those that were made since. What was changed back is in it no longer."""
+    """Return the foreign changes with those that were made since; files that were changed back are left out."""
     for each in changes:
         known = present.get(each.path)
         if known is None:
@@ -76,8 +76,8 @@ def _around(known: FileChange, change: DiskChange) -> FileChange:
 
 
 def on_taken_back(changes: Iterable[DiskChange], runs: Iterable[ForeignProposal]) -> tuple[DiskChange, ...]:
-    """Return changes of the disk as they are of what the user has: where a foreign change was taken back and is not
-    saved yet, the disk still has it. What is saved is no longer taken back.
+    """Return the changes of the disk as changes of the user's text, which lacks foreign changes that were taken back
+    but are not saved yet. Updates `taken_back` of the runs, which forget files that were saved.
     """
     proposals, found = tuple(runs), list[DiskChange]()
     for each in changes:
@@ -97,8 +97,8 @@ def on_taken_back(changes: Iterable[DiskChange], runs: Iterable[ForeignProposal]
 
 
 def nearest(texts: Iterable[str], now: str) -> str:
-    """Return the text from which `now` differs in the fewest lines, of several alike the first: what a buffer had read
-    from the disk before the user typed in it.
+    """Return the text from which `now` differs in the fewest lines, the first of equal ones; it is taken as what a
+    buffer had read from the disk before the user typed in it.
     """
 
     def distance(text: str) -> int:
@@ -108,8 +108,8 @@ def nearest(texts: Iterable[str], now: str) -> str:
 
 
 def without_part(change: FileChange, left: str, now: str, read: str) -> Merged:
-    """Return the user's text `now`, which was `read` from the disk before they typed, without a part of a foreign
-    change, of which the text `left` would be left alone.
+    """Return the user's text `now` without a part of a foreign change; `left` is the text without that part, `read`
+    what the editor had read from the disk before the user typed. Conflicts are places that the user has changed since.
     """
     if change.base is None or change.text is None or (read == change.base and read != change.text):
         return Merged(now, ())  # it has nothing of the change
@@ -123,8 +123,8 @@ def without_part(change: FileChange, left: str, now: str, read: str) -> Merged:
 
 
 class ForeignProposal(Proposal):
-    """The changes of a foreign run. `contested` are the edits that would take changes back where the user has changed
-    the same lines since. `taken_back` are the texts of files, by path, that the disk would have without what was taken
+    """The changes of a foreign run. `contested` are edits which would take back changes on lines that the user has
+    changed since. `taken_back` are, by absolute path, the texts that the disk should have without the changes taken
     back, until the user saves them.
     """
 
@@ -140,7 +140,7 @@ class ForeignProposal(Proposal):
         self._refused = Changeset()  # kept changes that a buffer with unsaved text did not take
 
     async def joins(self, changes: Iterable[DiskChange]) -> bool:
-        """Add changes that were made since; return whether anything is different now."""
+        """Add changes that were made since, and store each; return whether anything is different now."""
         waiting, differs = list(changes), False
         async with self._applying:
             while waiting:
@@ -157,7 +157,7 @@ class ForeignProposal(Proposal):
         return differs
 
     def tried_on(self, part: Changeset) -> Changeset:
-        """Return what makes the files as they would be with this part of the changes alone."""
+        """Return the changes that make the user's files as they would be with only this part of the foreign changes."""
         found = Changeset()
         for change in self.changeset:
             kept, file = part.get(change.path), own_file(self.view, change.path)
@@ -172,7 +172,7 @@ class ForeignProposal(Proposal):
         return found
 
     def title(self) -> str:
-        """Return what was changed, and what was tried on it, in one line."""
+        """Return one line for the user with the number of files and lines changed, and what was tried on them."""
         added, removed = self.changeset.counts()
         count = len(self.changeset.paths)
         line = self._output.text("foreign.changed", count=count, added=added, removed=removed)
@@ -181,18 +181,20 @@ class ForeignProposal(Proposal):
     async def undo(
         self, steps: Collection[str] | None = None, *, files: Collection[str] | None = None, over: bool = False
     ) -> Applied:
-        """Bring back what was taken back; see `Proposal.undo`."""
+        """Bring back what was taken back, by an edit; parameters, result and errors as of `Proposal.undo`."""
         self.taken_back.clear()
         return await super().undo(steps, files=files, over=over)
 
     async def decide(self, status: events.RunStatus, step: str = "") -> events.RunStatus:
-        """Tell what was changed; nobody is asked, as nothing has to be decided."""
+        """Show the changes to the user without a question, as the files have them already; return `status`
+        unchanged.
+        """
         if self.changeset:
             await self.propose()
         return status
 
     async def propose(self) -> None:
-        """Tell the client what was changed, with the proof of it."""
+        """Emit the changes for the client, with the proof of them."""
         self._tell_proposed(self.title())
 
     async def _apply(
@@ -234,8 +236,8 @@ class ForeignProposal(Proposal):
         hunks: ChosenHunks | None = None,
         seen: Changeset | None = None,
     ) -> Applied:
-        """Take the changes back, or a part of them, in the texts as they are now; what the user has changed there since
-        stays, as conflicts of the result. SessionError if there are none.
+        """Take the changes back in the texts as they are now, or a part of them, chosen as for `apply`; places that the
+        user has changed since stay, as conflicts of the result. SessionError if there are none.
         """
         async with self._applying:
             numbers = self._numbers(files, hunks, seen)
@@ -255,7 +257,9 @@ class ForeignProposal(Proposal):
         return applied
 
     async def revert_contested(self) -> Applied:
-        """Take back also what the user has changed since. SessionError if there is nothing of that kind."""
+        """Take back, by an edit, also the changes whose lines the user has changed since. SessionError if there are
+        none.
+        """
         async with self._applying:
             contested, laid = self.contested, Changeset()
             for change in contested:
@@ -271,11 +275,13 @@ class ForeignProposal(Proposal):
         return applied
 
     def keep_contested(self) -> None:
-        """Let what the user has changed since stay, with what it was made on."""
+        """Keep the lines that the user has changed since, and the foreign changes below them; they are no longer
+        contested.
+        """
         self._leave_contested(frozenset())
 
     def conflicts(self) -> tuple[HunkConflict, ...]:
-        """Return the changes that meet unsaved lines of the user."""
+        """Return the changes that touch the same lines as unsaved text of the user."""
         present = {path: Current(file.text) for path in self._refused.paths if (file := own_file(self._present, path))}
         return self._refused.of(self.changeset.paths).rebase(present).conflicts
 
@@ -378,7 +384,9 @@ class ForeignProposal(Proposal):
 
 
 def gathering(changes: Iterable[DiskChange], unknown: tuple[str, ...]) -> OwnWork:
-    """Return the work of a run that holds these changes; of the files that are `unknown` only their names are told."""
+    """Return the work of a run that holds these changes; the files in `unknown`, by name, could not be read, and are
+    only named in its summary.
+    """
 
     async def gather(parts: RunParts, request: RunRequest) -> Ended:
         proposal = parts.proposal

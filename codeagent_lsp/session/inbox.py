@@ -24,8 +24,8 @@ Answer = tuple[str, ...] | None
 
 @dataclass(slots=True)
 class OpenQuestion:
-    """A question without an answer yet. `answer` resolves to the chosen titles, to the text where there are no choices,
-    or to None for no answer.
+    """A question without an answer yet. `answer` becomes the chosen titles, the text if there are no choices, or None
+    for no answer.
     """
 
     request_id: str
@@ -34,7 +34,7 @@ class OpenQuestion:
     answer: asyncio.Future[Answer] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the question as `codeagent.pending` lists it."""
+        """Return the question as plain data, in the form in which `codeagent.pending` lists it."""
         return {
             "requestId": self.request_id,
             "runId": self.run_id,
@@ -59,7 +59,7 @@ class Presenter(Protocol):
 
 
 class Inbox:
-    """All open questions of a server. `deadline` is the time for an answer, in seconds."""
+    """All open questions of a server. `deadline` is the time for an answer, in seconds; a `Presenter` shows them."""
 
     def __init__(self, presenter: Presenter, deadline: float = DEADLINE_SECONDS) -> None:
         self._presenter = presenter
@@ -79,7 +79,9 @@ class Inbox:
         return item
 
     async def ask(self, run_id: str, question: Question, emit: Callable[[events.Event], None]) -> Answer:
-        """Ask the user and return the answer, None if there is none in time; emit question and answer as events."""
+        """Ask the user and wait; return the answer, None if there is none in time. Emits question and answer as
+        events.
+        """
         request_id = uuid.uuid4().hex
         item = OpenQuestion(request_id, run_id, question, asyncio.get_running_loop().create_future())
         # Before it is shown: a client may answer at once.
@@ -101,8 +103,8 @@ class Inbox:
         return answer
 
     def respond(self, request_id: str, answer: Answer) -> None:
-        """Answer an open question; None for no answer, or for what closing it stands for. SessionError if the question
-        is not open, the answer is not among its choices and it takes no others, or it takes exactly one.
+        """Answer an open question; None means no answer, or what closing the question stands for. SessionError if the
+        question is not open, or does not accept this answer.
         """
         item = self.find(request_id)
         if answer is None and item.question.dismissed:
@@ -115,7 +117,9 @@ class Inbox:
         item.answer.set_result(answer)
 
     def settle(self, run_id: str, question: Question) -> None:
-        """Close a question of a run without an answer, because the user has decided in another way."""
+        """Close a question of a run without an answer, because the user has decided in another way; nothing if it is
+        not open.
+        """
         for item in tuple(self._open.values()):
             # By identity: two questions of a run may have the same words.
             if item.run_id == run_id and item.question is question and not item.answer.done():
@@ -123,7 +127,7 @@ class Inbox:
 
 
 def asked(item: OpenQuestion) -> events.Event:
-    """Return the event that tells of a question."""
+    """Return the event that announces a question, of the kind that fits it."""
     question = item.question
     cls = events.ApprovalRequested if question.kind == "approval" else events.QuestionAsked
     event = cls(
@@ -139,7 +143,9 @@ def asked(item: OpenQuestion) -> events.Event:
 
 
 def answered(item: OpenQuestion, answer: Answer) -> events.Event:
-    """Return the event that tells of its answer; a secret is not in it."""
+    """Return the event with the answer to a question: several choices joined by `, `, a secret replaced, None without
+    answer.
+    """
     said = None if answer is None else ", ".join(answer)
     if said and item.question.secret:
         said = HIDDEN

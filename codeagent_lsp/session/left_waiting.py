@@ -61,7 +61,9 @@ def _waiting_in(store: SessionStore, session_id: str) -> tuple[RunRecord, ...]:
 
 
 def waiting(session: Session) -> tuple[RunRecord, ...]:
-    """Return the runs of a session that is not at work in which something waits for the user."""
+    """Return the runs of a session that have changes nobody has decided about, an edit whose outcome is not known, or
+    unanswered questions; attempts are left out.
+    """
     return tuple(
         run
         for run in session.context.runs.values()
@@ -86,7 +88,9 @@ def lapsed(session: Session) -> list[dict[str, Any]]:
 
 
 async def asked_again(session: Session, inbox: Inbox, start: Callable[[RunRequest, str], str]) -> None:
-    """Ask the agent's questions of interrupted runs again; `start` begins a run of this session with each answer."""
+    """Ask the agent's questions of interrupted runs again and wait for all; `start` begins a run of this session with
+    each answer.
+    """
     open_now = [
         (run.run_id, asked)
         for run in session.context.runs.values()

@@ -39,8 +39,8 @@ logger = logging.getLogger(__name__)
 
 
 class SessionManager:
-    """The sessions of one server by id, its `runs`, and the `queue` of what waits for them. The current session takes
-    requests that name none.
+    """The sessions of one server by id, its `runs`, and the `queue` of tasks that wait for them. The current session
+    takes requests that name none. Call `close` in the end.
     """
 
     def __init__(self, store: SessionStore, services: Services, listeners: Iterable[Listener] = ()) -> None:
@@ -55,7 +55,7 @@ class SessionManager:
         self._current: Session | None = None
 
     def new(self) -> Session:
-        """Create a session and make it the current one."""
+        """Create a session and make it the current one. The circuits of all tools are closed."""
         self._services.registry.circuits.close_all()  # what failed in another session may work in this one
         session = self._opened(uuid.uuid4().hex[:16])
         self._sessions[session.session_id] = session
@@ -63,7 +63,7 @@ class SessionManager:
         return session
 
     def current(self) -> Session:
-        """Return the current session; create one if there is none."""
+        """Return the current session; create one, as `new` does, if there is none."""
         return self._current or self.new()
 
     def session(self, session_id: str | None) -> Session:
@@ -74,7 +74,8 @@ class SessionManager:
 
     async def fork(self, session_id: str | None, run_id: str | None) -> Session:
         """Create a session that begins with the conversation of another, as it was before a run (None: as it is now),
-        and make it the current one. SessionError for an unknown run or session.
+        and make it the current one; None for the session is the current one. SessionError for an unknown run or
+        session.
         """
         source = self.current() if session_id is None else self.viewed(session_id)
         if run_id is not None and run_id not in source.context.runs:
@@ -83,7 +84,9 @@ class SessionManager:
         return _forked(self.new(), source, said, source.context.title)
 
     def viewed(self, session_id: str) -> Session:
-        """Return the session with that id to read its state; one that is not in use is loaded and not kept."""
+        """Return the session with that id to read its state; one that is not in use is loaded, without locking it, and
+        not kept. SessionError if it is unknown.
+        """
         known = self._sessions.get(session_id)
         if known is None:
             known = self._opened(session_id)
@@ -92,8 +95,8 @@ class SessionManager:
         return known
 
     def resume(self, session_id: str, *, enter: bool = True) -> Session:
-        """Load a stored session and make it the current one; unless it is to `enter`, the current one stays, and what
-        was done last in it. SessionError if it is unknown or in use elsewhere.
+        """Load a stored session and make it the current one; without `enter` it is only loaded. SessionError if it is
+        unknown or in use by another process.
         """
         known = self._sessions.get(session_id)
         if known is None:
@@ -110,8 +113,8 @@ class SessionManager:
         return known
 
     async def recall(self) -> tuple[Session, ...]:
-        """Open the stored sessions in which something waits for the user, and return them; the current one stays. Those
-        that another process works with stay closed.
+        """Load the stored sessions in which something waits for the user, and return them; the current one stays. Those
+        that another process works with are left out.
         """
         from codeagent_lsp.session.left_waiting import sessions_that_wait  # late: only a start looks
 
@@ -159,15 +162,15 @@ class SessionManager:
         return self._begin(session, request, uuid.uuid4().hex[:16], work)
 
     def start_beside(self, request: RunRequest, work: OwnWork, session_id: str | None = None) -> str:
-        """Start a run in a session that is not the user's, a new one if that is not there, and return its id; the
-        current session stays, and is as free as it was.
+        """Start a run in a session other than the user's, a new one unless `session_id` is in use here, and return the
+        run's id; the current session stays the current one.
         """
         session = self._sessions.get(session_id or "") or self._opened(uuid.uuid4().hex[:16])
         self._sessions[session.session_id] = session
         return self._begin(session, request, uuid.uuid4().hex[:16], work)
 
     def sessions(self) -> tuple[Session, ...]:
-        """Return the sessions that this server has begun or resumed; all others are in the store alone."""
+        """Return the sessions that this server has begun or loaded; all others are in the store alone."""
         return tuple(self._sessions.values())
 
     async def close(self) -> None:
@@ -269,7 +272,7 @@ def _run(session: Session, record: RunRecord, services: Services) -> Run:
 
 
 class SessionDeletion:
-    """The background deletions of all sessions of one server."""
+    """Deletes the shadows and outputs of deleted sessions in the background; one for a server."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -282,7 +285,7 @@ class SessionDeletion:
         return self._tasks.start(self._clear(session_id, working))
 
     async def close(self) -> None:
-        """Wait for a second at most, then cancel the deletions."""
+        """Wait for the running deletions, a second at most, then cancel them."""
         await self._tasks.close(LEAVE_SECONDS)
 
     async def _clear(self, session_id: str, working: Sequence[asyncio.Task[None]]) -> None:

@@ -46,8 +46,8 @@ class _Pointed:
 
 
 async def mentioned(parts: RunParts, request: RunRequest, model: Model) -> RunRequest:
-    """Return the request with the texts and pictures that mentions in its words stand for, as much as fits into the
-    model's window; what is not found or cut is told to the user.
+    """Return the request with the texts and pictures that its words mention, as much as fits into the model's window.
+    What is not found or cut is shown to the user as a status line.
     """
     own = mentions_in(request.arguments)  # also where the command's text puts them as code
     # One more than are used, so that it can be told that there were too many.

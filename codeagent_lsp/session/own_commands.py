@@ -50,8 +50,9 @@ _ENVIRONMENTS = (".venv/bin/python", "venv/bin/python")
 
 
 async def run_own_file(parts: RunParts, target: Target, args: tuple[str, ...]) -> Ended:
-    """Run a file of the workspace in the shadow; the user is asked only if that does not isolate it. UsageError if it
-    is not known how to run the file.
+    """Run a file of the workspace in the shadow, without a model, and wait for its end; return the run's status and
+    summary. The user is asked only if the shadow does not isolate it. UsageError if it is not known how to run the
+    file.
     """
     view, output = parts.proposal.view, parts.output
     words = command_for(target.file, args, view)
@@ -73,7 +74,9 @@ async def run_own_file(parts: RunParts, target: Target, args: tuple[str, ...]) -
 
 
 async def install_own_skill(parts: RunParts, request: RunRequest) -> Ended:
-    """Install a skill, after the user has seen and confirmed it. UsageError if the mode is `readOnly`."""
+    """Install a skill, after the user has seen and confirmed it; return the run's status and summary. UsageError if the
+    mode is `readOnly`.
+    """
     if parts.services.user.mode() == "readOnly":
         raise UsageError("skills.read_only")
     installed = await install_skill(request, parts.toolbox.context())
@@ -81,8 +84,8 @@ async def install_own_skill(parts: RunParts, request: RunRequest) -> Ended:
 
 
 async def trust_contents(parts: RunParts, request: RunRequest) -> Ended:
-    """Have the user decide about what the workspace brings, one kind of it, or one thing by its name or path, also
-    about what they have declined. UsageError if there is none of that name.
+    """Ask the user about what the workspace brings, or one kind of it, or one thing by its name or path, also about
+    what they have declined before; return the run's status and summary. UsageError if there is none of that name.
     """
     trust, output = parts.services.knowledge.trust, parts.output
     wanted, name = (*request.args, "", "")[:2]
@@ -112,7 +115,9 @@ async def stage_texts(parts: RunParts, request: RunRequest) -> Ended:
 
 
 async def confirmed(parts: RunParts, command: str, level: str) -> bool:
-    """Ask whether a command may run although it is not isolated, and how little is (`level`)."""
+    """Ask whether a command may run although it is not isolated, and how little is (`level`); False without an
+    answer.
+    """
     output = parts.output
     deny, once = output.text("choice.deny"), output.text("choice.once")
     title = output.text("file_run.ask", command=shown_exactly(command, escaped), level=level)
@@ -142,7 +147,9 @@ def command_for(file: FileText, args: Sequence[str], view: FileView) -> tuple[st
 async def run_file(
     shell: Shell, words: tuple[str, ...], folder: str, file: str, emit: Callable[[events.Event], None]
 ) -> CommandResult:
-    """Run the command for `file` in a folder to its end; its start, output and exit are emitted as events."""
+    """Run the command for a file in `folder` (absolute) to its end, and emit its start, output and exit as events, in
+    which `file` is the file's name.
+    """
     emit(events.FileRunStarted(command=shlex.join(words), file=file))
     output = OutputStream(lambda stream, text: emit(_printed(stream, text)))
     try:

@@ -48,8 +48,8 @@ _PROSE = frozenset({".md", ".rst", ".txt", ".adoc"})
 
 
 async def own_run(parts: RunParts, request: RunRequest, work: OwnWork | None) -> Ended | None:
-    """Do the work of a run without a model, which is `work` unless its kind says it, and return its end; None for a run
-    that needs a model.
+    """Do the work of a run without a model, which its kind names, or else `work`, and return its status and summary;
+    None for a run that needs a model.
     """
     if request.kind == "runFile" and request.target is not None:
         return await run_own_file(parts, request.target, request.args)
@@ -63,7 +63,9 @@ async def own_run(parts: RunParts, request: RunRequest, work: OwnWork | None) ->
 
 
 def trial(kind: RunKind, about: Proposal) -> OwnWork:
-    """Return the work that tries the changes of another run."""
+    """Return the work of a run that tries the changes of another run: its tests for the kind `prove`, else the smallest
+    part of them.
+    """
     tries = prove if kind == "prove" else minimize
     return lambda parts, request: tries(parts, about)
 
@@ -80,7 +82,7 @@ def going_back(gone: tuple[str, ...], what: What, runs: Runs) -> OwnWork:
 
 async def prove(parts: RunParts, target: Proposal) -> Ended:
     """Run the tests on the user's own texts and on the changes of another run, and propose these again with the
-    results. UsageError or SessionError if that is not possible.
+    results; return status and summary. UsageError or SessionError if that is not possible.
     """
     trial = await _opened(parts, target)
     if trial is None:
@@ -94,7 +96,7 @@ async def prove(parts: RunParts, target: Proposal) -> Ended:
 
 async def minimize(parts: RunParts, target: Proposal) -> Ended:
     """Find the smallest part of the changes of another run with which the same tests pass, and propose the changes
-    again with what was found. UsageError or SessionError if that is not possible.
+    again with the result; return status and summary. UsageError or SessionError if that is not possible.
     """
     trial = await _opened(parts, target)
     if trial is None:
@@ -202,7 +204,9 @@ def _outcome(run: TriedTests, wanted: frozenset[str]) -> Tried:
 
 @dataclass(frozen=True, slots=True)
 class HunkPart:
-    """A part of a changeset: absolute path, 0-based number of a hunk or `WHOLE`, and what is known of it."""
+    """A part of a changeset that can be left out: absolute path, 0-based number of a hunk (-1: the whole file), and how
+    likely it matters.
+    """
 
     path: str
     hunk: int
@@ -215,7 +219,7 @@ def hunk_parts(changeset: Changeset) -> list[HunkPart]:
 
 
 def chosen(changeset: Changeset, parts: Iterable[HunkPart]) -> Changeset:
-    """Return the changes with these parts alone."""
+    """Return a changeset of only these parts of another."""
     files: set[str] = set()
     hunks: dict[str, set[int]] = {}
     for each in parts:

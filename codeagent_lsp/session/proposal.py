@@ -54,8 +54,9 @@ Diagnose = Callable[[Changeset], Awaitable[Difference | None]]
 
 
 class Proposal:
-    """The changes of one run. `outcome` is the result of the last decision, None before any; `deciding` tells
-    whether the user is being asked, `refused` is why they are not; `proofs` is what was tried on the changes.
+    """The changes of one run, kept as long as the run's session. `outcome` is the result of the last decision, None
+    before any; `deciding` tells whether the user is being asked, `refused` is why they are not; `proofs` is what was
+    tried on the changes.
     """
 
     _verdict: events.Verdict | None = None  # what it means that the editor has made the changes
@@ -90,17 +91,19 @@ class Proposal:
 
     @property
     def applying(self) -> bool:
-        """Return whether the editor is being asked for changes, or to undo some."""
+        """Whether the editor is being asked for changes, or to undo some."""
         return self._applying.locked()
 
     @property
     def changeset(self) -> Changeset:
-        """Return the changes that are staged and undecided."""
+        """The changes that are staged and undecided."""
         return self.staging.changeset
 
     @property
     def unconfirmed(self) -> tuple[str, ...]:
-        """Return the accepted files of which it is not known whether their changes are there; they are staged still."""
+        """The accepted files (absolute paths) of which it is not known whether their changes are there; they are staged
+        still.
+        """
         return tuple(path for path in self.changeset.paths if path in self._unconfirmed)
 
     async def decide(self, status: events.RunStatus, step: str = "") -> events.RunStatus:
@@ -170,7 +173,7 @@ class Proposal:
         return REFUSED.format(reason=reason) if reason else self.note()
 
     def why_not(self) -> str:
-        """Return why the editor has not made the changes it was asked for last, as a sentence for the user."""
+        """Return a sentence for the user on why the editor did not make the changes that it was last asked for."""
         if unconfirmed := self.unconfirmed_words():
             return unconfirmed
         applied, output = self._left_out, self._output
@@ -186,7 +189,7 @@ class Proposal:
         return self._naming("outcome.unconfirmed", self.unconfirmed)
 
     def modes_words(self) -> str:
-        """Return a sentence for the user on the files that are to be executable and are not yet; '' for none."""
+        """Return a sentence for the user on the files that become executable only when they are saved; '' for none."""
         return self._naming("changes.mode_waits", tuple(path for path, runs in self.record.modes_due.items() if runs))
 
     def _naming(self, key: str, paths: Sequence[str]) -> str:
@@ -259,8 +262,8 @@ class Proposal:
         return applied
 
     def note_late(self) -> Changeset:
-        """Note as applied, and return, what the editor was asked for and has made only after it was asked what had
-        become of it: from then on it can be undone, and does not wait any more.
+        """Record the changes that the editor made only after it had not confirmed them, and return them: they count as
+        applied, can be undone, and no longer wait for a decision. Empty if there are none.
         """
         # While the editor is being asked, it is not known what will be late.
         asked = self.record.late if not self.record.unsettled else Changeset()
@@ -280,8 +283,8 @@ class Proposal:
         return late
 
     def files_written(self, paths: Collection[str]) -> None:
-        """Set the modes that wait until these files, real paths, are written, as new ones in some editors are only when
-        they are saved.
+        """Make those of these files (real paths), which the editor has just written, executable or not, for which that
+        waited: some editors write a new file only when it is saved.
         """
         if not self.record.mode_waits:
             return
@@ -330,15 +333,15 @@ class Proposal:
         return part
 
     def conflicts(self) -> tuple[HunkConflict, ...]:
-        """Return the staged hunks that meet lines which the user has changed."""
+        """Return the staged hunks that touch lines which the user has changed since."""
         files = {each.moved_from or each.path for each in self.changeset}
         present = {path: file.text for path in files if (file := own_file(self._present, path))}
         now = {path: Current(present.get(path)) for path in files}
         return self.changeset.rebase(now).conflicts
 
     def onto_present(self, files: Collection[str]) -> ChosenHunks:
-        """Stage the changes of these files, absolute paths, on the user's present text, with the agent's lines where
-        both have changed the same ones; return the hunks in which that is so.
+        """Stage the changes of these files (absolute paths) on the user's present text; on lines that both have
+        changed, the agent's win. Return the hunks with such lines.
         """
         changes = Changeset()
         found: dict[str, frozenset[int | str]] = {}
@@ -387,7 +390,9 @@ class Proposal:
         return applied
 
     async def propose(self) -> None:
-        """Tell the client what is staged, with the proof of it."""
+        """Emit what is staged for the client, with diagnostics and the proof of it, which may take seconds; ask
+        nothing.
+        """
         self._output.emit(events.StatusChanged(message=self._output.text("progress.checking")))  # may take seconds
         await self._follow()
         if (found := await self._diagnose(self.changeset)) is not None:
@@ -408,15 +413,15 @@ class Proposal:
         )
 
     def tried_on(self, part: Changeset) -> Changeset:
-        """Return the changes to the user's files with which this part of what is staged is tried."""
+        """Return the changes to the user's present files that make this part of what is staged, for trying it."""
         return part
 
     def proved(self) -> tuple[str, ...]:
-        """Return sentences on what was tried on the changes."""
+        """Return sentences for the user on what was tried on the changes; () if nothing was."""
         return self.proofs.words(self.changeset, self._output.text)
 
     def tested(self) -> Callable[[Tally], None]:
-        """Return what records the results of tests on what is staged now."""
+        """Return a function that records the counts of a test run as results for what is staged now."""
         # Taken before the tests run: what is staged meanwhile has not been tried.
         changeset, digest = self.changeset, self.proofs.state(self.changeset)
         return lambda tally: self.proofs.tested(tally, changeset, digest)
@@ -504,8 +509,8 @@ class Proposal:
 
 
 def part_of(changeset: Changeset, files: frozenset[str] | None, hunks: HunkNumbers | None) -> Changeset:
-    """Return the chosen part of the changes. SessionError if a hunk is not there: those that are may be others than the
-    user has seen.
+    """Return the chosen part of the changes, by absolute path; None for both means all. SessionError if a chosen hunk
+    does not exist: the changes may be others than the user has seen.
     """
     for path, numbers in (hunks or {}).items():
         change = changeset.get(path)

@@ -51,7 +51,7 @@ def replay(session: Session, records: Sequence[Mapping[str, Any]], silenced: fro
 
 
 def message_to_dict(message: Message) -> dict[str, Any]:
-    """Return a message as the session file stores it."""
+    """Return a message as plain data, the form in which session files have it."""
     data: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
         data["tool_calls"] = [
@@ -69,7 +69,7 @@ def message_to_dict(message: Message) -> dict[str, Any]:
 
 
 def message_from_dict(data: Mapping[str, Any]) -> Message:
-    """Return the message that `message_to_dict` stored."""
+    """Return the message from the result of `message_to_dict`. KeyError if it is malformed."""
     calls = tuple(ToolCall(call["name"], call["arguments"], call["id"]) for call in data.get("tool_calls", ()))
     return Message(
         data["role"],
@@ -216,8 +216,8 @@ def _apply(run: RunRecord, event: events.ChangesApplied) -> None:
 
 
 async def retell(session: Session, at_work: Callable[[], frozenset[str]]) -> None:
-    """Make the conversation of a session as if the runs whose talk was taken back had never been. Those that are
-    `at_work`, such as a question that began meanwhile, add theirs when they end.
+    """Make the conversation of a session from its file, as if the runs whose talk was taken back had never been; also
+    its todos and focused files. Runs `at_work` add their messages when they end.
     """
     context = session.context
     while True:
@@ -234,7 +234,9 @@ async def retell(session: Session, at_work: Callable[[], frozenset[str]]) -> Non
 
 
 def conversation_before(session: Session, run_id: str | None) -> tuple[Message, ...]:
-    """Return the conversation as it was before a run; the whole one for None."""
+    """Return the messages of the conversation as it was before a run; the whole one for None. Reads the session's file,
+    so it blocks.
+    """
     if run_id is None:
         return tuple(session.context.conversation)
     names = list(session.context.runs)

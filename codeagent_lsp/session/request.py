@@ -62,15 +62,15 @@ MOST_LOOKED_AT = 4000
 
 
 def short_title(words: str, hide: Callable[[str], str]) -> str:
-    """Return the words in one line of at most 60 characters, for progress and lists. `hide` masks secrets: of one that
-    is cut, nobody knows later that it is one.
+    """Return the words on one line of at most 60 characters, for progress and lists. `hide` masks secrets before the
+    cut, since a cut secret would no longer be recognized.
     """
     return cut(" ".join(hide(words[:MOST_LOOKED_AT]).split()), TITLE_LENGTH)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A range in a file: `start` and `end` are 0-based offsets in `file.text`, the text when the user asked."""
+    """A range in a file: `start` and `end` are 0-based offsets in `file.text`, the text at the time of the request."""
 
     file: FileText
     start: int
@@ -80,13 +80,14 @@ class Target:
 @dataclass(frozen=True, slots=True)
 class RunRequest:
     """One request of the user. `title` is a short line for progress; `diagnostics` are messages with line numbers;
-    `args` are for the program of a file run, for the skill to install, or the kind of what is to be trusted; `planning`
+    `args` are for the program of a file run, the skill to install, or the kind of what is to be trusted; `planning`
     None follows the settings; `rewritten` are new texts that were made without a model, with the files as they were
-    read; `given` and `images` are for the model, beside the task, and so are `files`, the whole files that it names
-    (absolute path and text), for whatever does not read these itself; a `wordless` task is nothing but attachments; of
-    so many `attempts` the best is proposed, and with `until_proven` they end as soon as all tests pass on the change of
-    one; `attempt` is the number of one of them, from 1; `arguments` are the user's own words in a task that is a
-    command's text.
+    read.
+
+    For the model, beside the task: `given` are texts, `images` pictures, `files` the whole files that it names
+    (absolute path and text); `wordless` if the task is nothing but attachments; `arguments` are the user's own words in
+    a task that is a command's text. The best of `attempts` is proposed, and with `until_proven` they end as soon as all
+    tests pass on the changes of one; `attempt` is the number of one of them, from 1, else 0.
     """
 
     kind: RunKind
@@ -108,13 +109,13 @@ class RunRequest:
 
     @property
     def instruction(self) -> str:
-        """Return the instruction for the model: the user's words, the default of the kind, or both."""
+        """The instruction for the model: the user's words, the default of the kind, or both; '' for neither."""
         default = INSTRUCTIONS.get(self.kind, "")
         return f"{default}\n{self.task}".strip() if default and self.task else self.task or default
 
     @property
     def has_selection(self) -> bool:
-        """Return whether it is about a part of a file that the user has selected, not only about a place in it."""
+        """Whether it is about a part of a file that the user has selected, not only about a place in it."""
         return self.target is not None and self.target.end > self.target.start
 
     def with_words(self, words: str) -> RunRequest:

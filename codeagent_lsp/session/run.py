@@ -69,7 +69,7 @@ MOST_NAMED = 5
 
 class Run:
     """One run of a session, kept after its end for undo and plan commands. `record` is its state in the session,
-    `problem` the error that ended it.
+    `problem` the error that ended it, None if there was none.
     """
 
     def __init__(self, session: Session, record: RunRecord, services: Services) -> None:
@@ -108,15 +108,14 @@ class Run:
         self._plan_start.reconsider()
 
     def abandon(self) -> None:
-        """End a run that was cancelled before its task began."""
+        """End a run that was cancelled before its task began; nothing if it has ended already."""
         if self.record.status == "running":
             self._finish("cancelled", self._output.text("run.cancelled"), None)
 
     async def execute(self, request: RunRequest, work: OwnWork | None = None) -> None:
-        """Do the work and let the user decide about the changes; every ending emits `run_completed`. `work` is that
-        of a run about other runs.
-
-        The mode is emitted as soon as it is known: with planning `auto`, by the model's first output.
+        """Do the work and let the user decide about the changes; every ending emits `run_completed`, and errors become
+        its status. `work` replaces the model for a run that needs none. The mode is emitted as soon as it is known:
+        with planning `auto`, by the model's first output.
         """
         gate = IntentGate(request, self._services.user.settings().agent)
         planning = _planning(request, gate)
@@ -326,7 +325,7 @@ class IntentGate:
 
     @property
     def event(self) -> events.IntentClassified | None:
-        """Return the event with the classification; None if the request was not classified."""
+        """The event with the classification; None if the request was not classified."""
         if self.intent is None:
             return None
         return events.IntentClassified(
@@ -421,7 +420,7 @@ async def _with_hooks(parts: RunParts, request: RunRequest) -> RunRequest:
 
 async def with_mentions(parts: RunParts, request: RunRequest, model: Model) -> RunRequest:
     """Return the request with the texts and pictures that mentions in its words (`@file`, `@diff`) stand for; what is
-    not found is told to the user. UsageError for a picture, attached ones too, if the model does not see.
+    not found is shown to the user. UsageError for a picture, attached ones too, if the model does not see.
     """
     if "@" in request.task and request.kind in WITH_WORDS:
         from codeagent_lsp.session.mentioned import mentioned  # late: tools that most runs have no use for

@@ -43,7 +43,7 @@ class RunIndex:
         self._patience = MAP_SECONDS
 
     async def view(self) -> View:
-        """Return the present state of the index. ToolFailed if there is none."""
+        """Return the present state of the index. Waits a bounded time for it; ToolFailed if there is none by then."""
         answers = await self._indexing.ready(TOOL_SECONDS)
         return await _asked(answers.view, self._files)
 
@@ -69,11 +69,13 @@ class RunIndex:
         return await _asked(answers.search, self._files, query, limit, self._may_read())
 
     async def refresh(self) -> Status:
-        """Update the index to the present state of the disk, and return its status."""
+        """Update the index to the present state of the disk, wait for that, and return its status."""
         return await self._indexing.refresh()
 
     async def overview(self, budget: int) -> RepoMap | None:
-        """Return the map for no task in particular, in `budget` tokens; None until all of the workspace is scanned."""
+        """Return the map for no task in particular, in at most `budget` tokens; None until all of the workspace is
+        scanned. ToolFailed if there is no index.
+        """
         answers = await self._for_a_map()
         # The overview stays in the prompt for the whole session, so a map of half a workspace would, too.
         if not self._indexing.whole:
@@ -81,7 +83,9 @@ class RunIndex:
         return await _asked(answers.overview, self._files, budget, self._may_read())
 
     async def task_map(self, task: Task, budget: int, *, lines: bool = False) -> RepoMap:
-        """Return the map for a task, in `budget` tokens; with `lines`, with line numbers."""
+        """Return the map for a task, in at most `budget` tokens; with `lines`, with line numbers. ToolFailed if there
+        is no index.
+        """
         answers = await self._for_a_map()
         return await _asked(answers.task_map, self._files, task, budget, self._may_read(), lines=lines)
 

@@ -31,7 +31,7 @@ LEAST_REPLY = 200
 
 
 class RunModels:
-    """Opens and wraps the models of a run. A model that is opened twice counts in the same budget."""
+    """Opens and wraps the models of a run. All of them, however often they are opened, count in one budget."""
 
     def __init__(self, services: Services, output: RunOutput, session: Session, run_id: str) -> None:
         self._services = services
@@ -41,23 +41,29 @@ class RunModels:
         self._budget = Budget(Limits())
 
     def begin(self) -> None:
-        """Begin with the budget of the settings, also when a run goes on after its end."""
+        """Start with the full budget of the settings, also when a run goes on after its end."""
         settings = self._services.user.settings().budget
         self._budget = Budget(Limits(settings.usd, settings.tokens))
 
     async def main(self) -> Model:
-        """Return the model of the settings, or the first of its stand-ins that can be opened."""
+        """Return the model of the settings, or the first of its stand-ins that can be opened. ModelError if none
+        can.
+        """
         model = await self._wrapped(self._services.models.open)
         self._tell_unknown(model.info)
         return model
 
     async def named(self, name: str) -> Model:
-        """Return another model: a name at the same server, `NAME@URL`, or `embedded`; the main one for ''."""
+        """Return another model: a name at the same server, `NAME@URL`, or `embedded`; the main one for ''. ModelError
+        if it cannot be opened.
+        """
         opened = self._services.models.open_named
         return await self._wrapped(lambda: opened(name)) if name and opened is not None else await self.main()
 
     async def small(self, main: Model) -> Model:
-        """Return the model for small work; the main one where none is set, or it cannot be opened."""
+        """Return the model for small work; `main` if none is set, or if it cannot be opened, which the user is
+        shown.
+        """
         name = self._services.user.settings().model.small
         if not name:
             return main
@@ -102,7 +108,9 @@ def _opener(open_named: OpenNamed, name: str) -> Opener:
 
 
 class StandInModel(WrappedModel):
-    """The `Model` port around the first of several models that works; the models belong to whoever opened them."""
+    """The `Model` port around the first of several models that works. It closes none of them: that is for their
+    opener.
+    """
 
     def __init__(self, model: Model, others: Sequence[Opener], tell: Tell) -> None:
         super().__init__(model)
@@ -162,7 +170,7 @@ class Limits:
 
 
 class Budget:
-    """The money and tokens of one run: spent, and promised to calls that are under way."""
+    """The money and tokens of one run: spent, and promised to calls that have not ended."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -171,14 +179,13 @@ class Budget:
 
     @property
     def limited(self) -> bool:
-        """Return whether there is any limit."""
+        """Whether there is any limit, of money or of tokens."""
         return self._limits != Limits()
 
     def promise(self, prompt: int, wanted: int | None, prices: Prices | None, lasting: int = 0) -> Usage:
-        """Promise a call its prompt, at the most that it can cost, and a reply as long as is left, at most `wanted`
-        tokens. `lasting` is the part of the prompt that a cache may keep for an hour.
-
-        Raises BudgetSpent if less than a short reply is left.
+        """Reserve for a call its prompt, at the most that it can cost, and a reply as long as the budget allows, at
+        most `wanted` tokens; return both. `lasting` is the part of the prompt that a cache may keep for an hour.
+        BudgetSpent if less than a short reply is left.
         """
         least = min(LEAST_REPLY, wanted or LEAST_REPLY)
         room = [wanted] if wanted else []
@@ -194,7 +201,7 @@ class Budget:
         return promised
 
     def settle(self, promised: Usage, used: Usage | None) -> None:
-        """Take back a promise and count what the call used; None if that is unknown: then all that was promised."""
+        """Replace a reservation by what the call used; None if that is unknown: then all of it counts."""
         self._promised = Usage(
             self._promised.prompt_tokens - promised.prompt_tokens,
             completion_tokens=self._promised.completion_tokens - promised.completion_tokens,
@@ -239,7 +246,9 @@ class BudgetedModel(WrappedModel):
         self._session = session
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """Stream the reply, which may be cut where the budget ends. Raises BudgetSpent before a call beyond it."""
+        """Stream the reply, cut at the end of the budget. BudgetSpent, before the call, if less than a short reply is
+        left.
+        """
         if not self._budget.limited:
             async with aclosing(self._priced(request)) as items:
                 async for item in items:

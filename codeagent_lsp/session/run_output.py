@@ -56,7 +56,7 @@ class _TextState(Enum):
 
 
 class RunOutput:
-    """Events, questions and sentences of one run; also the `Asker` of its tools."""
+    """Emits the events of one run, asks its questions and returns its sentences; also the `Asker` of its tools."""
 
     def __init__(self, session: Session, record: RunRecord, services: Services) -> None:
         self._session = session
@@ -124,11 +124,13 @@ class RunOutput:
             self._held.append(event)
 
     def printed(self, stream: Stream, text: str) -> None:
-        """Emit what a command prints, in pieces of whole lines; a line that waits for its end is emitted, too."""
+        """Emit what a command prints, in pieces of whole lines, within a tenth of a second; a line that stays
+        incomplete is emitted as it is.
+        """
         self._printed.write(stream, text)
 
     def flush(self) -> None:
-        """Emit what commands have printed until now."""
+        """Emit what commands have printed until now, without waiting for whole lines."""
         self._printed.close()
 
     def _emit_printed(self, stream: Stream, text: str) -> None:
@@ -143,7 +145,7 @@ class RunOutput:
 
     @property
     def language(self) -> str:
-        """Return the user's language."""
+        """The user's language, `en` or `zh-cn`, by the present settings."""
         return self._services.user.language()
 
     def text(self, key: str, /, **values: object) -> str:
@@ -151,13 +153,13 @@ class RunOutput:
         return text(key, self.language, **values)
 
     def explain(self, problem: CodeAgentError) -> str:
-        """Return the message of an error for the user."""
+        """Return the message of an error for the user, in their language if the catalogue has it, else in English."""
         if isinstance(problem, UserError):
             return problem.localized(self.language)
         return str(problem)
 
     def fail(self, words: str, code: ErrorCode) -> str:
-        """Emit the failure that ends the run, with its error code; return the words."""
+        """Emit the failure that ends the run, with its error code; return the words unchanged."""
         self.emit(events.Failure(error=words, code=code.value))
         return words
 
@@ -173,8 +175,8 @@ def _mode(event: events.Event) -> events.Mode:
 
 
 def detailed(event: events.Event, record: RunRecord, text: Callable[[str], str]) -> events.Event:
-    """Return the event with its `plan`, `message`, `step_id`, `step_number` and `progress_detail` where it has such
-    fields without a value. `text` returns a sentence of the catalogue.
+    """Return the event with its fields `plan`, `message`, `step_id`, `step_number` and `progress_detail` filled in, as
+    far as it has them and they are None. `text` returns a sentence of the catalogue.
     """
     # None stands for "not given"; who emits an event may also set such a field, and then it stays.
     empty = {item.name for item in fields(event) if getattr(event, item.name) is None}
@@ -193,8 +195,9 @@ def detailed(event: events.Event, record: RunRecord, text: Callable[[str], str])
 
 
 class OutputStream:
-    """Buffers text and passes it to `emit` in pieces of at most `PIECE` characters, in order and whole, up to `total`
-    characters until `close`. Of what is printed beyond that, `close` passes on how much it was and its end.
+    """Passes printed text to `emit` in order, in pieces of at most 8,192 characters, and at most `total` characters
+    until `close`. Of the text beyond that, `close` passes on only its length and its end. It can be used again after
+    `close`.
     """
 
     def __init__(self, emit: Callable[[Stream, str], None], total: int = TOTAL, left_out: str = "") -> None:
@@ -219,7 +222,7 @@ class OutputStream:
             self._timer = asyncio.get_running_loop().call_later(INTERVAL, self._tick)
 
     def close(self) -> None:
-        """Pass on the rest."""
+        """Pass on the rest, also an incomplete line. The stream can be used again, with a new limit."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -28,7 +28,7 @@ from codeagent_lsp.workspace.text.position import LineIndex
 
 @dataclass(frozen=True, slots=True)
 class RunParts:
-    """The parts of one run, passed to every stage of its work."""
+    """The parts of one run, passed to every stage of its work; they live as long as the run."""
 
     session: Session
     record: RunRecord
@@ -40,14 +40,16 @@ class RunParts:
 
 
 def remember(parts: RunParts, message: Message) -> None:
-    """Append a message to the run's conversation and store it, before anything is done about it."""
+    """Append a message to the run's conversation and write it to the session's file, before anything else is done with
+    it.
+    """
     parts.record.messages.append(message)
     parts.output.emit(events.MessageAdded(message=message_to_dict(message)))
 
 
 def hear(parts: RunParts, wanted: Callable[[str], bool] = lambda words: True) -> tuple[Message, ...]:
-    """Return what the user has said to the run since it was asked last, as far as it is `wanted`. The stored message
-    has the item's id, so that nothing is given to the model twice, whatever ends the process.
+    """Return, as messages, what the user has said to the run since the last call, as far as it is `wanted`; each is
+    stored with its item's id and emitted as delivered, so that nothing is given to the model twice.
     """
     heard = []
     said_since = parts.session.context.waiting.said_to(parts.record.run_id)
@@ -68,7 +70,9 @@ def files_of(parts: RunParts) -> WorkspaceFiles:
 
 
 def selection_of(target: Target, roots: Roots) -> Selection:
-    """Return the user's selection for the prompt: the file, its first and last line (1-based), the code."""
+    """Return the user's selection for the prompt: the file's path relative to the workspace, its first and last line
+    (1-based), the code.
+    """
     whole = target.file.text
     lines = LineIndex.of(whole)
     first, last = lines.line_at(target.start) + 1, lines.line_at(max(target.start, target.end - 1)) + 1

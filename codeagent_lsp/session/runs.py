@@ -22,7 +22,9 @@ LEAVE_SECONDS = 1.0
 
 
 class Runs:
-    """The runs that are known to one server, the oldest first. `on_end` is called with each run whose work is over."""
+    """The runs that are known to one server, the oldest first. `on_end` is called with each run whose task has
+    ended.
+    """
 
     def __init__(self, on_end: Callable[[Run], None] = lambda run: None) -> None:
         self._on_end = on_end
@@ -39,7 +41,7 @@ class Runs:
         self._runs = {**self._runs, **added} if newest else {**added, **self._runs}
 
     def start(self, run: Run, work: Coroutine[Any, Any, None]) -> None:
-        """Let a run work in a task."""
+        """Start a task that does the work of a run, and return at once; `cancel` ends it."""
 
         def ended(task: asyncio.Task[None]) -> None:
             # Before `on_end`, which looks whether the session is free.
@@ -53,7 +55,7 @@ class Runs:
         task.add_done_callback(ended)
 
     def resume(self, run: Run) -> None:
-        """Resume the plan of a run that had ended."""
+        """Start a task that goes on with the plan of a run that had ended; return at once."""
         run.resume()
         self.start(run, run.work_on())
 
@@ -65,7 +67,7 @@ class Runs:
         return run
 
     def all(self) -> tuple[Run, ...]:
-        """Return all runs, the oldest first."""
+        """Return all runs, ended ones too, the oldest first."""
         return tuple(self._runs.values())
 
     def last_applied(self) -> Run:
@@ -93,12 +95,12 @@ class Runs:
         return max(times, default=None)
 
     def active(self) -> tuple[str, ...]:
-        """Return the ids of the runs that are at work."""
+        """Return the ids of the runs that have not ended."""
         return tuple(name for name in self._tasks if name in self._runs)  # one that is removed may still be ending
 
     def newest_at_work(self) -> Run:
-        """Return the run that began last of those at work and can hear: attempts are parts of theirs, and another agent
-        hears nothing. SessionError if none is.
+        """Return the run that began last of those that have not ended, without attempts and runs of other agents, to
+        which the user cannot speak. SessionError if there is none.
         """
         for run in map(self.get, reversed(self.active())):
             if not run.record.attempt_of and not run.record.lent:
@@ -106,11 +108,13 @@ class Runs:
         raise SessionError("steer.nothing")
 
     def task(self, run_id: str) -> asyncio.Task[None] | None:
-        """Return the task of a run; None if it is not at work."""
+        """Return the task of a run; None if it has ended or is unknown."""
         return self._tasks.get(run_id)
 
     def cancel(self, run_id: str | None = None) -> tuple[str, ...]:
-        """Cancel a run, or all for None; return the ids of those that were at work. SessionError for an unknown run."""
+        """Cancel a run, or all for None; return the ids of those that had not ended, without waiting for them.
+        SessionError for an unknown run.
+        """
         if run_id is not None:
             self.get(run_id)
         chosen = tuple(name for name in self._tasks if run_id in (None, name))
@@ -119,8 +123,8 @@ class Runs:
         return chosen
 
     def arrange_steps(self, run_id: str, wanted: Sequence[StepEdit]) -> Plan:
-        """Arrange the steps of a plan that have not begun, at work, too; return the plan. SessionError if that is
-        impossible.
+        """Put the steps of a plan that have not begun in this order and words, also while the run works; return the
+        plan. SessionError if that is impossible.
         """
         return self._claimed(run_id).steering.arrange(wanted)
 
@@ -131,7 +135,7 @@ class Runs:
             self.resume(run)
 
     def skip_step(self, run_id: str, step_id: str) -> None:
-        """Skip a step and go on after it. SessionError if that is impossible."""
+        """Skip a step and, if nothing works on the plan, go on after it. SessionError if that is impossible."""
         run = self._claimed(run_id)
         if run.steering.skip(step_id):
             self.resume(run)
@@ -152,7 +156,9 @@ class Runs:
         return await run.steering.rollback(step_id)
 
     def remove(self, run_ids: Iterable[str]) -> list[asyncio.Task[None]]:
-        """Cancel these runs and remove them; return the tasks of those that were at work."""
+        """Cancel these runs and forget them; return the tasks of those that had not ended, which the caller may wait
+        for.
+        """
         working = []
         for run_id in run_ids:
             self._runs.pop(run_id, None)
@@ -163,7 +169,7 @@ class Runs:
         return working
 
     async def close(self) -> None:
-        """Cancel all runs and give them a second to end."""
+        """Cancel all runs and wait for their ends, at most 1 s."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()

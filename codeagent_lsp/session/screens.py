@@ -45,7 +45,7 @@ class Views(Protocol):
 
     @property
     def kind(self) -> EnvironmentKind:
-        """Return where the views are, by the present settings."""
+        """The kind of environment in which views are made, by the present settings."""
 
     async def private_view(self, kind: EnvironmentKind, folders: Sequence[str], execute: Execute) -> PrivateView:
         """Return a new view, which the caller has to close. SettingError or ToolFailed if there can be none."""
@@ -53,7 +53,9 @@ class Views(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """The parts of one run that its screens use; `audited` wraps a shell so that its commands are recorded."""
+    """The parts of one run that its screens use: what is written in a screen is staged in `staging`; `audited` wraps a
+    shell so that its commands are recorded.
+    """
 
     view: FileView
     staging: Staging
@@ -83,7 +85,9 @@ _Key = tuple[str, ScreenKind]
 
 
 class SessionScreens:
-    """All screens of a server, by session and kind. `show` is None if there is no user."""
+    """All web terminals and desktops of a server, by session and kind. `show` opens an address for the user, None if
+    there is no user. Call `close` in the end.
+    """
 
     def __init__(self, views: Views, show: Show | None = None) -> None:
         self.show = show
@@ -98,12 +102,14 @@ class SessionScreens:
         return RunScreens(self, session_id, desk)
 
     def status(self, key: _Key) -> ScreenStatus:
-        """Return the present state of a screen."""
+        """Return the present state of a screen; one that does not run, if it was never started."""
         known = self._open.get(key)
         return ScreenStatus(key[1]) if known is None else known.screen.status
 
     async def start(self, key: _Key, wanted: ScreenRequest, desk: Desk) -> ScreenStatus:
-        """Start a screen, unless it runs in the right place; return its state. Errors: SettingError, ToolFailed."""
+        """Start a screen, unless it runs in the right place, and wait until it can be opened; return its state.
+        SettingError or ToolFailed if it cannot start.
+        """
         async with self._turns[key]:
             known = self._open.get(key)
             if known is not None and known.screen.status.running and known.place == self._views.kind:
@@ -118,12 +124,16 @@ class SessionScreens:
             return made.screen.status
 
     async def stop(self, key: _Key, desk: Desk) -> Stopped:
-        """Stop a screen; the files written in it become staged changes of the run of `desk`."""
+        """Stop a screen; the text files written in it become staged changes of the run of `desk`. Nothing if it does
+        not run.
+        """
         async with self._turns[key]:
             return await self._stopped(key, desk)
 
     async def close(self, session_id: str | None = None) -> None:
-        """Close the screens of a session; for None all of them, and no other can start."""
+        """Close the screens of a session and drop what was written in them; for None all of them, and no other can
+        start.
+        """
         self._closed = self._closed or session_id is None
         keys = [key for key in self._open if session_id in (None, key[0])]
         await asyncio.gather(*(self._open.pop(key).close() for key in keys))
@@ -188,11 +198,11 @@ class RunScreens:
 
     @property
     def shows(self) -> bool:
-        """Return whether there is a user to show an address to."""
+        """Whether there is a user to show an address to."""
         return self.screens.show is not None
 
     def status(self, kind: ScreenKind) -> ScreenStatus:
-        """Return the present state of a screen."""
+        """Return the present state of a screen of this session."""
         return self.screens.status((self.session_id, kind))
 
     async def start(self, kind: ScreenKind, wanted: ScreenRequest) -> ScreenStatus:
@@ -200,7 +210,7 @@ class RunScreens:
         return await self.screens.start((self.session_id, kind), wanted, self.desk)
 
     async def stop(self, kind: ScreenKind) -> Stopped:
-        """Stop a screen, if it runs; its files become staged changes of this run."""
+        """Stop a screen, if it runs; the text files written in it become staged changes of this run."""
         return await self.screens.stop((self.session_id, kind), self.desk)
 
     async def show(self, url: str) -> bool:

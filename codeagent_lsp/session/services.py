@@ -36,24 +36,24 @@ if TYPE_CHECKING:  # needed for annotations only
 
 
 class EditorServers(Protocol):
-    """Port: the language servers of the user's editor, as far as it lends them."""
+    """Port: the language servers of the user's editor, if it lets this server ask them."""
 
     @property
     def encoding(self) -> Encoding:
-        """Return the position encoding of questions to the editor."""
+        """The encoding in which positions in questions to the editor are counted."""
 
     async def ask(self, uri: str, method: str, params: Mapping[str, Any]) -> tuple[ServerAnswer, ...]:
-        """Return the answers about a document; none if the editor lends no server."""
+        """Send an LSP request about a document and return the answers; () if the editor lends no server."""
 
 
 class ServerPool(Protocol):
     """Port: our own language servers, one group per session, of which none runs before it is asked."""
 
     def of(self, session_id: str) -> SessionServers:
-        """Return the language servers of a session."""
+        """Return the language servers of a session, none of which is started by this."""
 
     async def close(self, session_id: str | None = None) -> None:
-        """End those of a session, or all for None."""
+        """End the servers of a session, or all for None, and wait for that."""
 
 
 class SessionEnvironments(Protocol):
@@ -67,11 +67,11 @@ class SessionEnvironments(Protocol):
 
 
 class PlanPages(Protocol):
-    """Port: the plans of runs, by their ids, as pages that the user reads and perhaps writes in."""
+    """Port: the plans of runs, by their ids, as pages that the user reads and, if `writable`, edits."""
 
     @property
     def writable(self) -> bool:
-        """Return whether the user can write in them."""
+        """Whether the user can edit the pages."""
 
     async def offer(self, run_id: str) -> None:
         """Open the page of a plan that has not begun, unless the client has a better place to change it."""
@@ -85,8 +85,8 @@ class PlanPages(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class UserPorts:
-    """The user of a server. The functions are called whenever a value is needed, so that changes take effect at once;
-    `show_review` opens the diff of a run, by its id, and returns whether it did.
+    """The ports to the user of a server. The functions are called whenever a value is needed, so that changes take
+    effect at once; `show_review` opens the diff of a run, by its id, and returns whether it did.
     """
 
     settings: Callable[[], Settings]
@@ -112,8 +112,10 @@ class ModelPorts:
 class WorkspacePorts:
     """The workspace as the client has it. `view` makes a file view over a staged state; `diagnostics` is None if the
     client shows none, `indexing` if there is no code index, `lent` if the editor lends no language servers, `servers`
-    if there are none of our own. `present` makes views of the text as it is now where `view` holds it as it was;
-    `texts` asks an editor that does not tell its texts by itself.
+    if there are none of our own.
+
+    `present` makes views of the present text if `view` keeps that of an earlier moment; `texts` asks an editor that
+    does not report open texts by itself for them.
     """
 
     environment: Callable[[], Environment]
@@ -147,7 +149,7 @@ class SessionStorage:
 @dataclass(frozen=True, slots=True)
 class Services:
     """Everything that all runs of a server share: groups of ports, tools, standing approvals, knowledge, and the
-    redactor (None: secrets are not masked).
+    redactor (None: secrets are not masked). Lives as long as the server.
     """
 
     user: UserPorts
@@ -161,5 +163,5 @@ class Services:
     redactor: Redactor | None = None
 
     def hide(self, text: str) -> str:
-        """Return a text with secrets masked."""
+        """Return a text with secrets masked; unchanged without a redactor, or before it is loaded."""
         return text if self.redactor is None else self.redactor.hide(text)

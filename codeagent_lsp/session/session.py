@@ -24,7 +24,9 @@ Listener = Callable[[events.Event], None]
 
 
 class Session:
-    """One session of a server: a conversation with its runs. `context` is its state."""
+    """One session of a server: a conversation with its runs. `context` is its state; every event about it goes through
+    `emit`.
+    """
 
     def __init__(
         self,
@@ -70,7 +72,7 @@ class Session:
                 self._close(record)
 
     def focus(self, run_id: str, focused: FocusedFiles) -> None:
-        """Set the files in focus; stored if their paths or editing marks have changed."""
+        """Set the files in focus; an event is emitted and stored if their paths or editing marks have changed."""
         before = self.context.stored_focus()
         self.context.focused = focused
         if (now := self.context.stored_focus()) != before:

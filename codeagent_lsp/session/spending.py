@@ -40,7 +40,7 @@ def usage_in(record: Mapping[str, Any]) -> Usage:
 
 
 def used_in(records: Iterable[Mapping[str, Any]]) -> Usage:
-    """Return what all runs used by their stored events: the sum that a run's end tells, and its calls since then."""
+    """Return what all runs used, by their stored events: the sum that each run's end has, and its calls since then."""
     runs: dict[str, Usage] = {}
     for record in records:
         run_id = str(record.get("run_id", ""))
@@ -51,7 +51,7 @@ def used_in(records: Iterable[Mapping[str, Any]]) -> Usage:
 
 
 def usage_from(data: object) -> Usage | None:
-    """Return the sum that `usage_data` made plain; None for none, and for damaged ones."""
+    """Return the sum from the result of `usage_data`; None if there is none or it is malformed."""
     if not isinstance(data, Mapping):
         return None
     numbers = {item.name: data[item.name] for item in fields(Usage) if isinstance(data.get(item.name), int | float)}
@@ -64,17 +64,19 @@ def usage_data(usage: Usage) -> dict[str, Any] | None:
 
 
 def total(parts: Iterable[Usage]) -> Usage:
-    """Return the sum of several usages."""
+    """Return the sum of several usages; its cost is None if no part has one."""
     return sum(parts, Usage())
 
 
 def dollars(cost: float) -> str:
-    """Return a cost for users: cents and larger with two digits after the point, less with two that count."""
+    """Return a cost in USD for users: from $0.10 with two decimals, less with two significant digits, `$0` below
+    $0.0001.
+    """
     return f"${cost:.2f}" if cost >= 0.1 else f"${cost:.2g}" if cost >= 0.0001 else "$0"
 
 
 def cached_percent(usage: Mapping[str, Any] | None) -> int:
-    """Return how many percent of the prompts came from a cache, rounded down; 0 where nothing is told of one."""
+    """Return how many percent of the prompts' tokens came from a cache, rounded down; 0 if that is not known."""
     prompt, cached = ((usage or {}).get(name) for name in ("prompt_tokens", "cached_tokens"))
     # Damaged files and other servers' usage: a bool is an int for isinstance.
     if type(prompt) is not int or type(cached) is not int or prompt <= 0 or cached <= 0:
@@ -83,7 +85,9 @@ def cached_percent(usage: Mapping[str, Any] | None) -> int:
 
 
 def spent_words(usage: Mapping[str, Any] | None, language: str) -> str:
-    """Return a cost for users, with the share of the prompts that came from a cache; '' where no price is known."""
+    """Return the cost as text for users, with the share of the prompts that came from a cache; '' if no price is
+    known.
+    """
     cost = (usage or {}).get("cost")
     if cost is None:
         return ""
@@ -92,7 +96,9 @@ def spent_words(usage: Mapping[str, Any] | None, language: str) -> str:
 
 
 def cost_words(run: Mapping[str, Any] | None, session: Mapping[str, Any] | None, language: str) -> str:
-    """Return what a run and its session have cost, as `usage_data` tells them; '' where no price is known."""
+    """Return a phrase for the user on what a run and its session have cost, from results of `usage_data`; '' if no
+    price is known.
+    """
     cost, whole = (run or {}).get("cost"), (session or {}).get("cost")
     spent = spent_words(run, language)
     if cost is None or whole is None or whole <= cost:

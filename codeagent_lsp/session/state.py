@@ -30,8 +30,8 @@ from codeagent_lsp.workspace.changes.changeset import Changeset
 
 @dataclass(slots=True)
 class WaitingWords:
-    """What waits, the oldest first: `said` to runs, by item, and `tasks`, by the id of the run that each will be.
-    `heard` are the items that were given to the model.
+    """The words that wait in a session, the oldest first: `said` to runs, by item id, and `tasks`, by the id of the run
+    that each will be. `heard` are the ids of items that were given to the model.
     """
 
     said: dict[str, events.Steered] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class WaitingWords:
     heard: set[str] = field(default_factory=set)
 
     def absorb(self, event: events.Event) -> None:
-        """Update by an event; those of other matters change nothing."""
+        """Update by an event of the session; unrelated ones change nothing."""
         match event:
             case events.Steered():
                 self.said[event.item_id] = event
@@ -57,11 +57,11 @@ class WaitingWords:
                     self.heard.add(item_id)
 
     def said_to(self, run_id: str) -> tuple[events.Steered, ...]:
-        """Return what was said to a run and has not been given to the model."""
+        """Return what was said to a run and has not been given to the model, the oldest first."""
         return tuple(each for each in self.said.values() if each.run_id == run_id)
 
     def clear(self) -> None:
-        """Forget everything, as the session is deleted."""
+        """Drop everything, as when the session is deleted; emits nothing."""
         self.said.clear()
         self.heard.clear()
         self.tasks.clear()
@@ -77,7 +77,7 @@ class WaitingWords:
 
 @dataclass(frozen=True, slots=True)
 class StepMark:
-    """The plan and the staged changes before a step, restored by a rollback."""
+    """The plan and the staged changes as they were before a step began, which a rollback restores."""
 
     plan: Plan
     staged: Changeset
@@ -97,19 +97,21 @@ class Compacted:
 
 @dataclass(slots=True)
 class RunRecord:
-    """The state of a run. `staged` waits for a decision, `applied` (oldest first) can be undone; `proposed` is all that
-    the user was ever shown, `accepted` all that was ever applied.
+    """The state of a run, restored from its events. `staged` waits for a decision, `applied` (oldest first) can be
+    undone; `proposed` is all that the user was ever shown, `accepted` all that was ever applied; `proof` is what was
+    tried on its changes. `step_id` is the step started last, `marks` have the state before each step, `document` is the
+    written plan. `messages` are all of the run's own, of which the first `joined` are in the session's conversation
+    already; `compacted` replaces some of them in the next run. `heard` is what the user said to it while it ran;
+    `usage` is what its model calls used.
 
-    `step_id` is the step started last, `marks` have the state before each step, `document` is the written plan.
-    `messages` are all of the run's own, of which the first `joined` are in the session's conversation already;
-    `compacted` replaces some of them in the next run. `torn` is set if the run's process died and its file does not say
-    so yet; `unanswered` are the questions that were open then; `usage` is what its model calls used; `proof` is what
-    was tried on its changes; `attempt_of` is the run for which it tries, without asking or applying anything, as its
-    `attempt` with this number; `unsettled` are the files of a request to the editor that is open, or was when the
-    process died: what it was to apply is in `applied` already; `late` is what it was asked for and was not seen to do,
-    `late_since` (of the clock): it may do it yet; `heard` is what the user said to it while it was at
-    work; `attempts` are the sessions of those that try for it; `mode_waits` are files that the editor had not written
-    when they were to become executable.
+    `torn` is set if the run's process died and its file does not say so yet; `unanswered` are the questions that were
+    open then. `attempt_of` is the id of the run for which this is an attempt, which asks and applies nothing, `attempt`
+    its number; `attempts` are the sessions of the attempts at this one.
+
+    `unsettled` are the files of a request to the editor whose outcome is not known; its changes are in `applied`
+    already. `late` are changes that the editor was asked for and did not confirm, `late_since` the time of that; it may
+    still make them. `mode_waits` are files that the editor had not written yet when their permission to be executed was
+    to change.
     """
 
     run_id: str
@@ -143,29 +145,29 @@ class RunRecord:
 
     @property
     def foreign(self) -> bool:
-        """Return whether its changes are those of other programs: in the files already, to be kept or taken back."""
+        """Whether its changes are those of other programs: in the files already, to be kept or taken back."""
         return self.kind == FOREIGN
 
     @property
     def lent(self) -> bool:
-        """Return whether another agent works in it, beside what the user does."""
+        """Whether it is the run of another agent to which the editor is lent."""
         return self.kind == LENT
 
     @property
     def changed_paths(self) -> tuple[str, ...]:
-        """Return the paths of the files that the run has changed, applied or still staged."""
+        """The absolute paths of the files that the run has changed, applied or still staged."""
         applied = (path for part in self.applied for path in part.changeset.paths)
         return tuple(dict.fromkeys((*applied, *self.staged.paths)))
 
     @property
     def intended(self) -> Changeset:
-        """Return what the editor is being asked for, or was when the process died; nothing of an undo."""
+        """The changes that the editor is being asked for, or was when the process died; empty for an undo."""
         return Changeset() if self._intended is None else self._intended.changeset
 
     @property
     def modes_due(self) -> dict[str, bool]:
-        """Return which files are to become executable (else: no longer) once they are written; of what was undone,
-        nothing.
+        """The files, by absolute path, that are to become executable (False: no longer) once they are written; none of
+        an undone change.
         """
         changes = (change for part in self.applied for change in part.changeset)
         return {each.path: each.runs for each in changes if each.path in self.mode_waits and each.runs is not None}
@@ -175,7 +177,7 @@ class RunRecord:
         self.proposed = _joined(self.proposed, changes)
 
     def accept(self, changes: Changeset) -> None:
-        """Note changes that were applied, whatever becomes of them later."""
+        """Add changes that were applied to those that the user accepted, whatever becomes of them later."""
         self.accepted = _joined(self.accepted, changes)
         for change in changes:  # those that the user was not shown, as where each edit is applied at once
             known = self.proposed.get(change.path)
@@ -191,7 +193,9 @@ class RunRecord:
         self.applied.extend([part] if part is not None else [])
 
     def settle(self, late: Changeset, now: float) -> None:
-        """Note that it is known what has become of the last request to the editor, but for what may come `late`."""
+        """Note that the outcome of the last request to the editor is known, except for changes that may still come
+        `late`; `now` is in seconds since the epoch.
+        """
         if self._intended is not None:
             self.late, self.late_since = late, now
             # By identity: an equal part may have been applied before, and what really landed is added by the caller.
@@ -224,11 +228,11 @@ def _joined(known: Changeset, changes: Changeset) -> Changeset:
 
 @dataclass(slots=True)
 class CodeAgentContext:
-    """The state of one session. `conversation` has the messages of ended runs, `generation` counts how often a
-    compaction replaced its beginning; `runs` are by id; `background` and `overviews` hold what was sent about
-    the project's instructions, memory and code, `tool_heads` the tools in its prompts, `decisions_told` what
-    the model was told of its changes, by run; `environment` is that of the latest run; `approvals` are the
-    user's; `windows_told` names the models whose assumed window was told; `waiting` are words that wait;
+    """The state of one session, as long as it is in use. `conversation` has the messages of ended runs, `generation`
+    counts how often a compaction replaced its beginning; `runs` are by id; `background` and `overviews` hold what was
+    sent about the project's instructions, memory and code, `tool_heads` the tools in its prompts, `decisions_told` what
+    the model was told of its changes, by run; `environment` is that of the latest run; `approvals` are the user's;
+    `windows_told` names the models whose assumed window the user was told; `waiting` are words and tasks that wait;
     `rewinds` are those that stand; `origin` is the title of the session that this one began from.
     """
 
@@ -250,20 +254,20 @@ class CodeAgentContext:
 
     @property
     def title(self) -> str:
-        """Return the title of the first run that has one, else of the session that this one began from."""
+        """The title of the first run that has one, else of the session that this one began from; '' for neither."""
         return next((run.title for run in self.runs.values() if run.title), self.origin)
 
     @property
     def usage(self) -> Usage:
-        """Return the tokens and the cost of the model calls of all runs together."""
+        """The tokens and the cost of the model calls of all runs together."""
         return total(run.usage for run in self.runs.values())
 
     def used(self, record: RunRecord) -> dict[str, Any]:
-        """Return the sums of a run and of the session, as `run_completed` tells them."""
+        """Return the sums of a run and of the session, as fields of `run_completed`."""
         return {"usage": usage_data(record.usage), "session_usage": usage_data(self.usage)}
 
     def begin(self, record: RunRecord) -> None:
-        """Add a new run."""
+        """Add a new run to `runs`."""
         self.runs[record.run_id] = record
 
     def join(self, record: RunRecord) -> None:

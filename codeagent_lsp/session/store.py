@@ -44,8 +44,9 @@ class StoredSession:
 
 
 class SessionStore:
-    """The session files of one workspace. `on_problem` receives the error when writing fails, once per session;
-    `on_restored` is called when a file was made anew; `clean` returns a record as it may be stored.
+    """The session files of one workspace; methods block. `on_problem` receives the error when writing fails, once per
+    session, after which nothing of the session is stored; `on_restored` is called when a deleted file was made anew;
+    `clean` returns a record as it may be stored.
     """
 
     def __init__(
@@ -69,8 +70,9 @@ class SessionStore:
                 self._open(session_id)
 
     def append(self, session_id: str, record: Mapping[str, Any]) -> None:
-        """Write one record and wait until it is on the disk, with all before it; those of `LATER` are written at once,
-        too, so that they outlive the process, and are on the disk with the next other one. SessionError as `claim`.
+        """Write one record, and block until it and all before it are on the disk; records of frequent types, such as
+        messages and output, are written, but not waited for. After a failed write nothing is written any more.
+        SessionError if another process has the session.
         """
         if session_id in self._silent:
             return
@@ -86,7 +88,7 @@ class SessionStore:
                 _sync(handle)
 
     def keeps(self, session_id: str) -> bool:
-        """Return whether all of a session is in its file: nothing of it could not be written."""
+        """Return whether the session's file is complete: False once a record could not be written."""
         return session_id not in self._silent
 
     def load(self, session_id: str) -> list[dict[str, Any]]:
@@ -98,14 +100,16 @@ class SessionStore:
         return parse(data)
 
     def reopen(self, session_id: str) -> list[dict[str, Any]]:
-        """Claim an existing session and return its records. SessionError as `claim` and `load`."""
+        """Lock an existing session for writing and return its records. SessionError if there is none, or another
+        process has it.
+        """
         if not self._path(session_id).exists():  # claiming would make it
             raise SessionError("session.unknown", session=session_id)
         self.claim(session_id)
         return self.load(session_id)
 
     def list(self) -> list[StoredSession]:
-        """Return what is known of every stored session without reading it, the last written first."""
+        """Return the stored sessions without reading them, the last written first; [] if the folder cannot be read."""
         found = []
         for path in self._folder.glob(f"*{SUFFIX}"):
             try:
@@ -116,7 +120,9 @@ class SessionStore:
         return sorted(found, key=lambda session: session.modified, reverse=True)
 
     def delete(self, session_id: str) -> None:
-        """Delete a session's file; later appends to it are ignored. SessionError as `claim` and `load`."""
+        """Delete a session's file; later appends to it are ignored. SessionError if there is none, or another process
+        has it.
+        """
         if not self._path(session_id).exists():
             raise SessionError("session.unknown", session=session_id)
         self.claim(session_id)
@@ -128,13 +134,13 @@ class SessionStore:
             raise SessionError("session.unknown", session=session_id) from None
 
     def release(self, session_id: str) -> None:
-        """Close a session's file, so that another process may write it."""
+        """Close a session's file, so that another process may write it; nothing if it is not open here."""
         handle = self._files.pop(session_id, None)
         if handle is not None:
             os.close(handle)
 
     def is_used_elsewhere(self, session_id: str) -> bool:
-        """Return whether another process works with a session."""
+        """Return whether another process has locked a session; False also if the file cannot be opened."""
         if session_id in self._files:
             return False
         try:
@@ -153,7 +159,7 @@ class SessionStore:
         return False
 
     def close(self) -> None:
-        """Close all files and give up their locks: another process may take the sessions then."""
+        """Close all files and give up their locks, so that other processes may use the sessions."""
         for session_id in tuple(self._files):
             self.release(session_id)
 
@@ -205,7 +211,9 @@ class SessionStore:
 
 
 def parse(data: bytes) -> list[dict[str, Any]]:
-    """Return the complete records of a file, which may be cut at any byte."""
+    """Return the complete records of a file, which may be cut at any byte; lines that are no JSON object are
+    skipped.
+    """
     records: list[dict[str, Any]] = []
     complete = data[: data.rfind(b"\n") + 1]
     for line in complete.split(b"\n"):

@@ -43,7 +43,9 @@ MOST_SELECTED = 4000
 
 
 class TaskQueue:
-    """The words for later of all sessions of one server. `begin` starts a run with an id in a session."""
+    """The words and tasks that wait in all sessions of one server. `begin` starts a run with a given id in a
+    session.
+    """
 
     def __init__(self, runs: Runs, services: Services, begin: Begin) -> None:
         self._runs = runs
@@ -55,7 +57,7 @@ class TaskQueue:
         self._closed = False
 
     def takes(self, session: Session, request: RunRequest) -> bool:
-        """Return whether a request has to wait: its kind is in QUEUED, and a run of a kind in LONG is at work."""
+        """Return whether a request has to wait: its kind may be queued, and a long run of the session has not ended."""
         return request.kind in QUEUED and self._is_busy(session)
 
     def add(self, session: Session, request: RunRequest) -> str:
@@ -76,8 +78,8 @@ class TaskQueue:
         return run_id
 
     def say(self, run: Run, words: str) -> str:
-        """Store what the user says to a run at work, and to all its attempts, and return its item id. SessionError if
-        the run has ended.
+        """Store what the user says to a run that has not ended, and to all its attempts, and return its item id.
+        SessionError if the run has ended, UsageError for blank words.
         """
         if not words.strip():
             raise UsageError("steer.empty")
@@ -92,12 +94,14 @@ class TaskQueue:
         return item_id
 
     def check(self, run: Run) -> None:
-        """Raise SessionError if a run has ended, so that it cannot hear anything any more."""
+        """Raise SessionError if a run has ended, so that nothing can be said to it."""
         if self._runs.task(run.record.run_id) is None:
             raise SessionError("steer.ended", title=run.record.title)
 
     def withdraw(self, item_id: str, sessions: Sequence[Session]) -> None:
-        """Take back an item. SessionError if it does not wait: it has begun, was heard, or is unknown."""
+        """Withdraw what was said to a run, or a task. SessionError if it does not wait: it has begun, was given to the
+        model, or is unknown.
+        """
         found = [each for each in sessions if each.context.waiting.has(item_id)]
         if not found or any(each.context.waiting.was_heard(item_id) for each in sessions):
             raise SessionError("queue.unknown", item=item_id)
@@ -108,8 +112,8 @@ class TaskQueue:
             self.settle(session)
 
     def settle(self, session: Session) -> None:
-        """Close the question about the tasks of a session if none of those that it is about waits any more. Where
-        nothing waits, nothing is held.
+        """Close the question about the waiting tasks of a session if none of them waits any more; if none waits at all,
+        the next one may begin without a question.
         """
         shown, question = self._asked.get(session.session_id, ((), None))
         tasks = session.context.waiting.tasks
@@ -119,7 +123,9 @@ class TaskQueue:
             self._held.discard(session.session_id)
 
     def ended(self, run: Run) -> None:
-        """Go on after the end of a run. What an attempt has not heard is a matter of the run that it is for."""
+        """Begin the next task after the end of a run, or ask the user first if the run did not go well. Words that the
+        run did not take up become a task; those to an attempt are dropped.
+        """
         session = run.session
         _drop_said(session)
         if self._closed or run.record.attempt_of:
@@ -133,7 +139,7 @@ class TaskQueue:
         self._next(session)
 
     def resumed(self, session: Session) -> None:
-        """Ask whether the tasks of a session go on whose process had ended."""
+        """Ask the user whether to go on with the tasks of a session whose process had ended, if any wait."""
         _drop_said(session)
         if session.context.waiting.said or session.context.waiting.tasks:
             self._held.add(session.session_id)
@@ -141,7 +147,7 @@ class TaskQueue:
             self._next(session)
 
     def close(self) -> None:
-        """Begin nothing any more; what waits stays stored."""
+        """Begin no task from now on and withdraw the questions; waiting tasks stay stored."""
         self._closed = True
         self._questions.cancel()
 
@@ -216,7 +222,7 @@ def _drop_said(session: Session) -> None:
 
 
 def place_of(target: Target | None) -> dict[str, Any] | None:
-    """Return a selection as an event stores it; None for none."""
+    """Return a selection as plain data, from which `request_of` finds it again in a changed text; None for None."""
     if target is None:
         return None
     selected = target.file.text[target.start : target.end]
@@ -230,7 +236,9 @@ def place_of(target: Target | None) -> dict[str, Any] | None:
 
 
 def request_of(queued: events.TaskQueued, read: Callable[[str], FileText]) -> RunRequest:
-    """Return the request of a queued task. A selection that is not there any more is told to the model as it was."""
+    """Return the request of a queued task; `read` returns files by absolute path. A selection that is not there any
+    more is given to the model as the text that it was.
+    """
     target = _target(queued.place, read) if queued.place else None
     given = (_selected_before(queued.place),) if queued.place and target is None else ()
     planning = queued.planning if queued.planning in ("auto", "always", "never") else None

@@ -82,8 +82,8 @@ Execute = Callable[[ToolCall], Awaitable[ToolResult]]
 
 
 class Toolbox:
-    """The parts that the tools of one run use. `shell` is None before `open`, and if nothing can run; then `no_shell`
-    is the reason. `index` is None if there is no code index.
+    """Builds the context of one run's tools. `shell` is None before `open`, and if nothing can run; then `no_shell` is
+    the reason. `index` is None if there is no code index. Call `close` when the run ends.
     """
 
     def __init__(self, session: Session, services: Services, proposal: Proposal, output: RunOutput) -> None:
@@ -112,11 +112,13 @@ class Toolbox:
 
     @property
     def isolation(self) -> Isolation | None:
-        """Return how commands are isolated from the user's files; None without a shell."""
+        """How commands are isolated from the user's files; None without a shell."""
         return self.shell.isolation if self.shell else None
 
     async def open(self) -> None:
-        """Load the redactor, and find out how commands can run here; quick after the first time."""
+        """Load the redactor, and find out how commands can run here; quick after the first time. If they cannot run,
+        `shell` stays None, and `no_shell` is the reason.
+        """
         proposal = self._proposal
         # First: no tool may read anything before secrets can be masked.
         self._behind = await self._services.redactor.ready() if self._services.redactor else None
@@ -132,7 +134,9 @@ class Toolbox:
         self._opened = True
 
     async def judged(self) -> str:
-        """Return why the hooks are against what is staged; '' for no objection, and for a run that has no tools."""
+        """Run the hooks on what is staged and return their reason for refusing it; '' if they do not, or the run has no
+        tools.
+        """
         return await self.hooks.before_proposal(self.context()) if self._opened else ""
 
     async def diagnosed(self, changeset: Changeset) -> Difference | None:
@@ -142,7 +146,9 @@ class Toolbox:
         return await diagnosed(self.context(), changeset) if self._opened else None
 
     def context(self, model: Model | None = None, reply_tokens: int = 0, small: Model | None = None) -> ToolContext:
-        """Return the context of the tools. Without a model they cannot ask it; `reply_tokens` limits its answers."""
+        """Return the context of the tools. Without a model they cannot ask it; `reply_tokens` limits its answers;
+        `small` is the model for small work.
+        """
         proposal, output, services = self._proposal, self._output, self._services
         session_id = self._session.session_id
         return tool_context(
@@ -182,7 +188,7 @@ class Toolbox:
         return _ModeShell(self.shell, self._services.user.mode)
 
     async def ended(self, status: str) -> None:
-        """Tell the hooks how the run has ended, unless it had no use for tools. A cancellation only cuts them short."""
+        """Run the hooks for the end of the run, unless it used no tools. A cancellation only cuts them short."""
         if self.shell is None:
             return
         files = [path for part in self._proposal.record.applied for path in part.changeset.paths]
@@ -190,7 +196,9 @@ class Toolbox:
             await self.hooks.at_end(self.context(), status, tuple(dict.fromkeys(files)))
 
     def close(self) -> None:
-        """End the commands in the background, and pass on the last output of all."""
+        """Cancel the commands in the background and the tests for comparison, and emit the last output; does not
+        wait.
+        """
         self._background.close()
         self.baselines.close()
         self._output.flush()
@@ -244,7 +252,7 @@ class Toolbox:
         return Redaction(masking.hide, masking.reveal, masking.lost, decided)
 
     def audited(self, shell: Shell) -> Shell:
-        """Return the shell, whose commands are recorded in the audit log."""
+        """Return the shell, wrapped so that its commands are recorded in the audit log; as it is before `open`."""
         if self._behind is None:
             return shell
         return AuditedShell(shell, self._record)
@@ -319,7 +327,7 @@ class AuditedShell:
 
     @property
     def isolation(self) -> Isolation:
-        """Return the isolation of the wrapped shell."""
+        """The isolation of the wrapped shell."""
         return self._shell.isolation
 
     async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
@@ -354,9 +362,9 @@ def hooks_of(session_id: str, services: Services, proposal: Proposal, own_view: 
 
 
 class Baselines:
-    """Implements `Baseline` for one run. `opened` returns what executes a call on the user's own text, None where that
-    cannot or must not be done unasked; `close` removes the private view; `touched` returns whether the run has changed
-    something, applied or staged.
+    """Implements `Baseline` for one run. `opened` returns what executes a call on the user's own text, None if that is
+    impossible or would need the user's approval; `close` removes the private view; `touched` returns whether the run
+    has changed something, applied or staged.
     """
 
     def __init__(
@@ -380,11 +388,13 @@ class Baselines:
 
     @property
     def changed(self) -> bool:
-        """Return whether the run has changed something: results are then not those of the user's own text."""
+        """Whether the run has changed something: results are then not those of the user's own text."""
         return self._touched()
 
     def begin(self, names: Iterable[str]) -> None:
-        """Begin to run the tests of these files (relative paths, `ALL` for all tests) that have not run yet."""
+        """Run, in the background, the tests of these files (relative paths, `ALL` for all tests) on the user's own
+        text, unless they have run already.
+        """
         # Once is enough: the user's own text does not change by what this run does.
         new = [name for name in dict.fromkeys(names) if name not in self._asked]
         self._asked.update(new)
@@ -394,20 +404,22 @@ class Baselines:
             self._work = self._tasks.start(self._run_all())
 
     def follow(self, beside: Callable[[Sequence[str]], Sequence[str]]) -> None:
-        """Begin to take the results for each file that changes from now on: `beside` returns the tests of files, and
-        blocks.
+        """From now on, run the tests for each file that the run changes on the user's own text; `beside` returns the
+        tests of files, and blocks.
         """
         self._beside = beside
 
     def changing(self, names: Iterable[str]) -> None:
-        """Take the results for these files, which the run has changed, if they are followed; returns at once."""
+        """Start the tests for these files, which the run has changed, on the user's own text if `follow` was called;
+        returns at once.
+        """
         new = [name for name in names if name not in self._followed]
         self._followed.update(new)
         if new and self._beside is not None:
             self._tasks.start(self._follow(self._beside, new))
 
     def record(self, reports: Sequence[TestReport], *, whole: bool) -> None:
-        """Keep the results of a run on the user's own text."""
+        """Keep the results of a run on the user's own text; `whole` says that all tests of the files in it have run."""
         self._results = self._results.with_reports(reports, whole=whole)
         if whole:
             self._asked |= self._results.files

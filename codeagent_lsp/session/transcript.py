@@ -48,7 +48,7 @@ _AUTOLINK = re.compile(r"<(?=(?!https?://)[A-Za-z][A-Za-z0-9+.-]*:)", re.IGNOREC
 
 
 def render(stream: Iterable[events.Event], language: str = "en") -> str:
-    """Return the whole transcript of a session's events."""
+    """Return the whole transcript of a session's events as Markdown."""
     return "".join(part for event in stream if (part := block(event, language)))
 
 
@@ -62,8 +62,9 @@ def block(event: events.Event, language: str = "en") -> str:
 
 
 def replayed(stream: Sequence[events.Event]) -> tuple[list[dict[str, Any]], bool]:
-    """Return the events with which a client shows a session again, whole runs from the end as far as they fit, and
-    whether some did not. Long texts are cut; of a file's changes only an undecided one at the end is told.
+    """Return the events, as plain data, with which a client shows a session again: whole runs from the end as far as
+    they fit, and whether some did not. Long texts are cut; of a file's changes only the last is kept, if it is
+    undecided.
     """
     last = {(event.run_id, event.path): event.seq for event in stream if isinstance(event, events.FileChanged)}
     told = [data for event in stream for data in _replayed(event, last)]

@@ -23,7 +23,9 @@ from codeagent_lsp.workspace.text.encoding import Decoded, Encoding, decode
 
 @dataclass(frozen=True, slots=True)
 class WrittenLimits:
-    """Most bytes of one text, and most files and bytes of all that one command wrote; more is only counted."""
+    """Limits on what is read of one command's changes: bytes of one text, number of files, and bytes of all together.
+    Files beyond them are only counted.
+    """
 
     file_bytes: int = 1 << 20
     files: int = 500
@@ -32,7 +34,9 @@ class WrittenLimits:
 
 @dataclass
 class WrittenFiles:
-    """The changed files found so far, by path, within the limits."""
+    """The changed files of one command found so far, by absolute path, within the limits; `more` counts those beyond
+    them, `size` is in bytes.
+    """
 
     limits: WrittenLimits
     files: dict[str, Written] = field(default_factory=dict)
@@ -40,8 +44,8 @@ class WrittenFiles:
     size: int = 0
 
     def add(self, path: str, kind: WrittenKind, data: bytes = b"", *, runs: bool = False) -> None:
-        """Add one written file, by its absolute path, with its bytes; beyond the limits it is only counted. `runs`: it
-        was made executable.
+        """Add one changed file with its bytes; a path that is there already is ignored, and beyond the limits the file
+        is only counted. `runs` says that it was made executable.
         """
         if path in self.files:
             return
@@ -73,7 +77,9 @@ _REFUSED = "The user did not approve a change to this file, which can run code l
 
 @dataclass(frozen=True, slots=True)
 class CollectLimits:
-    """Most files, and most bytes over all files, of one command, so that its changes can be reviewed."""
+    """Limits on the changes of one command that are proposed: number of files and bytes of all together. Beyond them
+    none of them are, as nobody could review them.
+    """
 
     files: int = 1000
     total_bytes: int = 32 << 20
@@ -81,11 +87,11 @@ class CollectLimits:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """The changes that can be staged.
+    """The changes of one command that can be staged, by absolute path. `texts` are new texts (None deletes), `moves`
+    pairs of old and new path, `read` the texts that both are based on.
 
-    `texts` are new texts (None deletes), `moves` pairs of old and new path, `read` the texts that both are based on.
     `protected` are the paths among them that only the user can allow; `runs` are files that can be executed now and
-    could not before; `left_out` are all others with the reasons.
+    could not before; `left_out` are all others with the reasons, in English.
     """
 
     texts: Mapping[str, str | None] = field(default_factory=dict)
@@ -97,12 +103,12 @@ class Collected:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Return all paths that would be staged, including the old paths of moves."""
+        """All absolute paths that would be staged, including the old paths of moves."""
         paths = (*self.texts, *(path for move in self.moves for path in move))
         return (*paths, *(path for path in self.runs if path not in paths))
 
     def without_protected(self) -> Collected:
-        """Return the changes without the protected paths, which the user did not approve."""
+        """Return the changes without the protected paths, which are reported as not approved by the user."""
         return self.without(self.protected, _REFUSED)
 
     def without(self, paths: Iterable[str], reason: str) -> Collected:
@@ -120,7 +126,9 @@ class Collected:
 
 
 def collect(writings: Writings, view: FileView, seen: UnsavedState, limits: CollectLimits | None = None) -> Collected:
-    """Convert everything a command wrote in the view whose unsaved state is `seen`."""
+    """Turn what a command wrote into changes to `view`. `seen` is the unsaved state that the command saw: a file that
+    the user has changed since is left out. Reads files and blocks; changes nothing.
+    """
     files = [file for file in writings.files if not _hidden(view, file)]
     scripts = [file.path for file in files if file.kind == "mode" and file.runs and _is_text(view, file.path)]
     proposed = [file for file in files if file.kind in ("text", "deleted")]

@@ -24,9 +24,11 @@ _REMOVING_SECONDS = 1.0
 
 
 def parent_group(proc: str = "/proc/self") -> str:
-    """Return the folder of the nearest group above this process that the user may divide; "" if there is none.
+    """Return the absolute path of the nearest control group above this process that the user may divide; '' if there is
+    none, as on most machines.
 
-    It must pass on the control of memory and tasks; a group with processes in it does not, so it is rarely our own.
+    It must pass on the control of memory and tasks, which a group with processes in it does not, so it is rarely this
+    process's own.
     """
     if os.name == "nt":
         return ""
@@ -44,7 +46,9 @@ def parent_group(proc: str = "/proc/self") -> str:
 
 
 def in_group(spec: dict[str, Any], guard: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
-    """Return the watchdog's answer for a command in a group of its own below `spec["control_group"]`."""
+    """Call `guard` for a command in a new group below `spec["control_group"]`, remove the group, and return the
+    watchdog's answer. Blocks until the command has ended.
+    """
     sweep(spec["control_group"])
     # `pids.max` counts threads, the setting processes.
     tasks = _TASKS_OF_PROCESS * spec["processes"]
@@ -62,8 +66,8 @@ def in_group(spec: dict[str, Any], guard: Callable[[dict[str, Any]], dict[str, A
 
 
 class ControlGroup:
-    """A new group below the folder `parent`. `procs` is the file that takes its members; the null device if the group
-    could not be made.
+    """A new group below the folder `parent` for one command; the caller removes it. `procs` is the file to which a
+    process writes its id to join; the null device if the group could not be made.
     """
 
     def __init__(self, parent: str, limits: Mapping[str, int]) -> None:
@@ -79,12 +83,14 @@ class ControlGroup:
             self._set(name, value)
 
     def ran_out(self) -> bool:
-        """Return whether the kernel killed a member for want of memory."""
+        """Return whether the kernel killed a member because the group's memory limit was reached; False if unknown."""
         events = dict(line.split(maxsplit=1) for line in _read(f"{self._folder}/memory.events").splitlines())
         return events.get("oom_kill", "0") != "0"
 
     def remove(self) -> None:
-        """Remove the group. Its members have ended, which the kernel may take a moment to note."""
+        """Remove the group, whose members have ended. Tries for at most 1 s, as the kernel may be late; never
+        raises.
+        """
         deadline = time.monotonic() + _REMOVING_SECONDS
         while os.path.exists(self._folder) and time.monotonic() < deadline:
             if _removed(self._folder):
@@ -100,7 +106,7 @@ class ControlGroup:
 
 
 def sweep(parent: str) -> None:
-    """Remove the groups of watchdogs that were killed; those with a process in them stay."""
+    """Remove the groups below `parent` whose watchdogs were killed; those with a process in them stay. Never raises."""
     try:
         names = os.listdir(parent)
     except OSError:

@@ -44,10 +44,11 @@ def copy_isolation(*, sandboxed: bool, reason: str = "") -> Isolation:
 
 
 class CopyLayer:
-    """The private copy of the workspace `folders`, absolute real paths, stored in `folder`.
+    """The layer of one session at level `copy`: a private copy of the workspace `folders` (absolute real paths) in
+    `folder`, which `close` removes. `environment` is that of commands (None: this process's, scrubbed), `reason` goes
+    into the isolation, `home` is the user's (None: that of this process).
 
-    `environment` is that of commands (None: ours, scrubbed), `reason` goes into the isolation, `home` is the user's
-    (None: that of this process). `seatbelt` is the wall of macOS around commands without a sandbox.
+    `seatbelt` confines commands on macOS, where there is no sandbox.
     """
 
     def __init__(
@@ -89,32 +90,36 @@ class CopyLayer:
                 self._stand_in(mirror, name)
 
     def lay(self, wanted: Mapping[str, bytes | None]) -> None:
-        """Update the files that differ from the state before only; `prepare` was called before."""
+        """Change only the files in which `wanted` differs from the last state; call `prepare` before. Quick even for
+        large folders, but does not see changes on the disk.
+        """
         for mirror in self._mirrors:
             mirror.lay(wanted)
 
     @property
     def changed(self) -> Mapping[str, FileChangeKind]:
-        """Return what the last `prepare` or `lay` did to files, by absolute path."""
+        """What the last `prepare` or `lay` did to files, by their absolute paths in the workspace."""
         changed = ((mirror.root, *each) for mirror in self._mirrors for each in mirror.copy.changed.items())
         return {path_of(root, name): kind for root, name, kind in changed}
 
     def launch(self, command: Command) -> Launch:
-        """See `Layer`."""
+        """Return how to start `command` in the copy, in the sandbox if there is one; `prepare` must have updated the
+        copy.
+        """
         for mirror in self._mirrors:
             # An earlier command may have taken the rights that the next one needs to start there.
             open_way(mirror.place, command.cwd.removeprefix(mirror.root) if within(command.cwd, (mirror.root,)) else "")
         return self._outside(command) if self._sandbox is None else self._inside(self._sandbox, command)
 
     def writings(self) -> Writings:
-        """See `Layer`. Checks every file of the copy."""
+        """Return the files that differ from the prepared copy. Looks at every file of it."""
         found = WrittenFiles(self._limits)
         for mirror in self._mirrors:
             mirror.collect(found)
         return Writings(tuple(found.files.values()), found.more)
 
     def close(self) -> None:
-        """See `Layer`."""
+        """Remove the copy; no command may be running in it."""
         self._folder.close()
 
     def _inside(self, sandbox: Sandbox, command: Command) -> Launch:
@@ -175,7 +180,9 @@ class CopyLayer:
 
 @dataclass(frozen=True, slots=True)
 class OutwardLinks:
-    """Tells which links lead out of `folders`, absolute real paths, for the user with the home folder `home`."""
+    """Decides which symbolic links lead out of `folders` (absolute real paths), for the user with the home folder
+    `home`. Reads the disk.
+    """
 
     folders: tuple[str, ...]
     home: str
@@ -186,8 +193,8 @@ class OutwardLinks:
         return not within(real, (*self.folders, *_LIBRARIES)) and not is_interpreter(real, self.home)
 
     def stand_in(self, source: str, target: str) -> None:
-        """Create `target` as a link to a folder; where that holds links that lead out, as a folder of links to the
-        rest.
+        """Make `target` a link to the folder `source`; if there are links in it that lead out, a folder of links to
+        everything else.
         """
         # Only folders on the way to such a link must be made anew; any other is one link.
         holders = {str(parent) for link in self._below(source) for parent in Path(link).parents}
@@ -223,7 +230,9 @@ def direct_isolation(reason: str = "") -> Isolation:
 
 
 class DirectLayer:
-    """A layer without a private view; `folder` holds the reports and is removed at the end."""
+    """The layer at level `direct`: commands run in the user's own folders. `folder` holds the reports, and `close`
+    removes it.
+    """
 
     def __init__(self, folder: LayerFolder, reason: str = "") -> None:
         self._folder = folder
@@ -231,14 +240,14 @@ class DirectLayer:
 
     @property
     def isolation(self) -> Isolation:
-        """Return the isolation, which guarantees nothing."""
+        """The isolation of this level, which guarantees nothing."""
         return self._isolation
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
         """Do nothing: commands see the saved files."""
 
     def launch(self, command: Command) -> Launch:
-        """Return the command itself, run in the user's folders."""
+        """Return a launch of the command itself, in the user's folders, with secrets removed from its environment."""
         return plain_launch(command, command.cwd, self._folder, scrubbed(os.environ))
 
     def writings(self) -> Writings:
@@ -251,7 +260,7 @@ class DirectLayer:
 
 
 def plain_launch(command: Command, cwd: str, folder: LayerFolder, environment: Mapping[str, str]) -> Launch:
-    """Return a launch of a command as a plain process of the user, with an empty folder for its reports in `folder`."""
+    """Return a launch of a command as a plain process of the user. Its folder for reports, in `folder`, is emptied."""
     remove_tree(f"{folder.path}/reports")
     reports = folder.make("reports")
     variables = {**environment, **command.environment, REPORT_VARIABLE: reports}

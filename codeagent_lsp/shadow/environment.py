@@ -121,7 +121,7 @@ def scrubbed(environ: Mapping[str, str], extra: Mapping[str, str] = MappingProxy
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Return whether a variable looks secret, by its name or its value."""
+    """Return whether an environment variable looks secret, by its name or its value."""
     if _SECRET_NAME.search(name) or _URL_WITH_USER.search(value):
         return True
     return not value.startswith("/") and bool(_SECRET_VALUE.search(value))  # folders may have any name

@@ -24,7 +24,9 @@ _REMOVE_SECONDS = 120
 
 
 class LayerFolder:
-    """A folder, `path`, accessible to the user only. One that was not closed is removed by the next `sweep`."""
+    """A new folder, `path`, below the given one, that only the user can access, locked while this process lives.
+    `close` removes it; one that was not closed is removed by a later `sweep`.
+    """
 
     def __init__(self, parent: str) -> None:
         """Create a folder in `parent`, which is created too. OSError if that is impossible or not safe."""
@@ -34,13 +36,13 @@ class LayerFolder:
         lock(self._lock)
 
     def make(self, *names: str) -> str:
-        """Create a folder below if it is missing, and return its path."""
+        """Create a folder with these names below it, with those between, if missing, and return its absolute path."""
         path = Path(self.path, *names)
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         return str(path)
 
     def close(self) -> None:
-        """Remove the folder with its contents; idempotent."""
+        """Remove the folder with its contents; twice does no harm. Blocks, for large folders up to minutes."""
         if self._lock >= 0:
             if os.name == "nt":  # no folder is removed there with an open file in it
                 os.close(self._lock)
@@ -52,7 +54,9 @@ class LayerFolder:
 
 
 def private_folder(path: str) -> None:
-    """Create `path` as a folder that only the user can access. OSError if that is impossible."""
+    """Create `path` as a folder that only the user can access, or restrict an existing one. OSError if that is
+    impossible, such as if it belongs to somebody else.
+    """
     Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
     info = os.lstat(path)
     # In a shared folder such as /tmp, another user may have made it first, or put a link there.
@@ -63,7 +67,7 @@ def private_folder(path: str) -> None:
 
 
 def sweep(parent: str) -> int:
-    """Remove the layers in `parent` whose servers have ended and return how many there were."""
+    """Remove the layers in `parent` whose servers have ended, and return how many were removed. Blocks."""
     try:
         found = [entry.path for entry in os.scandir(parent) if entry.name.startswith(_PREFIX)]
     except OSError:
@@ -72,7 +76,9 @@ def sweep(parent: str) -> int:
 
 
 def remove_tree(path: str) -> bool:
-    """Remove a private folder recursively, also without access rights; return whether it is gone."""
+    """Remove a private folder with its contents, even those without access rights; blocks up to minutes. Return whether
+    it is gone.
+    """
     if os.name == "nt":
         shutil.rmtree(path, onerror=_once_more)
         return not os.path.lexists(path)
@@ -92,8 +98,8 @@ def remove_tree(path: str) -> bool:
 
 
 def open_way(place: str, name: str) -> None:
-    """Give the user the rights on a folder of a layer, and on those of `name` below it, that an earlier command may
-    have taken: without them no further command starts there. Links are not followed.
+    """Give the user back the rights on the folder `place` of a layer, and on the folders of the path `name` below it,
+    that an earlier command may have taken; without them no command starts there. Links are not followed; never raises.
     """
     path = place
     for part in ("", *(part for part in name.split("/") if part)):

@@ -19,7 +19,7 @@ HEAD = 8
 
 
 def sent(value: dict[str, Any]) -> bytes:
-    """Return plain values as bytes: an 8-byte length, then `marshal` data, which needs no import, unlike JSON."""
+    """Return a message as bytes: an 8-byte length, then `marshal` data, which needs no import, unlike JSON."""
     data = marshal.dumps(value)
     return len(data).to_bytes(HEAD, "big") + data
 

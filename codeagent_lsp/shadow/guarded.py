@@ -33,9 +33,8 @@ _FOR_PYTHON = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
 
 
 class Guarded:
-    """A watchdog with its command, and our ends of its socket and pipes.
-
-    For talking with a command while it runs; `run_process` is for its result only.
+    """One command under a watchdog, for talking with it while it runs: `streams` are its outputs, `stdin` its input, if
+    any. `start` it once, and `close` it. To run a command only for its result, use `run_process`.
     """
 
     def __init__(self) -> None:
@@ -48,10 +47,10 @@ class Guarded:
         self._transports: list[asyncio.BaseTransport] = []
 
     async def start(self, launch: Launch, limits: ProcessLimits, *, apart: bool, talk: bool = False) -> None:
-        """Start the watchdog and send it the command. `close` must be called, however this ends.
+        """Start the watchdog and send it the command; `close` must be called even if this fails. With `talk`, data
+        written to `stdin` reaches the command; else its standard input is empty.
 
-        With `talk`, data written to `stdin` reaches the command; else its standard input is empty. ToolFailed if it
-        does not start.
+        ToolFailed if the watchdog does not start within 10 s.
         """
         with ExitStack() as writers:
             stdout = await self._pipe("stdout", writers)
@@ -77,19 +76,21 @@ class Guarded:
                 raise ToolFailed(f"The process that watches over commands did not start: {error}") from error
 
     async def ended(self) -> None:
-        """Wait until the watchdog, and with it the whole process tree, has ended."""
+        """Wait, without a time limit of its own, until the whole process tree has ended."""
         if self._process is not None and await self._process.wait():  # killed: its children have other parents now
             await asyncio.to_thread(_kill_marked, self.mark)
 
     def stop(self) -> None:
-        """Have the watchdog kill the whole process tree."""
+        """Ask the watchdog to kill the whole process tree, and return at once."""
         try:
             self._control.shutdown(socket.SHUT_WR)
         except OSError:  # it has ended
             pass
 
     def answer(self, launch: Launch) -> dict[str, Any]:
-        """Return the watchdog's last message: `code` and `ending`. ToolFailed if no command was started."""
+        """Return how the command ended: `code` (128 + signal, or exit code) and `ending` (`exited`, `killed` or the
+        limit that ended it). ToolFailed if it could not be started. Call it after `ended`.
+        """
         try:
             answer = told(self._control.recv(_CHUNK))
         except (OSError, ValueError, EOFError, TypeError) as error:
@@ -103,7 +104,7 @@ class Guarded:
         return answer
 
     async def close(self) -> None:
-        """End what still runs, within seconds, and close every descriptor."""
+        """Kill what still runs, waiting at most about 8 s, and close every descriptor."""
         self.stop()
         try:
             async with asyncio.timeout(_ENDING_SECONDS):

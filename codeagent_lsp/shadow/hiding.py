@@ -98,10 +98,11 @@ _MAX_LINKS = 16
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """The paths hidden from a command, all absolute.
+    """The paths hidden from a command, all absolute. `areas` are shown empty, except for `visible`, which is shown
+    read-only; `masked` is never shown.
 
-    `areas` are shown empty, except for `visible`, which is shown read-only; `masked` is never shown.
-    `caches` are folders of build tools, which need to write there: without them each session would build all anew.
+    `caches` are folders of build tools that commands may write to, since otherwise each session would build everything
+    anew.
     """
 
     areas: tuple[str, ...] = ()
@@ -113,10 +114,11 @@ class Hidden:
 def hide(
     home: str, *, environ: Mapping[str, str], folders: Sequence[str], readable: Sequence[str], private: Sequence[str]
 ) -> Hidden:
-    """Return what to hide from commands in the workspace `folders` of the user with the home folder `home`.
+    """Return what to hide from commands in the workspace `folders` of the user with the home folder `home`. Reads names
+    and links only.
 
-    `environ` determines the toolchains (`PATH` and more); `readable` is the setting; `private` are folders that no
-    command sees, such as our own state.
+    `environ` determines the toolchains to show (`PATH` and more); `readable` is the setting; `private` are folders that
+    no command sees, such as this program's own state.
     """
     home = os.path.realpath(home)
     areas = tuple(dict.fromkeys(_real(path) for path in (*_HOMES, home) if path != "/" and Path(path).is_dir()))

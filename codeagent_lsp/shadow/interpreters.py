@@ -31,9 +31,8 @@ _MAX_NAMES = 5000
 
 
 def behind(link: str, home: str) -> Iterator[str]:
-    """Yield what a chain of links to an interpreter needs: the parts of its prefix, and the links outside of it.
-
-    Nothing if the end of the chain is no interpreter. Paths are as the links spell them and as they really are.
+    """Yield the absolute paths that a link to an interpreter needs: folders of its installation, and the links on the
+    way to it, as written and as resolved. Nothing if it does not lead to an interpreter.
     """
     real = os.path.realpath(link)
     if not is_interpreter(real, home):
@@ -48,7 +47,9 @@ def behind(link: str, home: str) -> Iterator[str]:
 
 
 def is_interpreter(real: str, home: str) -> bool:
-    """Return whether a real path is a Python with its own library, not installed into a home or a personal folder."""
+    """Return whether a real path is a Python with its own library that is not installed in a home or personal folder.
+    Decided by the files around it, not by its name alone.
+    """
     path = Path(real)
     if path.parent.name != "bin" or not _NAME.fullmatch(path.name) or not _is_program(real):
         return False
@@ -78,7 +79,9 @@ def _has_library(prefix: str) -> bool:
 
 
 def parts(prefix: str) -> Iterator[str]:
-    """Yield the folders of an installation that are really in it; the rest of the prefix may be anything."""
+    """Yield the absolute paths of the known folders of an installation, such as `bin` and `lib`, that are really inside
+    `prefix`.
+    """
     for name in _PARTS:
         path = f"{prefix}/{name}"
         if os.path.isdir(path) and _is_inside(path, prefix):  # noqa: PTH112 - a look, no more

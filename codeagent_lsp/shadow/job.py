@@ -89,9 +89,8 @@ class _Job:
 
 
 class Guarded:
-    """A command in a job of its own, and our ends of its pipes.
-
-    For talking with a command while it runs; `run_process` is for its result only.
+    """One command in a job object of Windows, for talking with it while it runs: `streams` are its outputs, `stdin` its
+    input, if any. `start` it once, and `close` it. To run a command only for its result, use `run_process`.
     """
 
     def __init__(self) -> None:
@@ -103,10 +102,8 @@ class Guarded:
         self._ending = ""
 
     async def start(self, launch: Launch, limits: ProcessLimits, *, apart: bool, talk: bool = False) -> None:
-        """Start the command. `close` must be called, however this ends.
-
-        With `talk`, data written to `stdin` reaches the command; else its standard input is empty. ToolFailed if it
-        does not start.
+        """Start the command; `close` must be called even if this fails. With `talk`, data written to `stdin` reaches
+        the command; else its standard input is empty. ToolFailed if it does not start.
         """
         program = shutil.which(launch.argv[0], path=launch.environment.get("PATH")) or launch.argv[0]
         try:
@@ -135,26 +132,28 @@ class Guarded:
         self._watching = asyncio.ensure_future(self._watch(limits, launch))
 
     async def ended(self) -> None:
-        """Wait until the command, and with it the whole process tree, has ended."""
+        """Wait, without a time limit of its own, until the command has ended, then kill what it left running."""
         # `wait` of asyncio would also wait for a child in the background that holds the pipes.
         while self._process is not None and self._process.returncode is None:  # noqa: ASYNC110 - as it says above
             await asyncio.sleep(_LOOK_SECONDS)
         self.stop()
 
     def stop(self) -> None:
-        """Kill the whole process tree."""
+        """Kill the whole process tree; returns at once."""
         if self._job is not None:
             self._job.end()
 
     def answer(self, launch: Launch) -> dict[str, Any]:
-        """Return how it ended: `code` and `ending`. ToolFailed if it did not start."""
+        """Return how the command ended: `code` and `ending` (`exited` or the limit that ended it). ToolFailed if it did
+        not start. Call it after `ended`.
+        """
         if self._process is None or self._process.returncode is None:
             raise ToolFailed(f"{launch.argv[0]} could not be started in {launch.cwd}.")
         code = KILLED if self._ending else self._process.returncode
         return {"code": code, "ending": self._ending or "exited"}
 
     async def close(self) -> None:
-        """End what still runs, within seconds, and close every handle."""
+        """Kill what still runs, waiting at most about 8 s, and close every handle."""
         self.stop()
         if self._watching is not None:
             self._watching.cancel()

@@ -24,11 +24,12 @@ _LARGE_IGNORED = 64 << 20
 
 
 class Mirror:
-    """The copy in `place` of the folder `root`, absolute real paths. `rules` returns the current ignore rules.
+    """The private copy in `place` of the workspace folder `root` (absolute real paths), for one session. `rules`
+    returns the current ignore rules. `strays` decides which links are left out, and removed if a command made them;
+    without it all links are copied.
 
-    `strays` tells which links are left out, and removed where a command made them; without it all links are copied.
     `linked` are the ignored folders and large ignored files that are not in the copy, and `repositories` the version
-    control data, both by path relative to the folder; `copy` knows what was done to which file last.
+    control data, both relative to the folder. All methods block.
     """
 
     def __init__(
@@ -53,9 +54,9 @@ class Mirror:
         self._wanted: Mapping[str, bytes | None] = {}
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
-        """Update the copy to the state of the disk and, over it, `wanted` by absolute path.
-
-        Text that a command wrote is reverted; ignored files and those that could not become an edit stay.
+        """Update the copy to the disk and, over it, `wanted` (bytes by absolute path, None: no such file). Text that a
+        command wrote is reverted; ignored files and those that could not become an edit stay. OSError if the copy
+        cannot be written.
         """
         rules = self._rules()
         disk, here = walk(self.root, rules), self._here(rules)
@@ -84,8 +85,8 @@ class Mirror:
         self._prepared, self._deep = prepared.files, frozenset(prepared.deep)
 
     def lay(self, wanted: Mapping[str, bytes | None]) -> None:
-        """Update the copy to `wanted` over the disk as it was when `prepare` looked, for the files that differ from the
-        previous ones only: quick, also where the folder is large.
+        """Update only the files in which `wanted` differs from the last time; the disk is taken to be as `prepare`
+        found it. Quick even for large folders.
         """
         before = self._wanted
         self._wanted = {self._name(path): data for path, data in wanted.items() if self._keeps(path)}
@@ -100,7 +101,7 @@ class Mirror:
                 self.copy.write(name, given, on_disk)
 
     def collect(self, found: WrittenFiles) -> None:
-        """Add to `found` the differences from the prepared state."""
+        """Add to `found` every file that differs from the prepared state, by its absolute path in the workspace."""
         now = self._here(self._rules())
         for name in now.version_control:
             if not os.path.lexists(f"{self.root}/{name}"):

@@ -52,7 +52,7 @@ _ESCAPED = re.compile(rb"\\([0-7]{3})")
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """Absolute paths of the programs for isolation; `locks`: bwrap supports `--disable-userns`."""
+    """Absolute paths of the programs that isolation needs. `locks` says that bwrap supports `--disable-userns`."""
 
     bwrap: str
     unshare: str
@@ -62,18 +62,21 @@ class Programs:
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """An overlay over the folder `root`, an absolute real path; its layers are in `name` of the private folder."""
+    """An overlay over the folder `root`, an absolute real path; `name` is the folder of its layers, relative to the
+    private folder.
+    """
 
     name: str
     root: str
 
 
 def mounting(programs: Programs, private: str, overlays: Sequence[Over], start: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line that mounts `overlays` at `<name>/view` and then executes `start`.
+    """Return the command line that mounts `overlays` at `<name>/view` of the folder `private`, and what its file
+    `table` lists, and then executes `start`. A mount inside one of the folders prevents all but root from overlaying
+    it.
 
-    A mount inside a folder prevents an ordinary user from overlaying it; only root without a user namespace can. The
-    file `options` of the private folder is open for `start` as descriptor 9, and already deleted, as it may hold
-    secrets; `filter`, if there is one, as descriptor 8. What the file `table` lists is mounted too.
+    `start` has the file `options` of the private folder open as descriptor 9, already deleted, as it may hold secrets;
+    and `filter`, if there is one, as descriptor 8.
     """
     # An ordinary user may mount as root of a user namespace only.
     names = ("--mount",) if is_privileged() else ("--user", "--map-root-user", "--mount")
@@ -82,8 +85,8 @@ def mounting(programs: Programs, private: str, overlays: Sequence[Over], start: 
 
 
 def mount_table(private: str, read: Sequence[Over]) -> str:
-    """Return the text of `table`: read-only overlays at `<name>/view`, each over a bind, which is seen where the file
-    system permits no overlay. Their second layer is empty, as one layer is not enough.
+    """Return the text of the file `table` for read-only overlays at `<name>/view`. Below each is a bind mount, which is
+    seen if the file system permits no overlay; their second layer is empty, as one is not enough.
     """
     lines = [("empty", f"{private}/empty", "tmpfs", "size=4k,mode=755")]
     for over in read:
@@ -94,7 +97,9 @@ def mount_table(private: str, read: Sequence[Over]) -> str:
 
 
 def fails(argv: Sequence[str], seconds: float) -> str | None:
-    """Run a command outside of the sandbox and return None if it succeeds, else an error message."""
+    """Run a command outside of the sandbox and block until it ends, at most `seconds`. Return None if it succeeds, else
+    an error message in English.
+    """
     try:
         done = subprocess.run(
             argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, env=OUTER_ENVIRONMENT, cwd="/"
@@ -108,7 +113,9 @@ def fails(argv: Sequence[str], seconds: float) -> str | None:
 
 
 def is_privileged() -> bool:
-    """Return whether this process may mount without a user namespace (root with CAP_SYS_ADMIN)."""
+    """Return whether this process may mount without a user namespace, as root with CAP_SYS_ADMIN may; False if
+    unknown.
+    """
     if not is_superuser():
         return False
     try:
@@ -120,8 +127,8 @@ def is_privileged() -> bool:
 
 
 def nested_mounts(folders: Sequence[str], table: bytes | None = None) -> tuple[str, ...]:
-    """Return the mount points below workspace folders, outermost first. `table` is the text of
-    `/proc/self/mountinfo`.
+    """Return the absolute mount points below workspace folders, outermost first; () if they cannot be read. `table` is
+    the text of `/proc/self/mountinfo`, which is read if None.
     """
     if table is None:
         try:

@@ -35,8 +35,9 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 @dataclass(frozen=True, slots=True)
 class KeptOutput:
-    """The complete output, or its head, its tail, and the best lines between them; then `whole` is the path of the
-    file with all of it. `streams` are the texts of both streams, each by itself, if they were told apart.
+    """The output of a command: all of it, or its head, its tail, and the most telling lines between them; then `whole`
+    is the path of the file with all of it, if there is one. `streams` are the texts of both streams, each by itself, if
+    they were kept apart.
     """
 
     text: str
@@ -45,12 +46,11 @@ class KeptOutput:
 
 
 class Output:
-    """Collects both streams of one command, in the order they are fed.
+    """Collects both streams of one command, in the order they are fed. Up to `kept_bytes` of UTF-8 (200 KiB) stay in
+    memory: of a longer output its head, its tail, and lines between them with errors or with `keywords`.
 
-    `kept_bytes` of UTF-8 stay in memory: of a longer output its head, its tail, and from between them the lines with
-    errors or with `keywords`. All of it then goes to a new file in `folder`, which belongs to the caller; without a
-    folder the rest is lost. `flush` and `finish` write to the file and may block. With `apart` each stream is kept by
-    itself, too.
+    All of a longer output goes to a new file in `folder`, which is the caller's to remove; without a folder the rest is
+    lost. `flush` and `finish` write to the file and may block. With `apart` each stream is also kept by itself.
     """
 
     def __init__(
@@ -71,7 +71,9 @@ class Output:
         self._alone: dict[Stream, Output] = {name: Output(None) for name in self._readers} if apart else {}
 
     def feed(self, stream: Stream, data: bytes) -> str:
-        """Take bytes of one stream and return the new text for display, in which lone carriage returns stay."""
+        """Take bytes of one stream and return the new text for display; '' while a character is incomplete. Carriage
+        returns without a line feed stay in it.
+        """
         self.size += len(data)
         if (alone := self._alone.get(stream)) is not None:
             alone.feed(stream, data)
@@ -81,15 +83,15 @@ class Output:
 
     @property
     def wants_flush(self) -> bool:
-        """Return whether enough data waits to be written; call it after each `feed` to bound the memory."""
+        """Whether at least 64 KiB wait to be written to the file; look after each `feed` to bound the memory."""
         return self._ends.over and len(self._spool.waiting) >= _WRITE_BYTES
 
     def flush(self) -> None:
-        """Write the waiting data. A full disk ends the file, not the command."""
+        """Write the waiting data to the file; blocks. On a full disk the file ends there, without an error."""
         self._spool.write()
 
     def finish(self) -> KeptOutput:
-        """Return the text, including an unfinished character, sequence or line at its end."""
+        """Write the rest, close the file and return the output. Call it once; blocks."""
         for reader in self._readers.values():
             self._take(reader.finish())
         self._keep(_overwritten(self._line))
@@ -101,7 +103,7 @@ class Output:
         return KeptOutput(self._ends.text(), self._spool.path if self._ends.over else None, streams)
 
     def discard(self) -> None:
-        """Discard the output and remove the file."""
+        """Close and remove the file, if there is one; instead of `finish`, or after it."""
         self._spool.close()
         self._spool.remove()
 

@@ -49,9 +49,8 @@ _PLAIN = re.compile(r"[^,:\\\"]+")  # the others would need escapes, which not e
 
 
 class OverlayLayer:
-    """The private view of the workspace `folders`, absolute real paths, stored in `folder`, which it closes.
-
-    `environment` is that of commands.
+    """The layer of one session at level `overlay`: an overlay over the workspace `folders` (absolute real paths) in
+    `folder`, which `close` removes. `environment` is that of commands.
     """
 
     def __init__(
@@ -78,13 +77,17 @@ class OverlayLayer:
 
     @property
     def isolation(self) -> Isolation:
-        """Return the isolation, the best there is. `reason` names mounts that are read-only for commands."""
+        """The isolation, the best there is. `reason` names mounts inside the workspace that are read-only for
+        commands.
+        """
         fixed = [path for path, made in self._known.items() if made is None]
         why = f"Mounted inside the workspace, and read-only for commands: {', '.join(fixed)}."
         return replace(OVERLAY, reason=why) if fixed else OVERLAY
 
     def check(self) -> str | None:
-        """Run a command in the view and return None if that works, else the reason."""
+        """Run a command in the view, for at most 15 s, and return None if that works, else the reason in English.
+        Blocks.
+        """
         try:
             self.prepare({})
             # The whole way, as each of its steps may be forbidden on some machine, and only the last one says so.
@@ -93,7 +96,9 @@ class OverlayLayer:
             return str(error)
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
-        """See `Layer`. Paths outside the workspace folders are ignored."""
+        """See `Layer`. Paths outside the workspace folders are ignored. ToolFailed if something is mounted inside the
+        workspace and this process is not root.
+        """
         nested = nested_mounts(self._folders)
         if nested and not is_privileged():
             raise ToolFailed(
@@ -113,7 +118,9 @@ class OverlayLayer:
                 made[1].prepare({path: data for path, data in wanted.items() if self._root_of(path) == root})
 
     def launch(self, command: Command) -> Launch:
-        """See `Layer`. Killing the started process ends all others of the command."""
+        """Return how to start `command` in the overlay, which `prepare` must have updated. Killing the started process
+        ends all others of the command.
+        """
         overlays = []
         binds = []
         for root in self._shown:
@@ -145,7 +152,9 @@ class OverlayLayer:
         return Launch(argv, "/", OUTER_ENVIRONMENT, f"{self._sandbox.private}/reports")
 
     def writings(self) -> Writings:
-        """See `Layer`."""
+        """Return the files that differ from the prepared overlay, sorted by path. Takes time by the number of
+        changes.
+        """
         found = WrittenFiles(self._limits)
         for root in self._shown:
             if (made := self._known[root]) is not None:
@@ -153,7 +162,7 @@ class OverlayLayer:
         return Writings(tuple(found.files[path] for path in sorted(found.files)), found.more)
 
     def close(self) -> None:
-        """See `Layer`."""
+        """Remove the overlay with what commands wrote there; no command may be running in it."""
         self._folder.close()
 
     def _read(self) -> list[Over]:
@@ -226,10 +235,10 @@ def _renew(folder: str) -> None:
 
 
 def overlaid_folders(hidden: Hidden, table: bytes | None = None) -> tuple[str, ...]:
-    """Return absolute real paths, none inside another. `table` is the text of `/proc/self/mountinfo`.
+    """Return the folders outside the workspace to read through an overlay: absolute real paths, none inside another, at
+    most 24. Folders with a mount inside are replaced by folders in them, since only root can overlay them.
 
-    Only a folder in which nothing is mounted can be overlaid by an ordinary user; of others, the folders inside are
-    taken.
+    `table` is the text of `/proc/self/mountinfo`, which is read if None.
     """
     table = _mount_table() if table is None else table
     mounted = nested_mounts(["/"], table)

@@ -48,7 +48,9 @@ _CHUNK = 1 << 20
 
 
 class Item(NamedTuple):
-    """A file, a link with its target, or a special file."""
+    """One entry of a tree that is no folder: its status, whether it is ignored, and the `target` of a symbolic link
+    (None for others).
+    """
 
     info: os.stat_result
     ignored: bool
@@ -56,25 +58,24 @@ class Item(NamedTuple):
 
     @property
     def stamp(self) -> Stamp:
-        """See `stamp_of`."""
+        """A value that changes with every modification, see `stamp_of`."""
         return stamp_of(self.info)
 
     @property
     def is_link(self) -> bool:
-        """Return whether it is a symbolic link."""
+        """Whether it is a symbolic link."""
         return stat.S_ISLNK(self.info.st_mode)
 
     @property
     def special(self) -> bool:
-        """Return whether it is neither a regular file nor a link."""
+        """Whether it is neither a regular file nor a symbolic link, but a device, a pipe or a socket."""
         return not (stat.S_ISREG(self.info.st_mode) or stat.S_ISLNK(self.info.st_mode))
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The contents of a folder by relative path; folders with their modes.
-
-    Not entered are ignored folders (`closed`), `version_control`, and folders that lie too `deep`.
+    """The contents of a folder by relative path; `folders` have their modes. Paths of folders that were not entered are
+    in `closed` (ignored), `version_control` and `deep` (nested too deeply).
     """
 
     files: dict[str, Item] = field(default_factory=dict)
@@ -85,7 +86,7 @@ class Tree:
 
 
 def is_output(name: str) -> bool:
-    """Return whether an ignored folder of this name starts empty in a copy."""
+    """Return whether an ignored folder of this name, such as one for build output, starts empty in a copy."""
     return name in OUTPUTS or name.startswith("cmake-build-")
 
 
@@ -143,7 +144,9 @@ def _sort_in(tree: Tree, entry: os.DirEntry[str], folder: str, rules: FolderRule
 
 
 def copy_file(source: str, target: str) -> bool:
-    """Copy a file with its mode and times, or a link as a link; return False if it cannot be read."""
+    """Copy a file with its mode (without set-user-id bits) and times, or a link as a link. Return False if it cannot be
+    read or is a special file; OSError if the target exists or cannot be written.
+    """
     try:
         mode = os.lstat(source).st_mode
         if stat.S_ISLNK(mode):
@@ -168,14 +171,16 @@ def copy_file(source: str, target: str) -> bool:
 
 
 def write_file(target: str, data: bytes, like: os.stat_result | None) -> None:
-    """Write a new file, with the mode of `like`."""
+    """Write a new file with the mode of `like`, or 0644 if None. OSError if it exists."""
     with os.fdopen(open_new(target), "wb") as file:
         file.write(data)
         set_mode(file.fileno(), stat.S_IMODE(like.st_mode) & 0o777 if like is not None else 0o644)
 
 
 def same_bytes(one: str, other: str) -> bool:
-    """Return whether two regular files have the same contents."""
+    """Return whether two regular files have the same contents; False also if one of them cannot be read or is no
+    regular file.
+    """
     try:
         sizes = [os.lstat(path).st_size for path in (one, other)]
         # Most that differ do so in size, which costs no reading.
@@ -191,7 +196,8 @@ def same_bytes(one: str, other: str) -> bool:
 
 
 class PrivateCopy:
-    """The copy in `place` of the folder `root`, absolute real paths. Files are named relative to both.
+    """The copy in `place` of the folder `root` (absolute real paths), for one session. Files are named by their paths
+    relative to both.
 
     `origins` are those of the files that were written here, each with the stamp that the file had then; `changed` is
     what was done to files since `begin`.
@@ -207,18 +213,22 @@ class PrivateCopy:
         Path(place).mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def begin(self, given: Collection[str]) -> None:
-        """Begin the next state, in which the files `given` have texts of their own: none makes way for a folder."""
+        """Begin the next state and clear `changed`. The files `given` have texts of their own, so no folder takes their
+        place.
+        """
         self._given = given
         self.changed = {}
         self._times.begin()
 
     def has(self, name: str, origin: Origin) -> bool:
-        """Return whether a file has the bytes of `origin`."""
+        """Return whether a file of the copy has the bytes of `origin`, given ones or those of the file on the disk."""
         path = f"{self._place}/{name}"
         return read(path) == origin if isinstance(origin, bytes) else same_bytes(path, f"{self._root}/{name}")
 
     def write(self, name: str, origin: Origin, like: os.stat_result | None) -> None:
-        """Write a file anew: given bytes with the mode of `like`, or a copy of the one on the disk."""
+        """Write a file anew: given bytes with the mode of `like`, or a copy of the one on the disk. Left out if a given
+        file is in the place of one of its folders.
+        """
         target = f"{self._place}/{name}"
         before = lstat(target)
         # Never over the file that is there: a command may have made it a link to another one.
@@ -235,7 +245,9 @@ class PrivateCopy:
         self.origins[name] = (origin, Item(os.lstat(target), False).stamp)
 
     def remove(self, name: str) -> None:
-        """Remove a file or folder."""
+        """Remove a file or a folder with its contents, if it is there, and note it as deleted. Never removes anything
+        outside of the copy.
+        """
         self.origins.pop(name, None)
         self.changed[name] = "deleted"
         path = f"{self._place}/{name}"
@@ -248,7 +260,9 @@ class PrivateCopy:
             Path(path).unlink()
 
     def make_folder(self, name: str, mode: int) -> None:
-        """Create a folder in place of what is there, unless that is a given file."""
+        """Create a folder with the permissions of `mode`, and always those of the user; a file that is there is
+        removed, unless it is a given one.
+        """
         if is_folder(f"{self._place}/{name}") or name in self._given:
             return
         self.remove(name)
@@ -257,7 +271,7 @@ class PrivateCopy:
             Path(self._place, name).chmod(stat.S_IMODE(mode) & 0o777 | 0o700)
 
     def remove_empty(self, names: Iterable[str]) -> None:
-        """Remove those of the folders that are empty."""
+        """Remove those of the folders that are empty, inner ones first; others stay."""
         # Inner folders first.
         for name in sorted(names, reverse=True):
             try:
@@ -285,7 +299,9 @@ def _above(name: str) -> list[str]:
 
 
 class TextTimes:
-    """The seconds given so far; they never decrease, and are ahead of the clock only if that is too slow."""
+    """Gives the texts of a private copy new modification times in whole seconds, so that programs see every change.
+    They never decrease, and are ahead of the clock only if texts change faster than it.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -293,7 +309,7 @@ class TextTimes:
         self._now: int | None = None
 
     def begin(self) -> None:
-        """Begin a batch of texts, which share one second."""
+        """Begin a batch of texts, which get the same second if possible."""
         self._now = None
 
     def give(self, place: str, *others: os.stat_result | None) -> None:

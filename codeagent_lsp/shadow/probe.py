@@ -58,9 +58,11 @@ _SYSCTLS = (
 
 
 class Isolator:
-    """The isolation that this machine supports. One per process; thread-safe, and all methods block.
+    """Finds out which isolation this machine supports, and opens the layers of sessions. One per process; thread-safe,
+    and all methods block, the first for several seconds as it tries commands.
 
-    `state` is the folder of all our state, which no command may see; `environ` is the user's environment.
+    `state` is the absolute path of the folder of all our state, which no command may see; `environ` is the user's
+    environment.
     """
 
     def __init__(self, state: str, *, environ: Mapping[str, str] | None = None) -> None:
@@ -91,8 +93,8 @@ class Isolator:
             return copy_isolation(sandboxed=self._can_sandbox(), reason=reason)
 
     def open(self, settings: ShellSettings, folders: Sequence[str]) -> Layer:
-        """Return the layer of a session over these folders, absolute real paths. SettingError as `isolation`, and
-        OSError.
+        """Return a new layer of a session over these folders (absolute real paths), which the caller closes.
+        SettingError if the level of the settings does not work here, OSError if its folder cannot be made.
         """
         with self._lock:
             level = self.isolation(settings, folders)
@@ -119,8 +121,8 @@ class Isolator:
         )
 
     def open_copy(self, settings: ShellSettings, folders: Sequence[str]) -> CopyLayer:
-        """Return a private copy of the folders in the sandbox, whatever the level of commands. ToolFailed if the
-        sandbox does not work here or the user chose none; OSError.
+        """Return a private copy of the folders in the sandbox, whatever the level of commands; the caller closes it.
+        ToolFailed if the sandbox does not work here or the level is `direct`; OSError if the copy cannot be made.
         """
         with self._lock:
             if settings.isolation == "direct" or not self._can_sandbox():
@@ -130,7 +132,7 @@ class Isolator:
         return CopyLayer(folders, folder, sandbox, environment=scrubbed(self._environ), home=self._home)
 
     def sweep(self) -> int:
-        """Remove the layers of servers that have ended and return how many there were."""
+        """Remove the layers of servers that have ended, and return how many were removed."""
         return sum(map(sweep, places(self._state, self._environ)))
 
     def _overlay(self, place: str, settings: ShellSettings, folders: Sequence[str]) -> OverlayLayer:
@@ -206,7 +208,9 @@ class Isolator:
 
 
 def find_programs(path: str = _SYSTEM_PATH) -> Programs | str:
-    """Return the system's programs for isolation, or which one is missing and how to install it."""
+    """Return the system's programs for isolation; if one is missing or too old, a sentence in English with the remedy.
+    `path` is in the form of PATH.
+    """
     found = {name: shutil.which(name, path=path) for name in ("bwrap", "unshare", "sh", "mount")}
     packages = {"bwrap": "bubblewrap"}
     for name, where in found.items():
@@ -220,8 +224,8 @@ def find_programs(path: str = _SYSTEM_PATH) -> Programs | str:
 
 
 def switched_off(environ: Mapping[str, str]) -> str | None:
-    """Return why isolation is not even tried: another system, or the switch
-    `CODEAGENT_NO_NAMESPACES`; None if it is.
+    """Return, in English, why isolation is not even tried: the system is not Linux, or `CODEAGENT_NO_NAMESPACES` is
+    set; None if it is to be tried.
     """
     reason = None
     if sys.platform != "linux":
@@ -232,7 +236,9 @@ def switched_off(environ: Mapping[str, str]) -> str | None:
 
 
 def places(state: str, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the places for a layer, best first: the state folder, then file systems that rarely refuse overlays."""
+    """Return the absolute paths of folders in which a layer can be, best first: below the state folder, then on file
+    systems that rarely refuse overlays. None of them is created.
+    """
     name = f"codeagent-lsp-{user_id()}"
     runtime = environ.get("XDG_RUNTIME_DIR", "")
     others = (runtime, "/dev/shm", tempfile.gettempdir(), "/var/tmp")  # noqa: S108 - a folder of our own is made there
@@ -240,8 +246,8 @@ def places(state: str, environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def overlay_fails(place: str, programs: Programs, home: str) -> str | None:
-    """Try a command over an overlay in `place`; return None if the file it writes is in the overlay, else the
-    reason.
+    """Try a command over an overlay in `place`, and block for seconds at most. Return None if the file it writes is in
+    the overlay, else the reason in English.
     """
     try:
         folder = LayerFolder(place)
@@ -264,7 +270,9 @@ def overlay_fails(place: str, programs: Programs, home: str) -> str | None:
 
 
 def sandbox_fails(place: str, programs: Programs, home: str) -> str | None:
-    """Try a command in bubblewrap alone, with its files below `place`; return None if it succeeds, else the reason."""
+    """Try a command in bubblewrap alone, with its files below `place`, and block for seconds at most. Return None if it
+    succeeds, else the reason in English.
+    """
     try:
         private_folder(place)
         folder = LayerFolder(place)
@@ -284,7 +292,9 @@ def sandbox_fails(place: str, programs: Programs, home: str) -> str | None:
 
 
 def explained(problems: Sequence[str], proc: str = "/proc/sys") -> str:
-    """Return why isolation does not work, with the system setting that forbids it if there is one."""
+    """Return, in English, why isolation does not work, with the system setting that forbids it and the remedy if there
+    is one.
+    """
     said = "; ".join(dict.fromkeys(problems))
     for name, forbids, remedy in _SYSCTLS:
         # Only for a hint: whether it works was found out by trying, as a container can forbid it without any of these

@@ -56,12 +56,15 @@ async def run_process(
     stdin: Stdin = b"",
     keywords: Sequence[str] = (),
 ) -> Finished:
-    """Run a command to its end. When this returns or raises, also by cancelling, no process of it is left.
+    """Run a command to its end or to a limit. When this returns or raises, also when cancelled, no process of it is
+    left.
 
     Both streams share one pipe, so that their order is exact, and all output is `stdout`; with `apart` each has its
     own, and their relative order is approximate. Output too long for `Finished.output` goes to a file in
-    `spool_folder`, which belongs to the caller; without a folder its middle is lost, but for lines with errors or with
-    one of `keywords`. ToolFailed if the command cannot be started.
+    `spool_folder`, which the caller removes; without a folder its middle is lost, except for lines with errors or with
+    one of `keywords`.
+
+    ToolFailed if the command cannot be started.
     """
     output = Output(spool_folder, keywords, apart=apart)
     guarded = Guarded()
@@ -84,9 +87,8 @@ async def run_process(
 
 
 def read_reports(folder: str) -> dict[str, bytes]:
-    """Return the regular files directly in `folder` by name: at most `MAX_REPORTS` of together `MAX_REPORT_BYTES`.
-
-    Others are left out; links are not followed.
+    """Return the bytes of the regular files directly in `folder` by name: at most 64 files of together 16 MiB. Others
+    are left out, unreadable ones and links too.
     """
     found: dict[str, bytes] = {}
     room = MAX_REPORT_BYTES
@@ -101,7 +103,7 @@ def read_reports(folder: str) -> dict[str, bytes]:
 
 
 async def settled(work: Coroutine[Any, Any, T]) -> T:
-    """Run bounded work to its end even when cancelled, and raise CancelledError afterwards."""
+    """Run work that ends soon to its end even when cancelled, raise CancelledError then, and else return its result."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():

@@ -59,11 +59,12 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """The sandbox of one session's commands.
+    """The sandbox of one session's commands. `private` is the session's folder on the disk, with `home`, `tmp`,
+    `vartmp` and `reports` in it; `home` is the real path of the user's home. `uid` and `gid` are the command's, inside
+    and outside.
 
-    `private` is the session's folder on the disk, with `home`, `tmp`, `vartmp` and `reports` in it; `home` is the real
-    path of the user's home. `uid` and `gid` are the command's, inside and outside. `locked`: it cannot create user
-    namespaces, in which it would be root, and file systems in memory are small; needs bubblewrap 0.8.
+    With `locked` a command cannot create user namespaces, in which it would be root, and file systems in memory are
+    small; needs bubblewrap 0.8.
     """
 
     bwrap: str
@@ -76,7 +77,7 @@ class Sandbox:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """Return the folders that must exist before a command starts."""
+        """The absolute paths of the folders that must exist before a command starts."""
         return tuple(f"{self.private}/{name}" for name in ("home", "tmp", "vartmp", "reports"))
 
     def options(
@@ -89,9 +90,8 @@ class Sandbox:
         sockets: Iterable[str] = (),
         views: Mapping[str, str] = MappingProxyType({}),
     ) -> tuple[str, ...]:
-        """Return all options except the program; they go into a file, so that no secret is in a command line.
-
-        `views` are the folders that are read through an overlay, with where that is mounted (`overlay.py`).
+        """Return bubblewrap's options without the program. They are to be written to a file, as they hold the
+        environment. `views` maps each folder that is read through an overlay to the place where that is mounted.
         """
         # A folder that lies inside another one has to be mounted after it.
         ordered = sorted(binds, key=lambda bind: bind.target.split("/"))
@@ -117,7 +117,9 @@ class Sandbox:
         )
 
     def argv(self, options_file: str, command: Command) -> tuple[str, ...]:
-        """Return the command line for options that are in `options_file`, which it removes."""
+        """Return the command line for options in `options_file`, which the started process removes. ToolFailed if the
+        command is too long.
+        """
         return (
             "/bin/sh",
             "-c",
@@ -128,8 +130,8 @@ class Sandbox:
         )
 
     def start(self, command: Command) -> tuple[str, ...]:
-        """Return the words that start bubblewrap with the options on descriptor 9. ToolFailed if the command is too
-        long.
+        """Return the words that start bubblewrap with its options on descriptor 9. ToolFailed if a word of the command
+        has more than 120,000 bytes.
         """
         words = ("bash", "-c", command.script) if isinstance(command.script, str) else command.script
         if any(len(os.fsencode(word)) > _ARGUMENT_LIMIT for word in words):
@@ -193,12 +195,14 @@ def write_options(path: str, options: Sequence[str]) -> None:
 
 
 def services() -> tuple[str, ...]:
-    """Return the paths by which other processes can be reached: Unix sockets, and named pipes that one has open."""
+    """Return the absolute paths by which other processes can be reached: Unix sockets, and named pipes that one has
+    open.
+    """
     return tuple(sorted({*listening(), *named_pipes()}))
 
 
 def named_pipes() -> Iterator[str]:
-    """Yield the paths of the named pipes that processes have open, as far as we may know of them."""
+    """Yield the absolute paths of the named pipes that processes have open, as far as this user may see them."""
     for link in iglob("/proc/[0-9]*/fd/*"):  # noqa: PTH207 - plain strings are several times faster
         try:
             path = os.readlink(link)  # noqa: PTH115 - as above
@@ -209,7 +213,9 @@ def named_pipes() -> Iterator[str]:
 
 
 def listening(table: str | None = None) -> tuple[str, ...]:
-    """Return the paths of the Unix sockets that exist; `table` is the text of `/proc/net/unix`."""
+    """Return the absolute paths of the Unix sockets that exist; () if unknown. `table` is the text of `/proc/net/unix`,
+    which is read if None.
+    """
     if table is None:
         try:
             table = Path("/proc/net/unix").read_text("utf-8", "surrogateescape")

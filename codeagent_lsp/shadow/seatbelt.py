@@ -43,10 +43,9 @@ _NETWORK = """
 
 @dataclass(frozen=True, slots=True)
 class Seatbelt:
-    """The wall around the commands of one session, all paths real ones.
-
-    `private` is the session's folder, with the copy and `tmp` in it; `folders` are those of the workspace, to whose
-    ignored folders the copy has links.
+    """The profile of `sandbox-exec` for the commands of one session on macOS, all paths real ones. `private` is the
+    session's folder, with the copy and `tmp` in it; `folders` are those of the workspace, to whose ignored folders the
+    copy has links.
     """
 
     private: str
@@ -54,7 +53,7 @@ class Seatbelt:
     hidden: Hidden
 
     def profile(self, *, network: bool) -> str:
-        """Return the profile of a command in the language of `sandbox-exec`; `network` is whether it may connect."""
+        """Return the text of the profile; `network` says whether the command may connect."""
         return "\n".join(self._rules(network=network)) + "\n"
 
     def argv(self, words: Iterable[str], *, network: bool) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ _MEMFD = "/memfd:"
 
 
 class FileMemory:
-    """The files in memory that processes hold, and their size in `bytes`, each counted once."""
+    """The files in memory that these processes hold at one moment, and their size in `bytes`, each counted once."""
 
     def __init__(self, pids: Iterable[int], known: frozenset[str]) -> None:
         """Look at the processes; `known` are the devices of file systems that are not theirs alone."""
@@ -36,7 +36,9 @@ class FileMemory:
                 self._add_mounted(pid, known)
 
     def unshared(self, pid: int) -> int | None:
-        """Return the proportional memory (PSS) of a process without mappings of these files; None if unknown."""
+        """Return the proportional memory (PSS) of a process in bytes, without mappings of these files; None if it
+        cannot be read.
+        """
         total, counted = 0, False
         try:
             with open(f"/proc/{pid}/smaps", encoding="utf-8", errors="replace") as lines:
@@ -86,7 +88,9 @@ class FileMemory:
 
 
 def memory_mounts(pid: int | str) -> Iterator[tuple[str, str]]:
-    """Yield the device, as `major:minor`, and the mount point of each file system in memory that a process sees."""
+    """Yield the device, as `major:minor`, and the mount point of each file system in memory that a process sees;
+    nothing if it has ended.
+    """
     try:
         with open(f"/proc/{pid}/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
             lines = file.read().split("\n")

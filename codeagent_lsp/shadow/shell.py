@@ -29,7 +29,7 @@ def no_output(stream: Stream, text: str) -> None:
 
 
 async def in_pieces(stdin: Stdin) -> AsyncIterator[bytes]:
-    """Yield what a command reads, as it comes."""
+    """Yield the bytes for a command's standard input, as they come."""
     if isinstance(stdin, bytes):
         yield stdin
     else:
@@ -39,10 +39,10 @@ async def in_pieces(stdin: Stdin) -> AsyncIterator[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """The guarantees of a level. `reason` is, in English, why it is not a better level, and what to do about it.
+    """What a level guarantees. `confined`: nothing outside the private view can be written; `offline`: no network
+    unless a command is allowed it; `hidden`: credentials and the rest of the home folder cannot be read.
 
-    `confined`: nothing outside the private view can be written; `offline`: no network unless a command is allowed it;
-    `hidden`: credentials and the rest of the home folder cannot be read.
+    `reason` is, in English, why it is not a better level, and what to do about it; '' if it is the best.
     """
 
     level: Level
@@ -53,20 +53,22 @@ class Isolation:
 
     @property
     def complete(self) -> bool:
-        """Return whether a command can do no harm, so that it need not be approved."""
+        """Whether a command can do no harm, so that it need not be approved."""
         return self.confined and self.offline and self.hidden
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command to run: a bash script or the words of a program; `cwd` is an absolute path in the workspace.
+    """A command to run: a bash script or the words of a program; `cwd` is an absolute path in the workspace. `seconds`
+    and `output_bytes` default to the settings. A program can write reports into the folder in the environment variable
+    `REPORT_VARIABLE`; they are returned in `Finished.reports`.
 
-    `seconds` and `output_bytes` default to the settings. A program can write reports into the folder in the environment
-    variable `REPORT_VARIABLE`; they are returned in `Finished.reports`. With `proposes` False nothing that it writes
-    becomes a staged change. With `whole` a long output is kept, unmasked, in a file that the caller has to remove. All
-    output is `stdout`, in exact order; with `apart` the streams are separate, and their relative order is approximate.
-    The lines that have one of `keywords`, in small letters, are among those kept of a long output.
-    `stdin` is what the command reads from its standard input, in pieces if it is to be said later; it need not read it.
+    With `proposes` False nothing that it writes becomes a staged change. With `whole` a long output is kept, unmasked,
+    in a file that the caller has to remove. All output is `stdout`, in exact order; with `apart` the streams are
+    separate, and their relative order is approximate. Of a long output the lines with one of `keywords`, in small
+    letters, are kept.
+
+    `stdin` is what the command can read from its standard input: bytes, or pieces that come later.
     """
 
     script: str | tuple[str, ...]
@@ -83,7 +85,7 @@ class Command:
 
     @property
     def words(self) -> str:
-        """Return the command as one line of bash, for people and records."""
+        """The command as one line of bash, for people and records."""
         return self.script if isinstance(self.script, str) else shlex.join(self.script)
 
 
@@ -92,12 +94,11 @@ Ending = Literal["exited", "timeout", "output", "memory", "processes", "disk"]
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The end of a command: by itself, or stopped at a limit.
-
-    `exit_code` is 128 + signal number for a process ended by a signal, as in bash. `output` is the text of both
-    streams in order, of a long one head, tail and lines of interest; `size` counts all bytes, `whole` is the file with
-    the complete output if that was requested and `output` is not complete. `reports` are the files that the command
-    wrote into its report folder, `streams` the text of each stream by itself, with `Command.apart`.
+    """The end of a command: `ending` is `exited`, or the limit at which it was stopped. `exit_code` is 128 + signal
+    number for a process ended by a signal, as in bash. `output` is the text of both streams in order, of a long one
+    head, tail and lines of interest; `size` counts all bytes, `whole` is the file with the complete output if that was
+    requested and `output` is not complete. `reports` are the files that the command wrote into its report folder,
+    `streams` the text of each stream by itself, with `Command.apart`.
     """
 
     exit_code: int
@@ -118,9 +119,9 @@ class Written:
     """One file that a command changed, by absolute path in the workspace. `data` is set for `text` only; `runs` says
     that it can be executed now and could not before.
 
-    Kinds other than `text` and `deleted` cannot become edits and are only reported, but for a `mode` that makes a text
-    executable: a changed mode, a symbolic link, a binary or too large file, a device, socket or pipe, a folder that
-    lies too deep to be looked into, anything in a version control folder.
+    Only the kinds `text` and `deleted`, and a `mode` that makes a text executable, can become edits. The others are
+    only reported: symbolic links, binary or too large files, devices, sockets and pipes, folders nested too deeply,
+    anything in a version control folder.
     """
 
     path: str
@@ -151,7 +152,7 @@ class Launch:
 
 
 def half_of_memory() -> int:
-    """Return half of the machine's memory in bytes."""
+    """Return half of the machine's memory, in bytes."""
     return memory_bytes() // 2
 
 
@@ -184,22 +185,23 @@ class Layer(Protocol):
     def isolation(self) -> Isolation: ...
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
-        """Update the view: the disk, and over it `wanted` (None: no such file) by absolute real path.
-
-        Text that an earlier command wrote and that is not wanted any more is reverted; ignored output and files that
-        could not become an edit stay.
+        """Update the view to the disk and, over it, `wanted` (None: no such file) by absolute real path. Text that an
+        earlier command wrote and that is not wanted any more is reverted; ignored output and files that could not
+        become an edit stay. OSError or ToolFailed if that fails.
         """
 
     def launch(self, command: Command) -> Launch:
-        """Return how to start `command` in the prepared view."""
+        """Return how to start `command` in the view, which `prepare` must have updated. ToolFailed if that is
+        impossible.
+        """
 
     def writings(self) -> Writings:
-        """Return the differences from the prepared view. The cost depends on the changes only, if the level
-        allows it.
+        """Return the files that differ from the prepared view. Takes time by the number of changes, at level `copy` by
+        that of all files.
         """
 
     def close(self) -> None:
-        """Remove the view with its contents."""
+        """Remove the view with its contents; no command may be running in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +224,9 @@ class Shell(Protocol):
     def isolation(self) -> Isolation: ...
 
     async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
-        """Run a command to its end. Cancelling kills its whole process tree. ToolFailed if it cannot be started."""
+        """Run a command to its end, after other commands of the session. Cancelling kills its whole process tree.
+        ToolFailed if it cannot be started.
+        """
 
 
 RecordCommand = Callable[[str, str, str, int | None], None]
@@ -233,5 +237,7 @@ Approve = Callable[[tuple[str, ...]], Awaitable[bool]]
 
 
 async def approve_none(paths: tuple[str, ...]) -> bool:
-    """Refuse changes of files that can run code later: the `Approve` where nobody is there, or nothing is kept."""
+    """Return False: an `Approve` that refuses every change of files that can run code later, for when there is nobody
+    to ask.
+    """
     return False

@@ -44,7 +44,9 @@ from codeagent_lsp.workspace.files.ignore import FolderRules
 
 
 class Upper:
-    """The upper folder `upper` over the folder `root`, an absolute real path."""
+    """The upper folder `upper` of an overlay over the folder `root` (absolute real paths), used while nothing is
+    mounted. All methods block.
+    """
 
     def __init__(self, root: str, upper: str, rules: Rules, limits: WrittenLimits | None = None) -> None:
         self._paths = UpperPaths(root, upper)
@@ -55,7 +57,9 @@ class Upper:
         self._times = TextTimes()
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
-        """Update the folder to `wanted`, by absolute path. Ignored files and those that cannot become an edit stay."""
+        """Update the folder to `wanted` (bytes by absolute path, None: no such file). Ignored files and those that
+        cannot become an edit stay. OSError if it cannot be written.
+        """
         wanted = {path: data for path, data in wanted.items() if not self._is_version_control(path)}
         for path in [path for path, data in wanted.items() if data is not None]:
             wanted.update({folder: None for folder in self._paths.above(path) if _is_in_the_way(folder, wanted)})
@@ -77,7 +81,7 @@ class Upper:
         self._stamps = {entry.path: entry.stamp for entry in self._walk()}
 
     def collect(self, found: WrittenFiles) -> None:
-        """Add to `found` the differences from the prepared state."""
+        """Add to `found` every file that differs from the prepared state, by its absolute path in the workspace."""
         UpperChanges(self._paths, self._wanted, self._stamps, self._rules(), found).collect()
 
     def _take_back(self, entry: UpperEntry, emptied: set[str]) -> None:
@@ -189,10 +193,9 @@ def _remove_empty(folder: str) -> bool:
 
 
 class UpperChanges:
-    """Adds to `found` the files of one upper that differ from its prepared state.
-
-    That state are the `wanted` texts by absolute path, None for a deleted file, and the `stamps` of all entries.
-    `rules` are the ignore rules at the root, None if all of it is ignored.
+    """Finds the files of one upper folder that differ from its prepared state, once. That state are the `wanted` texts
+    by absolute path, None for a deleted file, and the `stamps` of all entries. `rules` are the ignore rules at the
+    root, None if all of it is ignored.
     """
 
     def __init__(
@@ -210,7 +213,7 @@ class UpperChanges:
         self._found = found
 
     def collect(self) -> None:
-        """Add all differences."""
+        """Add all differences to `found`."""
         met = set()
         for entry in self._paths.walk(self._rules):
             met.add(entry.path)

@@ -38,16 +38,16 @@ Rules = Callable[[], FolderRules | None]
 
 
 def stamp_of(info: os.stat_result) -> Stamp:
-    """Return a value that changes with every modification of a file."""
+    """Return a value that differs after every modification of a file, its mode included."""
     return (info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_mode)
 
 
 class UpperEntry(NamedTuple):
-    """One entry of the upper.
+    """One entry of the upper folder. `path` is its path for the command, `upper` its absolute path in the upper folder,
+    `lower` that on the disk, None if a parent is no folder there.
 
-    `path` is where the command sees it, `upper` its place in the upper, `lower` that on the disk, None if a parent is
-    no folder there. `rules` are those of its folder, `inner` its own for a folder that is walked. `hides`: a folder
-    that hides the contents on the disk.
+    `rules` are those of its folder, `inner` its own for a folder that is walked. `hides` says that it is a folder that
+    hides the contents on the disk.
     """
 
     path: str
@@ -61,22 +61,22 @@ class UpperEntry(NamedTuple):
 
     @property
     def is_folder(self) -> bool:
-        """Return whether it is a folder in the upper, which holds only what differs from the one on the disk."""
+        """Whether it is a folder in the upper, which holds only what differs from the one on the disk."""
         return stat.S_ISDIR(self.info.st_mode)
 
     @property
     def is_whiteout(self) -> bool:
-        """Return whether it is a whiteout: it marks the disk's file or folder as deleted."""
+        """Whether it is a whiteout, which marks the disk's file or folder as deleted."""
         return stat.S_ISCHR(self.info.st_mode) and getattr(self.info, "st_rdev", None) == 0
 
     @property
     def is_version_control(self) -> bool:
-        """Return whether it is the folder of a repository, or a file that refers to one, such as `.git`."""
+        """Whether it is the folder of a repository, or a file that refers to one, such as `.git`."""
         return self.path.rpartition("/")[2] in VERSION_CONTROL
 
     @property
     def stamp(self) -> Stamp:
-        """See `stamp_of`."""
+        """A value that changes with every modification, see `stamp_of`."""
         return stamp_of(self.info)
 
 
@@ -87,11 +87,11 @@ class UpperPaths(NamedTuple):
     upper: str
 
     def place(self, path: str) -> str:
-        """Return the place of a path in the upper."""
+        """Return the absolute place of a path, which must be in `root`, in the upper folder."""
         return self.upper + path.removeprefix(self.root)
 
     def above(self, path: str) -> list[str]:
-        """Return the folders between the root and `path`, outermost first."""
+        """Return the absolute paths of the folders between the root and `path`, both excluded, outermost first."""
         parts = path.removeprefix(self.root + "/").split("/")[:-1]
         return [f"{self.root}/{'/'.join(parts[: end + 1])}" for end in range(len(parts))]
 
@@ -116,7 +116,7 @@ class _Place(NamedTuple):
 
 
 def lstat(path: str | None) -> os.stat_result | None:
-    """Return the status of a path without following links; None if there is none."""
+    """Return the status of a path without following links; None for None, or if it does not exist or cannot be read."""
     try:
         return None if path is None else os.lstat(path)
     except OSError:
@@ -124,13 +124,13 @@ def lstat(path: str | None) -> os.stat_result | None:
 
 
 def is_folder(path: str) -> bool:
-    """Return whether a path is a real folder, not a link to one."""
+    """Return whether a path is a real folder, not a link to one; False if it cannot be read."""
     info = lstat(path)
     return info is not None and stat.S_ISDIR(info.st_mode)
 
 
 def listed(folder: str) -> list[str]:
-    """Return the names in a folder of the disk, sorted; none if it cannot be read."""
+    """Return the names in a folder of the disk, sorted; [] if it cannot be read."""
     try:
         return sorted(os.listdir(folder))
     except OSError:
@@ -138,26 +138,30 @@ def listed(folder: str) -> list[str]:
 
 
 def read(path: str, size: int = -1) -> bytes:
-    """Return the contents of a regular file of the upper, also without access rights. `size` in bytes, -1 for all."""
+    """Return the first `size` bytes of a regular file, -1 for all, even if its mode forbids reading. OSError if it does
+    not exist or is no regular file.
+    """
     with _reader(path) as file:
         return file.read(size)
 
 
 def is_binary(path: str) -> bool:
-    """Return whether a file is no text in any encoding: a NUL in its first bytes without a UTF-16 mark."""
+    """Return whether a file is no text in any encoding: there is a NUL in its first 8,192 bytes, and no UTF-16 mark.
+    OSError if it cannot be read.
+    """
     head = read(path, _BINARY_HEAD)
     return b"\0" in head and not head.startswith(_WIDE_MARKS)
 
 
 def became_executable(before: int | None, after: int) -> bool:
-    """Return whether a command made a file executable, by its modes; None where there was no file. Windows has no such
-    bit, but a name.
+    """Return whether a file is executable by its mode `after` and was not by `before` (None: there was no file). Always
+    False on Windows, which decides by names.
     """
     return sys.platform != "win32" and not (before or 0) & 0o111 and bool(after & 0o111)
 
 
 def same_link(entry: UpperEntry) -> bool:
-    """Return whether the disk has the same symbolic link."""
+    """Return whether the disk has the same symbolic link at this place; False if it cannot be read."""
     try:
         return entry.lower is not None and os.readlink(entry.lower) == os.readlink(entry.upper)
     except OSError:
@@ -165,7 +169,9 @@ def same_link(entry: UpperEntry) -> bool:
 
 
 def same_as_disk(entry: UpperEntry) -> bool:
-    """Return whether a file in the upper has the bytes that the disk has."""
+    """Return whether a file in the upper has the same bytes as the file on the disk; False also if one of them cannot
+    be read.
+    """
     info = lstat(entry.lower)
     if entry.lower is None or info is None or not stat.S_ISREG(info.st_mode) or info.st_size != entry.info.st_size:
         return False
@@ -180,8 +186,8 @@ def same_as_disk(entry: UpperEntry) -> bool:
 
 
 def forget_origin(entry: UpperEntry) -> None:
-    """Remove the origin mark of overlayfs from a file. Two names with the same mark, left by `ln` or half a `mv`, would
-    be one file to the kernel, and one of them would not be listed.
+    """Remove the origin mark of overlayfs from a file; never raises. Two names with the same mark, left by `ln` or an
+    interrupted `mv`, would be one file to the kernel, and one of them would not be listed.
     """
     if sys.platform == "linux" and stat.S_ISREG(entry.info.st_mode):
         with suppress(OSError):  # most have no mark
@@ -189,7 +195,9 @@ def forget_origin(entry: UpperEntry) -> None:
 
 
 def is_opaque(folder: str) -> bool:
-    """Return whether a folder of the upper is opaque: it hides the one on the disk."""
+    """Return whether a folder of the upper is opaque, which means that it hides the one on the disk; False if
+    unknown.
+    """
     mark = b""
     if sys.platform == "linux":
         with suppress(OSError):  # it has none
@@ -198,7 +206,7 @@ def is_opaque(folder: str) -> bool:
 
 
 def has_files(folder: str) -> bool:
-    """Return whether there are files anywhere below a folder, as deep as paths reach."""
+    """Return whether anything but folders is anywhere below a folder; what cannot be read is taken as empty."""
     pending = [folder]
     while pending:
         try:
@@ -213,7 +221,7 @@ def has_files(folder: str) -> bool:
 
 
 def is_too_long(*folders: str) -> bool:
-    """Return whether a file in one of these folders could have a path that is too long for the system."""
+    """Return whether a file in one of these folders could have a path that exceeds the system's limit."""
     return any(len(os.fsencode(folder)) + LONGEST_NAME >= LONGEST_PATH for folder in folders)
 
 

@@ -34,7 +34,9 @@ class UnsavedState:
 
 
 def wanted(view: FileView) -> UnsavedState:
-    """Return the state of the workspace folders that a run sees and the disk does not have."""
+    """Return the unsaved and staged texts of the workspace folders, as bytes over the disk. A file that cannot be
+    included is in `left_out`. Reads files and blocks.
+    """
     # Before the reading: what changes during it counts as changed by the user.
     moment = time.time_ns()
     files: dict[str, bytes | None] = {}

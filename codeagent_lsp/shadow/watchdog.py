@@ -44,9 +44,8 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def main() -> None:
-    """Run one command, received as `sent` bytes on the socket at descriptor 0, and answer in the same format.
-
-    The answer is `{"code": 128 + signal or exit code, "ending": ...}`, or `{"error": errno}` if it cannot start.
+    """Run one command, received as `sent` bytes on the socket at descriptor 0, and answer on it in the same format:
+    `{"code": exit code or 128 + signal, "ending": ...}`, or `{"error": errno}` if it cannot start.
     """
     spec = _received(CONTROL)
     if spec is None:  # the server went away, or changed its mind, before anything was started
@@ -64,7 +63,10 @@ def main() -> None:
 
 
 def guard(spec: dict[str, Any], control: int) -> dict[str, Any]:
-    """Start the command, follow it until it ends or must end, and kill everything that is left of it."""
+    """Start the command, follow it until it ends, exceeds a limit or `control` closes, and kill everything that is left
+    of it. Return `{"code", "ending", "left"}`: exit code, why it ended, how many processes survived; or `{"error"}`, an
+    errno, if it could not start.
+    """
     _prctl(_SUBREAPER, 1)
     # Before the start, as a command that ends at once must wake us too.
     wake = _wake_on_signals()
@@ -81,14 +83,16 @@ def guard(spec: dict[str, Any], control: int) -> dict[str, Any]:
 
 
 class Tree:
-    """A command and its descendants. `code` is its exit code as in a shell, None while it runs."""
+    """The process tree of one command, below this process as its subreaper. `code` is its exit code as in a shell, None
+    while it runs.
+    """
 
     def __init__(self, main: int) -> None:
         self.code: int | None = None
         self._main = main
 
     def reap(self) -> bool:
-        """Reap ended children and return whether any child is left."""
+        """Reap ended children without waiting, set `code`, and return whether any child is left."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -101,7 +105,9 @@ class Tree:
                 self.code = code if code >= 0 else 128 - code
 
     def end(self, seconds: float = ENDING_SECONDS) -> int:
-        """Kill everything repeatedly until nothing is left; return how many survived the time limit."""
+        """Kill everything repeatedly until nothing is left, for at most `seconds`; return how many processes
+        survived.
+        """
         deadline, pause = time.monotonic() + seconds, 0.0005
         # As the subreaper, this process inherits every orphan: if it has no child, nothing of the tree is left.
         while self.reap():
@@ -124,7 +130,9 @@ class Tree:
 
 
 class TreeLimits:
-    """The limits of the tree. `spec` has `seconds`, `processes`, `memory_bytes`, `disk_bytes`, `disk_folder`."""
+    """Checks the limits of one command's tree. `spec` has `seconds`, `processes`, `memory_bytes`, `disk_bytes`,
+    `disk_folder`.
+    """
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self.deadline = time.monotonic() + spec["seconds"]
@@ -136,7 +144,7 @@ class TreeLimits:
         self._mounts = frozenset(device for device, _ in memory_mounts("self"))
 
     def broken(self) -> str | None:
-        """Return the name of an exceeded limit; None if there is none."""
+        """Return the exceeded limit: `timeout`, `processes`, `memory` or `disk`; None if there is none."""
         if time.monotonic() >= self.deadline:
             return "timeout"
         pids = descendants(os.getpid(), self._spec["processes"] + 1)
@@ -176,7 +184,9 @@ def start(spec: dict[str, Any]) -> int:
 
 
 def descendants(pid: int, at_most: int | None = None) -> list[int]:
-    """Return the processes below `pid`, parents first, stopping at `at_most`. Short-lived ones may be missed."""
+    """Return the ids of the processes below `pid`, parents first, at most about `at_most`. Short-lived ones may be
+    missed.
+    """
     # The scan is of one moment: processes that begin during it are found at the next look.
     of = _children if os.path.exists(f"/proc/{pid}/task/{pid}/children") else _children_by_scan()  # noqa: PTH110
     found: list[int] = []
@@ -197,7 +207,9 @@ def resident_bytes(pid: int) -> int:
 
 
 def proportional_bytes(pid: int) -> int:
-    """Return the proportional memory (PSS) of a process in bytes, if the kernel reports it, else the resident one."""
+    """Return the proportional memory (PSS) of a process in bytes; the resident one if the kernel does not report it, 0
+    if it has ended.
+    """
     try:
         lines = _read(f"/proc/{pid}/smaps_rollup").splitlines()
     except OSError:
@@ -206,7 +218,7 @@ def proportional_bytes(pid: int) -> int:
 
 
 def free_bytes(folder: str) -> int | None:
-    """Return the free bytes of the file system of `folder`; None if unknown."""
+    """Return the bytes that an ordinary user can still write to the file system of `folder`; None if unknown."""
     try:
         status = os.statvfs(folder)
     except OSError:

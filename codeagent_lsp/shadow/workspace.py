@@ -103,7 +103,8 @@ class _Binding:
 
 
 class ShadowWorkspace:
-    """The private view of one session, opened by its first command.
+    """The private view of one session, opened by its first command; its commands run one at a time. The owner closes
+    it.
 
     `isolation` is what `open_layer` is going to give. `wait_seconds` is how long a command waits for the previous one.
     """
@@ -134,7 +135,9 @@ class ShadowWorkspace:
         return BoundShell(self, _Binding(_Owner(view, staging, approve)))
 
     async def run(self, binding: _Binding, command: Command, on_output: OnOutput) -> CommandResult:
-        """Run one command in the view of `binding`, after the previous ones have ended."""
+        """Run one command in the view of `binding`, after the previous ones have ended, and stage what it wrote.
+        ToolFailed if these take more than `wait_seconds`, if it cannot be started, or if the view is closed meanwhile.
+        """
         async with self._in_turn():
             # Only now: what the previous command staged has to be in it.
             seen = await asyncio.to_thread(wanted, binding.view)
@@ -148,7 +151,9 @@ class ShadowWorkspace:
                 raise
 
     async def close(self) -> None:
-        """Remove the private view, after the command that may still be using it; also if this is cancelled."""
+        """Let no further command begin, wait at most 30 s for the running one, and remove the view; what a command that
+        still runs then writes is lost. If cancelled, the removal goes on in its thread. Twice does no harm.
+        """
         if self._closed:
             return
         self._closed = True
@@ -240,7 +245,7 @@ class ShadowWorkspace:
 
 
 class BoundShell:
-    """The `Shell` of one run: its commands see the private view of the session, and take turns in it."""
+    """The `Shell` of one run: its commands see the private view of the session, one at a time."""
 
     def __init__(self, workspace: ShadowWorkspace, binding: _Binding) -> None:
         self._workspace = workspace
@@ -248,11 +253,13 @@ class BoundShell:
 
     @property
     def isolation(self) -> Isolation:
-        """See `Shell`."""
+        """How its commands are isolated from the user's files."""
         return self._workspace.isolation
 
     async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
-        """See `Shell`."""
+        """Run a command to its end, after other commands of the session. Cancelling kills its whole process tree.
+        ToolFailed if it cannot be started.
+        """
         return await self._workspace.run(self._binding, command, on_output)
 
     def hand_over(self, view: FileView, staging: Staging, approve: Approve) -> None:
@@ -265,7 +272,9 @@ class BoundShell:
 
 
 def executing(settings: Callable[[], ShellSettings], spool_folder: Path) -> Execute:
-    """Return a function that runs processes within the limits of the settings, or of the command."""
+    """Return a function that runs processes within the limits of the settings at that time, or of the command; long
+    outputs that a command wants whole go to `spool_folder`.
+    """
 
     async def execute(launch: Launch, command: Command, on_output: OnOutput) -> Finished:
         now = settings()
@@ -344,9 +353,10 @@ def _stopped(finished: Finished) -> str:
 
 
 def kept(collected: Collected, seen: UnsavedState, lookup: Lookup, base: Base) -> Collected:
-    """Return the changes with the run's own edits since `seen` merged in; where both changed the same lines, or one
-    deleted or moved the file, what the command wrote is left out. What was staged then and is not any more, as it was
-    taken back or applied, is what `base` has by now.
+    """Return the changes with the run's own edits since `seen` merged in. If both changed the same lines, or one
+    deleted or moved the file, what the command wrote is left out.
+
+    `base` returns a file without staged changes, for files whose staged changes were taken back or applied meanwhile.
     """
     collected = _on_present(collected, seen, lookup, base)
     changed = {path for path in collected.paths if _changed(collected, seen, path, lookup(path))}

@@ -42,32 +42,36 @@ _APPEND = os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def open_reading(path: str | Path) -> int:
-    """Return a descriptor of the file for reading; never waits for a pipe. OSError, also if it is a link."""
+    """Return a descriptor of a file for reading, which the caller closes; never waits for a pipe. OSError if it cannot
+    be opened or is a link.
+    """
     return os.open(path, _READ)
 
 
 def open_following(path: str | Path) -> int:
-    """Return a descriptor for reading as `open_reading`, but of the file that a link leads to."""
+    """Return a descriptor for reading as `open_reading` does, but follow links."""
     return os.open(path, _FOLLOW)
 
 
 def open_new(path: str | Path) -> int:
-    """Create a file that only its owner can access and return a descriptor for writing. OSError if there is one."""
+    """Create a file that only its owner can access and return a descriptor for writing, which the caller closes.
+    OSError if it exists.
+    """
     return os.open(path, _CREATE, 0o600)
 
 
 def open_appending(path: str | Path, *, readable: bool = False) -> int:
-    """Return a descriptor of which each write goes to the end of the file, made for its owner alone if it is missing.
-
-    OSError if it is a link.
+    """Return a descriptor with which each write goes to the end of the file, which is created for its owner alone if
+    missing. OSError if it is a link. The caller closes it.
     """
     return os.open(path, _APPEND | (os.O_RDWR if readable else os.O_WRONLY), 0o600)
 
 
 def copy_new(source: int, target: str | Path) -> int:
-    """Create `target` with the content of an open file and return a descriptor for writing it. OSError if there is one.
+    """Create `target` with the content of an open file and return a descriptor for writing it, which the caller closes;
+    OSError if it exists.
 
-    The two share their blocks until one changes, where the file system can (Btrfs and XFS, by FICLONE; APFS).
+    The two share their blocks until one changes, if the file system can do that (Btrfs and XFS, by FICLONE; APFS).
     """
     if sys.platform == "darwin" and _cloned(source, target):
         return os.open(target, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -111,14 +115,13 @@ def set_mode(descriptor: int, mode: int) -> None:
 
 
 def read_at(descriptor: int, size: int, offset: int) -> bytes:
-    """Return up to `size` bytes at an offset, wherever the file is written."""
+    """Return up to `size` bytes at an offset; does not depend on or change the position of the descriptor."""
     return os.pread(descriptor, size, offset)
 
 
 def lock(descriptor: int, *, wait: bool = False, shared: bool = False) -> None:
-    """Lock an open file against other processes until it is closed, also by the end of this process.
-
-    BlockingIOError if another holds it and we are not to wait. The lock is advisory: files are still read and written.
+    """Lock an open file against other processes until it is closed, also by the end of this process. BlockingIOError if
+    another process holds it and `wait` is False. The lock is advisory: files can still be read and written.
     """
     fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
 
@@ -150,36 +153,40 @@ class Folder:
         os.close(self._descriptor)
 
     def entries(self) -> list[os.DirEntry[str]]:
-        """Return what is in the folder, links as links. OSError if that cannot be read."""
+        """Return the entries of the folder; links are not followed. OSError if it cannot be read."""
         with os.scandir(self._descriptor) as entries:
             return list(entries)
 
     def status(self, name: str) -> os.stat_result:
-        """Return the status of a file, of a link itself."""
+        """Return the status of a file, of a link itself. FileNotFoundError if there is none."""
         return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
 
     def open_reading(self, name: str) -> int:
-        """See the function of this name."""
+        """Return a descriptor of a file in the folder for reading, which the caller closes. OSError if it cannot be
+        opened or is a link.
+        """
         return os.open(name, _READ, dir_fd=self._descriptor)
 
     def open_new(self, name: str) -> int:
-        """See the function of this name."""
+        """Create a file in the folder for its owner alone and return a descriptor for writing, which the caller closes.
+        OSError if it exists.
+        """
         return os.open(name, _CREATE, 0o600, dir_fd=self._descriptor)
 
     def make_folder(self, name: str) -> None:
-        """Create a folder in it. OSError if there is something of that name."""
+        """Create a folder in it. OSError if the name is taken."""
         os.mkdir(name, dir_fd=self._descriptor)
 
     def remove_folder(self, name: str) -> None:
-        """Remove a folder in it. OSError if something is in that."""
+        """Remove an empty folder in it. OSError if something is in that."""
         os.rmdir(name, dir_fd=self._descriptor)
 
     def remove(self, name: str) -> None:
-        """Delete a file or a link."""
+        """Delete a file or a link. OSError if there is none."""
         os.unlink(name, dir_fd=self._descriptor)
 
     def replace(self, old: str, new: str) -> None:
-        """Rename a file, in place of another one if there is one, in one step."""
+        """Rename a file in one step; a file that has the new name is replaced. OSError if that is impossible."""
         os.replace(old, new, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
 
 
@@ -187,29 +194,27 @@ class Folder:
 
 
 def user_id() -> int:
-    """Return the number of the user whose rights this process has."""
+    """Return the effective user id of this process."""
     return os.geteuid()
 
 
 def group_id() -> int:
-    """Return the number of the group whose rights this process has."""
+    """Return the effective group id of this process."""
     return os.getegid()
 
 
 def is_superuser() -> bool:
-    """Return whether this process may do everything on the machine."""
+    """Return whether this process runs as root."""
     return os.geteuid() == 0
 
 
 def belongs_to_us(status: os.stat_result) -> bool:
-    """Return whether a file belongs to the user of this process."""
+    """Return whether a file, by its status, belongs to the effective user of this process."""
     return status.st_uid == os.geteuid()
 
 
 def peer_user(connection: socket.socket) -> int | None:
-    """Return the number of the user at the other end of a Unix socket, as it was connected; None where the system does
-    not tell.
-    """
+    """Return the id of the user who connected the other end of a Unix socket; None if the system does not tell."""
     import socket  # late: most commands run without it
     import struct  # late, as above
 
@@ -228,13 +233,15 @@ def peer_user(connection: socket.socket) -> int | None:
 
 
 def end_tree(pid: int) -> None:
-    """Kill a process that was started with `OWN_GROUP` and its whole group, also those that outlived it."""
+    """Kill a process that was started with `OWN_GROUP` and its whole group, including members that outlived it; nothing
+    if none is left.
+    """
     with suppress(ProcessLookupError, PermissionError):  # no process is left
         os.killpg(pid, signal.SIGKILL)
 
 
 def is_alive(pid: int) -> bool:
-    """Return whether a process exists and is not a zombie."""
+    """Return whether a process exists, of whatever user, and is not a zombie."""
     try:
         os.kill(pid, 0)
     # A client may send any number; one beyond the system's pids is no process.
@@ -253,28 +260,28 @@ def is_alive(pid: int) -> bool:
 
 
 def call_on_stop(loop: asyncio.AbstractEventLoop, stopped: Callable[[], None], numbers: Iterable[int]) -> None:
-    """Call `stopped` in the loop when one of these signals arrives."""
+    """Call `stopped` in the loop whenever one of these signals arrives, in place of what the signal did before."""
     for number in numbers:
         loop.add_signal_handler(number, stopped)
 
 
 def bash() -> str | None:
-    """Return the program that runs scripts; None where they are for another shell (Windows)."""
+    """Return the program that runs scripts, `bash`; None, on Windows only, if scripts are for another shell."""
     return "bash"
 
 
 def is_terminal(descriptor: int) -> bool:
-    """Return whether somebody can answer at the other end."""
+    """Return whether a descriptor is a terminal, so that somebody can answer."""
     return os.isatty(descriptor)
 
 
 def lower_priority(by: int) -> None:
-    """Give way to other processes; `by` is from 1 to 19."""
+    """Lower the priority of this process for good; `by` is from 1 to 19."""
     os.nice(by)
 
 
 def limit_memory(size: int) -> None:
-    """Limit the memory of this process to `size` bytes, where the system keeps to that."""
+    """Limit the address space of this process to `size` bytes; does nothing on macOS."""
     if sys.platform == "linux":
         import resource  # late: only the children that compute need it
 
@@ -282,7 +289,7 @@ def limit_memory(size: int) -> None:
 
 
 def end_after(seconds: int) -> None:
-    """End this process when so many seconds have passed, even amid a call that does not return; 0 calls it off."""
+    """End this process after so many seconds, even during a call that does not return; 0 cancels that."""
     signal.alarm(seconds)
 
 
@@ -296,7 +303,7 @@ def memory_bytes() -> int:
 
 @contextmanager
 def hidden_input(descriptor: int) -> Iterator[None]:
-    """Do not show what is typed in a terminal."""
+    """While this context is entered, a terminal does not show what is typed."""
     shown = termios.tcgetattr(descriptor)
     hidden = [*shown[:3], shown[3] & ~termios.ECHO, *shown[4:]]
     termios.tcsetattr(descriptor, termios.TCSADRAIN, hidden)

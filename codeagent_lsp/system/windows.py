@@ -98,34 +98,36 @@ def _kernel() -> ctypes.WinDLL:
 
 
 def open_reading(path: str | Path) -> int:
-    """Return a descriptor of the file for reading; never waits for a pipe. OSError, also if it is a link."""
+    """Return a descriptor of a file for reading, which the caller closes; never waits for a pipe. OSError if it cannot
+    be opened or is a link.
+    """
     return _opened(path, _READ, _EXISTING, os.O_RDONLY)
 
 
 def open_following(path: str | Path) -> int:
-    """Return a descriptor for reading as `open_reading`, but of the file that a link leads to."""
+    """Return a descriptor for reading as `open_reading` does, but follow links."""
     return _opened(os.path.realpath(path), _READ, _EXISTING, os.O_RDONLY)
 
 
 def open_new(path: str | Path) -> int:
-    """Create a file and return a descriptor for writing. OSError if there is one.
-
-    Who can access it is inherited from its folder, which for our state is the user's profile.
+    """Create a file and return a descriptor for writing, which the caller closes. OSError if it exists. Who can access
+    it is inherited from its folder, which for our state is in the user's profile.
     """
     return _opened(path, _WRITE, _NEW, os.O_WRONLY)
 
 
 def open_appending(path: str | Path, *, readable: bool = False) -> int:
-    """Return a descriptor of which each write goes to the end of the file, made if it is missing.
-
-    OSError if it is a link.
+    """Return a descriptor with which each write goes to the end of the file, which is created if missing. OSError if it
+    is a link. The caller closes it.
     """
     access = _APPEND_ONLY | (_READ | _WRITE if readable else 0)
     return _opened(path, access, _ALWAYS, os.O_APPEND | (os.O_RDWR if readable else os.O_WRONLY))
 
 
 def copy_new(source: int, target: str | Path) -> int:
-    """Create `target` with the content of an open file and return a descriptor for writing it; OSError if it exists."""
+    """Create `target` with the content of an open file and return a descriptor for writing it, which the caller closes;
+    OSError if it exists.
+    """
     made = open_new(target)
     try:
         _copy_bytes(source, made)
@@ -148,16 +150,17 @@ def set_mode(descriptor: int, mode: int) -> None:
 
 
 def read_at(descriptor: int, size: int, offset: int) -> bytes:
-    """Return up to `size` bytes at an offset; the file is written at its end only."""
+    """Return up to `size` bytes at an offset; changes the position of the descriptor, so the file may be written at its
+    end only.
+    """
     os.lseek(descriptor, offset, os.SEEK_SET)
     return os.read(descriptor, size)
 
 
 def lock(descriptor: int, *, wait: bool = False, shared: bool = False) -> None:
-    """Lock an open file against other processes until it is closed, also by the end of this process.
-
-    BlockingIOError if another holds it and we are not to wait. One byte far behind the end is locked, so files are
-    still read and written.
+    """Lock an open file against other processes until it is closed, also by the end of this process. BlockingIOError if
+    another process holds it and `wait` is False. One byte far behind the end is locked, so files can still be read and
+    written.
     """
     place = _Overlapped(Offset=_LOCK_AT & 0xFFFFFFFF, OffsetHigh=_LOCK_AT >> 32)
     flags = (0 if shared else _EXCLUSIVE) | (0 if wait else _FAIL_AT_ONCE)
@@ -223,36 +226,40 @@ class Folder:
             _kernel().CloseHandle(wintypes.HANDLE(handle))
 
     def entries(self) -> list[os.DirEntry[str]]:
-        """Return what is in the folder, links as links. OSError if that cannot be read."""
+        """Return the entries of the folder; links are not followed. OSError if it cannot be read."""
         with os.scandir(self._path) as entries:
             return list(entries)
 
     def status(self, name: str) -> os.stat_result:
-        """Return the status of a file, of a link itself."""
+        """Return the status of a file, of a link itself. FileNotFoundError if there is none."""
         return os.lstat(self._path / name)
 
     def open_reading(self, name: str) -> int:
-        """See the function of this name."""
+        """Return a descriptor of a file in the folder for reading, which the caller closes. OSError if it cannot be
+        opened or is a link.
+        """
         return open_reading(self._path / name)
 
     def open_new(self, name: str) -> int:
-        """See the function of this name."""
+        """Create a file in the folder and return a descriptor for writing, which the caller closes. OSError if it
+        exists.
+        """
         return open_new(self._path / name)
 
     def make_folder(self, name: str) -> None:
-        """Create a folder in it. OSError if there is something of that name."""
+        """Create a folder in it. OSError if the name is taken."""
         (self._path / name).mkdir()
 
     def remove_folder(self, name: str) -> None:
-        """Remove a folder in it. OSError if something is in that."""
+        """Remove an empty folder in it. OSError if something is in that."""
         (self._path / name).rmdir()
 
     def remove(self, name: str) -> None:
-        """Delete a file or a link."""
+        """Delete a file or a link. OSError if there is none."""
         (self._path / name).unlink()
 
     def replace(self, old: str, new: str) -> None:
-        """Rename a file, in place of another one if there is one, in one step."""
+        """Rename a file in one step; a file that has the new name is replaced. OSError if that is impossible."""
         (self._path / old).replace(self._path / new)
 
     def _hold(self) -> None:
@@ -278,7 +285,7 @@ def peer_user(connection: socket.socket) -> int | None:
 
 
 def is_superuser() -> bool:
-    """Return whether this process may do everything on the machine."""
+    """Return whether this process has administrator rights."""
     return bool(ctypes.WinDLL("shell32").IsUserAnAdmin())
 
 
@@ -291,7 +298,7 @@ def belongs_to_us(status: os.stat_result) -> bool:
 
 
 def end_tree(pid: int) -> None:
-    """Kill a process and those that it started, as far as they are still its descendants."""
+    """Kill a process and those that it started, as far as they are still its descendants; nothing if it has ended."""
     import psutil  # late: only needed at the end of a child
 
     with suppress(psutil.Error):
@@ -309,15 +316,14 @@ def is_alive(pid: int) -> bool:
 
 
 def call_on_stop(loop: asyncio.AbstractEventLoop, stopped: Callable[[], None], numbers: Iterable[int]) -> None:
-    """Call `stopped` in the loop when one of these signals arrives."""
+    """Call `stopped` in the loop whenever one of these signals arrives, in place of what the signal did before."""
     for number in numbers:  # the loops of Windows know no signals
         signal.signal(number, lambda *_: loop.call_soon_threadsafe(stopped) and None)
 
 
 def bash() -> str | None:
-    """Return the program that runs scripts, such as that of Git for Windows; None where they are for `cmd`.
-
-    That of WSL is none: files have other names there.
+    """Return the path of the program that runs scripts, such as that of Git for Windows; None if there is none, so that
+    scripts are for `cmd`. That of WSL does not count, as files have other names there.
     """
     import shutil  # late: slow to load, and only commands need it
 
@@ -327,7 +333,7 @@ def bash() -> str | None:
 
 
 def is_terminal(descriptor: int) -> bool:
-    """Return whether somebody can answer at the other end: `os.isatty` takes NUL for a terminal, too."""
+    """Return whether a descriptor is a console, so that somebody can answer; unlike `os.isatty`, False for NUL."""
     mode = wintypes.DWORD()
     try:
         handle = wintypes.HANDLE(msvcrt.get_osfhandle(descriptor))
@@ -337,7 +343,7 @@ def is_terminal(descriptor: int) -> bool:
 
 
 def lower_priority(by: int) -> None:
-    """Give way to other processes; there is one step of it here."""
+    """Lower the priority of this process for good; by one step here, whatever `by` is."""
     kernel = _kernel()
     kernel.SetPriorityClass(wintypes.HANDLE(-1), _BELOW_NORMAL)  # -1 stands for this process
 
@@ -350,7 +356,7 @@ _ALARM: list[threading.Timer] = []
 
 
 def end_after(seconds: int) -> None:
-    """End this process when so many seconds have passed; 0 calls it off. Waits for a call that holds the GIL."""
+    """End this process after so many seconds; 0 cancels that. It cannot end during a call that holds the GIL."""
     while _ALARM:
         _ALARM.pop().cancel()
     if seconds:
@@ -372,7 +378,7 @@ def memory_bytes() -> int:
 
 @contextmanager
 def hidden_input(descriptor: int) -> Iterator[None]:
-    """Do not show what is typed in a console."""
+    """While this context is entered, a console does not show what is typed."""
     kernel, mode = _kernel(), wintypes.DWORD()
     handle = wintypes.HANDLE(msvcrt.get_osfhandle(descriptor))
     kernel.GetConsoleMode(handle, ctypes.byref(mode))

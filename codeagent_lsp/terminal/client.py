@@ -48,28 +48,30 @@ AskAboutDiff = Callable[[str], Awaitable[bool | None]]
 
 
 class NothingStaged(Exception):
-    """Raised if no changes of a run wait for a decision."""
+    """Raised if a run has no changes that wait for a decision."""
 
 
 class Face(Protocol):
-    """Port: shows a run and asks the user."""
+    """Port: shows one run to the user and asks them, on a terminal or for a program."""
 
     def event(self, event: Mapping[str, Any]) -> None:
-        """Show an event of the run."""
+        """Show an event of the run, in the form of the protocol."""
 
     def message(self, words: str) -> None:
-        """Show a warning or an error outside the run."""
+        """Show a warning or an error that is no event of the run."""
 
     async def choose(self, title: str, choices: tuple[str, ...]) -> str | None:
-        """Return the chosen title; None for none."""
+        """Ask the user and return the chosen title; None if there is no user or none was chosen."""
 
     async def ask(self, title: str, detail: str, *, secret: bool) -> str | None:
-        """Return the entered text; None for none."""
+        """Ask the user for a text and return it; None if there is no user or none was entered. A `secret` is not shown
+        while it is typed.
+        """
 
 
 class Client:
-    """One server and one run, by `run` or `decide`. `interrupted` ends it early. `environ` is the server's; `written`
-    is all that was written to files, in order.
+    """Starts a server for one run, by `run` or `decide`, and ends it afterwards; use it once. Setting `interrupted`
+    cancels the run. `environ` is the server's; `written` is all that was written to files, in order.
     """
 
     def __init__(
@@ -92,15 +94,17 @@ class Client:
         self._connection = Connection(server_command(), environ)
 
     async def run(self) -> Event | None:
-        """Return the run's `run_completed` event; None if interrupted before there was one.
+        """Start the run of the options, show it and answer its prompts until it ends. Return its `run_completed` event;
+        None if interrupted before there was one.
 
         ConnectionLost if the server ends early, Refused if it does not accept the task.
         """
         return await self._served(self._work)
 
     async def decide(self, run_id: str, ask: AskAboutDiff) -> Event | None:
-        """Let `ask` decide about the staged changes of an earlier run by their diff; return the end of the run as it is
-        now, None if interrupted. Raises as `run`, NothingStaged if there are none.
+        """Let `ask` decide about the staged changes of an earlier run by their diff (True applies, False discards, None
+        leaves them). Return the run's last event; None if interrupted. Raises as `run`, and NothingStaged if there are
+        none.
         """
         return await self._served(lambda: self._decide(run_id, ask))
 

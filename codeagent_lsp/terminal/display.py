@@ -24,17 +24,19 @@ def user_locale() -> str:
 
 
 def visible(text: str) -> str:
-    """Return `text` with LF line ends, and every other control or invisible character shown by its number."""
+    """Return `text` with LF line ends, and every other control or invisible character replaced by its number, so that
+    it is safe on a terminal.
+    """
     return shown(text.replace("\r\n", "\n"))
 
 
 def one_line(text: str, width: int = 200) -> str:
-    """Return `text` on one line of at most `width` characters."""
+    """Return `text` on one line of at most `width` characters, safe on a terminal."""
     return cut(" ".join(visible(text).split()), width)
 
 
 def short_path(path: Path) -> str:
-    """Return a path with `~` for the home folder."""
+    """Return a path with `~` for the home folder, for display."""
     try:
         return str(Path("~") / path.relative_to(Path.home()))
     except (ValueError, RuntimeError):
@@ -54,7 +56,7 @@ _COMMAND = re.compile(r"`?(codeagent\.[A-Za-z.]*[A-Za-z])`?")
 
 
 def in_terminal(words: str) -> str:
-    """Return a sentence of the server with the commands of editors that it names as those of the terminal."""
+    """Return a sentence of the server with the commands of editors in it replaced by those of the terminal."""
     return _COMMAND.sub(lambda found: f"`{_COMMANDS[found[1]]}`" if found[1] in _COMMANDS else found[0], words)
 
 

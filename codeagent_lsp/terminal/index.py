@@ -55,8 +55,8 @@ _NOTES = "SELECT note, count(*) FROM indexed WHERE note != '' GROUP BY note ORDE
 
 
 def index_command(workspace: str, *, stats: bool, as_json: bool = False) -> int:
-    """Build or update the index and return the exit code: 0 done, 1 failed, 2 usage. With `as_json` only the index is
-    printed, as data.
+    """Build or update the index of a folder, print its figures and return the exit code: 0 done, 1 failed, 2 usage.
+    `stats` adds statistics; with `as_json` only the index is printed, as data.
     """
 
     def action(place: IndexLocation) -> int:
@@ -76,7 +76,9 @@ def index_command(workspace: str, *, stats: bool, as_json: bool = False) -> int:
 
 
 def symbols(place: IndexLocation) -> dict[str, Any]:
-    """Return the definitions and the imports of each file, by its path, as JSON-like data."""
+    """Return the definitions (`symbols_by_file`) and the imports (`imports`) of each file by its index path, as
+    JSON-like data.
+    """
     from codeagent_lsp.tools.code.reading_tools import described  # late: building an index does without it
 
     known = list(place.store.all_tags())
@@ -119,7 +121,9 @@ def _size(place: IndexLocation) -> int:
 
 
 def map_command(workspace: str, query: str, tokens: int, *, as_json: bool) -> int:
-    """Print the map for a task, or the overview, and return the exit code; 1 if there is nothing to show."""
+    """Update the index, print the map for a task, or the overview if `query` is blank, in at most `tokens` tokens, and
+    return the exit code; 1 if there is nothing to show, 2 for a bad folder.
+    """
 
     def action(place: IndexLocation) -> int:
         brought_up(place)
@@ -140,8 +144,8 @@ def map_command(workspace: str, query: str, tokens: int, *, as_json: bool) -> in
 
 
 def search_command(workspace: str, query: str, limit: int, *, as_json: bool) -> int:
-    """Print the best matching pieces of code with path, lines and score, and return the exit code; 1 if there
-    are none.
+    """Update the index, print at most `limit` matching pieces of code with path, lines and score, and return the exit
+    code; 1 if there are none, 2 for a bad argument.
     """
 
     def action(place: IndexLocation) -> int:
@@ -197,7 +201,9 @@ def _json(value: object) -> str:
 
 
 class IndexLocation(NamedTuple):
-    """A folder, absolute and without links, its index store and the user's language."""
+    """A folder (absolute, without links) with its open index store, which `with_index` closes, and the user's
+    language.
+    """
 
     folder: str
     folders: Folders
@@ -206,7 +212,7 @@ class IndexLocation(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """The numbers of files after an update: `files` in all, those indexed again, those removed."""
+    """The result of an update: `files` in all, how many were indexed again, how many removed."""
 
     files: int
     changed: int
@@ -214,8 +220,8 @@ class Pass(NamedTuple):
 
 
 def with_index(workspace: str, action: Callable[[IndexLocation], int]) -> int:
-    """Run `action` on the index of a folder and return the exit code; 2 for a bad argument, 1 if there can be
-    no index.
+    """Open the index of a folder, run `action`, close the index and return the exit code: that of `action`, 2 for a bad
+    argument, 1 if there can be no index. Errors are printed on stderr.
     """
     language = choose_language("auto", user_locale())
     try:
@@ -252,10 +258,9 @@ def brought_up(place: IndexLocation) -> Pass:
 
 
 def build(place: IndexLocation, found: Scan, out: Console | None = None) -> None:
-    """Index the changed files of a scan with worker processes; `out`, or stderr if it is a terminal, shows the
-    progress.
-
-    OSError if the index cannot be written. KeyboardInterrupt ends the processes and keeps what is done.
+    """Index the changed files of a scan with worker processes, and block until that is done; `out`, or stderr if it is
+    a terminal, shows the progress. OSError if the index cannot be written. KeyboardInterrupt ends the processes and
+    keeps what is done.
     """
     import asyncio  # late: not needed where nearly nothing has changed
 

@@ -43,8 +43,9 @@ Pull = Callable[..., Path]
 
 
 def model_command(action: str, port: int, assignments: Iterable[str] = (), slots: int = 1) -> int:
-    """Perform one action and return the exit code: 0 done, 1 failed, 130 interrupted. `serve` answers `slots` requests
-    at a time.
+    """Perform one action (`list`, `probe`, `pull` or `serve`) and return the exit code: 0 done, 1 failed, 130
+    interrupted. `serve` answers `slots` requests at a time on `port` until interrupted; `assignments` are settings as
+    `KEY=VALUE`.
     """
     language = choose_language("auto", user_locale())
     out = console()
@@ -66,7 +67,7 @@ def model_command(action: str, port: int, assignments: Iterable[str] = (), slots
 
 
 def list_models(out: Console, language: str) -> None:
-    """Print the model, whether it is installed, and what is missing."""
+    """Print the embedded model, whether it is installed, and the answer forms of models that were probed here."""
     here = weights.installed()
     size = f"{weights.CODER.size / 2**30:.1f} GiB"
     line = text("model.line", language, name=weights.CODER.name, size=size)
@@ -80,7 +81,7 @@ def list_models(out: Console, language: str) -> None:
 
 
 def told_forms(name: str, proof: Proof, language: str) -> str:
-    """Return a line about the answer forms that a model has proved, and where that is known from."""
+    """Return a line about the answer forms that a model has proved, and whether that was probed or shipped."""
     source = text(f"forms.{proof.source}", language)
     return text("forms.line", language, name=name, forms=proof.told(), source=source)
 
@@ -122,7 +123,9 @@ def _settings(assignments: Iterable[str]) -> Settings:
 
 
 def pull_model(out: Console, language: str, pull: Pull = weights.pull, network: NetworkSettings | None = None) -> int:
-    """Download the weights with a progress bar; Ctrl-C keeps the downloaded part. Returns 0 or 130."""
+    """Download the weights with a progress bar, which takes minutes, and return 0, or 130 after Ctrl-C; the downloaded
+    part is kept then. UserError if the download fails.
+    """
     stopped = threading.Event()
 
     def stop(_number: int, _frame: FrameType | None) -> None:
@@ -156,8 +159,8 @@ def get_engine(
     installed: Callable[[], bool] = engine_installed,
     run: Callable[[list[str]], object] = subprocess.call,
 ) -> bool:
-    """Return whether the engine of the embedded model is here; where it is missing, it is installed first, if this
-    program is in an environment of its own. Says how it is done by hand where that does not help.
+    """Return whether the engine of the embedded model is installed. If not, and this program is in an environment of
+    its own, it is installed by pip first; if that does not help, how to do it by hand is printed.
     """
     if not installed() and sys.prefix != sys.base_prefix:
         out.print(Text(text("model.getting_engine", language), style="dim"))

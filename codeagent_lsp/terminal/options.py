@@ -23,7 +23,7 @@ LOOKED_AT = 100
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """The options of one run. `settings` has flat keys as in the section `codeagent`; `width` None means the
-    terminal's; `session` is the id of the session to go on with, '' for a new one.
+    terminal's; `session` is the id of the session to continue, '' for a new one.
     """
 
     task: str
@@ -74,7 +74,7 @@ def _last_session(workspace: Path) -> str:
 
 
 def folder_of(workspace: str) -> Path:
-    """Return the path of a folder without links. UsageError if it is none."""
+    """Return the absolute path of a folder without links. UsageError if it is no folder."""
     folder = Path(workspace).absolute()
     if not folder.is_dir():
         raise UsageError("terminal.folder", folder=workspace)
@@ -82,7 +82,9 @@ def folder_of(workspace: str) -> Path:
 
 
 def settings_of(assignments: Iterable[str]) -> Iterable[tuple[str, Any]]:
-    """Return the settings in `KEY=VALUE` arguments, by flat keys. UsageError if one is invalid."""
+    """Return the settings in `KEY=VALUE` arguments as pairs of flat key and value. UsageError if one is invalid, raised
+    while iterating.
+    """
     return map(_setting, assignments)
 
 

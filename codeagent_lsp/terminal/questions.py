@@ -27,10 +27,11 @@ _CHUNK = 4096
 
 
 def accepted(choices: Sequence[str]) -> str | None:
-    """Return the choice with which the agent can go on, the narrowest of them: this call before the whole session, and
-    never a consent that outlives it. Where none is known, it is the second one, since the safe one is first.
+    """Return the choice with which `--yes` continues: the narrowest consent, for this call before the whole session,
+    and never one that outlives it; None without choices.
 
-    A recommended choice is preferred, and one without risks to those with risks, since `--yes` has not weighed them.
+    A recommended choice is preferred, and one without risks to those with risks. If none is known, it is the second
+    one, as the first is the safe one.
     """
     choices = [title for title in choices if title not in pair(_STANDING_KEY)]
     marked = [title for title in choices if any(word in title for word in pair("decision.recommended"))]
@@ -47,7 +48,7 @@ def accepted(choices: Sequence[str]) -> str | None:
 
 
 def without_review(choices: Sequence[str]) -> tuple[str, ...]:
-    """Return the choices without the review, for a user who sees the changes already."""
+    """Return the choices without the one that shows the changes, for a user who sees them already."""
     return tuple(choice for choice in choices if choice not in pair(_REVIEW_KEY))
 
 
@@ -63,7 +64,9 @@ def picked(line: str, choices: Sequence[str]) -> str | None:
 
 
 class Keyboard:
-    """Reads lines from a terminal without blocking, so that Ctrl-C and the server are handled meanwhile."""
+    """Reads lines from standard input without blocking the event loop, so that Ctrl-C and the server are handled
+    meanwhile.
+    """
 
     def __init__(self, descriptor: int = 0) -> None:
         self._descriptor = descriptor
@@ -71,7 +74,7 @@ class Keyboard:
 
     @property
     def present(self) -> bool:
-        """Return whether the input is a terminal."""
+        """Whether standard input is a terminal."""
         return is_terminal(self._descriptor)
 
     async def line(self) -> str | None:
@@ -85,7 +88,7 @@ class Keyboard:
         return line.decode(sys.stdin.encoding or "utf-8", "replace")
 
     async def secret_line(self) -> str | None:
-        """Return the next line, without echo."""
+        """Return the next line without its end, not shown while it is typed; None at the end of input."""
         with hidden_input(self._descriptor):
             return await self.line()
 

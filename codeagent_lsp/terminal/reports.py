@@ -47,7 +47,9 @@ _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "failed": ("✗", 
 
 
 def print_doctor(workspace: str, *, as_json: bool) -> int:
-    """Run all checks, print them and return the exit code: 1 if something required fails, 2 for a bad folder."""
+    """Run all checks of this installation, print them and return the exit code: 1 if something required fails, 2 for a
+    bad folder. Blocks until they are done, at most minutes.
+    """
     from codeagent_lsp.doctor import Check, diagnose  # late: it takes longer to load than the other commands to run
 
     settings, problems = load(environment_layer(), policy=read_policy(), user=read_user_settings())
@@ -86,7 +88,9 @@ STATE_COLUMNS = 11
 
 
 def sessions_command(action: str, query: str, workspace: str, limit: int, *, as_json: bool) -> int:
-    """List or search the runs of a folder; return the exit code: 1 if there are none, 2 for a bad argument."""
+    """Print the last `limit` runs of a folder, or those that match `query`; return the exit code: 1 if there are none,
+    2 for a bad argument.
+    """
     language = choose_language("auto", user_locale())
     folder = Path(workspace)
     if not folder.is_dir():
@@ -121,9 +125,10 @@ Answer = Callable[[str], str]
 def trust_command(
     workspace: str, *, yes: bool, listing: bool, names: Sequence[str] = (), answer: Answer | None = None
 ) -> int:
-    """List what a workspace brings, or what has these names or paths, and, unless only that is wanted, ask about what
-    is not trusted yet; with `yes` all of it is trusted. Return the exit code: 0 if all is trusted or only listed, 3 if
-    not, 2 for a bad argument.
+    """Print what a workspace brings that needs trust, or what of it has these names or paths, and ask about what is not
+    trusted yet, unless only `listing`; with `yes` all of it is trusted. Answers are kept for every server of the user.
+
+    Return the exit code: 0 if all is trusted or only listed, 3 if not, 2 for a bad argument.
     """
     words = partial(_words, choose_language("auto", user_locale()))
     folder = Path(workspace)

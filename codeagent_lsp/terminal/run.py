@@ -29,7 +29,9 @@ from codeagent_lsp.texts import choose_language, text
 
 
 class JsonLines:
-    """The `Face` for programs. `folder` is that of the run, None for the current one."""
+    """The `Face` for programs: events as lines of JSON on stdout, messages on stderr. `folder` is that of the run, None
+    for the current one.
+    """
 
     def __init__(
         self, language: str, folder: Path | None = None, *, accept_all: bool = False, out: TextIO | None = None
@@ -44,7 +46,9 @@ class JsonLines:
         """Do nothing: `response_start` is the first line."""
 
     def close(self, note: str = "", written: Sequence[FileWrite] = ()) -> None:
-        """Print `note` if the run had no proper end, and how to get what is staged; the rest is in the events."""
+        """Print on stderr `note` if the run had no proper end, and how to get what is staged; the rest is in the
+        events.
+        """
         if note:
             self.message(note)
         if self.summary.staged:
@@ -52,23 +56,25 @@ class JsonLines:
                 self.message(line.plain)
 
     def event(self, event: Mapping[str, Any]) -> None:
-        """See `client.Face`."""
+        """Print an event as one line of JSON and add it to `summary`."""
         self.summary = self.summary.after(event)
         print(json.dumps(event), file=self._out, flush=True)
 
     def message(self, words: str) -> None:
-        """See `client.Face`."""
+        """Print a warning or an error that is no event of the run on stderr."""
         print(visible(words), file=sys.stderr, flush=True)
 
     async def choose(self, title: str, choices: tuple[str, ...]) -> str | None:
-        """See `client.Face`."""
+        """Return the choice that accepts, with `--yes`; else None at once, and count a question that nobody
+        answered.
+        """
         if self._accept_all:
             return accepted(choices)
         self._nobody()
         return None
 
     async def ask(self, title: str, detail: str, *, secret: bool) -> str | None:
-        """See `client.Face`."""
+        """Return None at once, and count a question that nobody answered."""
         self._nobody()
         return None
 
@@ -87,7 +93,9 @@ def run_task(namespace: Namespace) -> int:
 
 
 def apply_run(namespace: Namespace) -> int:
-    """Show what a run has staged, ask, and apply or discard it; return the exit code, as `run_task` does."""
+    """Show what a run has staged, ask, and apply or discard it. Return the exit code as `run_task`; with `--yes` it is
+    applied without asking.
+    """
 
     def options() -> RunOptions:
         folder = folder_of(namespace.workspace)

@@ -32,8 +32,8 @@ _DEV_NULL = "/dev/null"
 
 
 class Screen:
-    """The `Face` for a person. `folder` is that of the run, None for the current one; `accept_all` approves every
-    prompt.
+    """The `Face` for a person at a terminal. `folder` is that of the run, None for the current one; `accept_all`
+    approves every prompt.
     """
 
     def __init__(
@@ -49,14 +49,16 @@ class Screen:
         self._about: tuple[str, str, str] = ("", "", "")  # type, title and detail of the last event that asks
 
     def open(self, title: str, place: str) -> None:
-        """Print the head of a run, in a folder whose name is `place`."""
+        """Print the head of a run in the folder `place`, and begin to show the activity line."""
         self._stage.print(Text.assemble(("● ", "cyan"), (one_line(title), "bold")))
         self._stage.print(Text(f"  {visible(place)}\n", style="dim"))
         self._stage.activity = text("progress.thinking", self._language)
         self._stage.resume()
 
     def close(self, note: str = "", written: Sequence[FileWrite] = ()) -> None:
-        """Print the outcome, and what was `written`. `note` is the reason if there was no proper end."""
+        """Stop the activity line, and print the outcome and what was `written`. `note` is the reason if there was no
+        proper end.
+        """
         self._story.end()
         self._stage.pause()
         self._stage.gap()
@@ -65,18 +67,20 @@ class Screen:
             self._stage.print(line)
 
     def event(self, event: Mapping[str, Any]) -> None:
-        """See `client.Face`."""
+        """Show an event of the run, in the form of the protocol, and add it to `summary`."""
         self.summary = self.summary.after(event)
         if event["type"] in ASKING:
             self._about = (event["type"], event["title"], event.get("detail", ""))
         self._story.tell(event)
 
     def message(self, words: str) -> None:
-        """See `client.Face`."""
+        """Print a warning or an error that is no event of the run."""
         self._stage.print(Text.assemble(("! ", "yellow"), visible(words)))
 
     async def choose(self, title: str, choices: tuple[str, ...]) -> str | None:
-        """See `client.Face`."""
+        """Show the question and return the choice that the user types; with `--yes` the one that accepts, without a
+        keyboard None.
+        """
         self._stage.pause()
         try:
             kind, detail = self._asked(title)
@@ -100,7 +104,9 @@ class Screen:
             self._stage.resume()
 
     async def ask(self, title: str, detail: str, *, secret: bool) -> str | None:
-        """See `client.Face`."""
+        """Show the question and return the line that the user types; None without a keyboard. A `secret` is not
+        shown.
+        """
         self._stage.pause()
         try:
             self._show_title(title)
@@ -165,7 +171,7 @@ def is_diff(detail: str) -> bool:
 
 
 def diff_lines(diff: str, language: str = "en") -> Iterator[Text]:
-    """Yield the lines to print, at most `MAX_LINES`, then a line that counts the rest."""
+    """Yield a unified diff as coloured lines, at most 400, then a line that counts the rest."""
     lines = list(_rendered(diff.split("\n")))
     yield from lines[:MAX_LINES]
     if len(lines) > MAX_LINES:

@@ -46,18 +46,20 @@ _KEYLESS = ""
 
 
 class Lines(Protocol):
-    """Where answers are entered: the keyboard, or what a test types."""
+    """Port: where answers are entered, the keyboard or what a test types."""
 
     async def line(self) -> str | None:
-        """Return the next line; None at the end of input."""
+        """Return the next line without its end; None at the end of input."""
 
     async def secret_line(self) -> str | None:
-        """Return the next line, not shown."""
+        """Return the next line without its end, not shown while it is typed; None at the end of input."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A model's server that one can choose: how it is called, its settings by dotted keys, its models, its service."""
+    """A model's server that the user can choose: its name for the user, its settings by dotted keys, the names of its
+    models, and the hosted service it is (None for a server on this machine).
+    """
 
     title: str
     settings: Mapping[str, Any]
@@ -97,7 +99,9 @@ def setup_command() -> int:
 
 
 class Dialogue:
-    """One dialogue. `ports` are looked at for servers on this machine, None for the usual ones."""
+    """The dialogue of one setup of a model; nothing is stored before a model has answered. `ports` are the ports of
+    this machine to look for servers on, by the kind of server; None for the usual ones.
+    """
 
     def __init__(self, out: Console, lines: Lines, language: str, *, ports: Mapping[str, int] | None = None) -> None:
         self._out = out
@@ -106,7 +110,9 @@ class Dialogue:
         self._ports = ports
 
     async def hold(self) -> int:
-        """Ask until a model has answered and is kept, or the user ends it; return the exit code."""
+        """Ask until a model has answered and its settings are written, or the user ends it. Return the exit code: 0 if
+        it is kept, else 1.
+        """
         try:
             return await self._hold()
         except _Ended:
@@ -114,7 +120,7 @@ class Dialogue:
             return EXIT_FAILED
 
     def say(self, key: str, style: str = "", **values: object) -> None:
-        """Print a sentence of the catalogue."""
+        """Print a sentence of the catalogue (`texts.py`) by its key, with values for its placeholders."""
         self._out.print(Text(text(key, self._language, **values), style))
 
     async def _hold(self) -> int:

@@ -42,8 +42,8 @@ _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
 
 
 class CommandOutput:
-    """What a command prints, as lines. The first ones are due as soon as they end, of the others the last ones when
-    there is no more.
+    """The lines that one command prints. The first ones are due (to be printed) as soon as they end, of the others only
+    the last ones, at the end.
     """
 
     def __init__(self) -> None:
@@ -53,34 +53,36 @@ class CommandOutput:
 
     @property
     def waiting(self) -> list[str]:
-        """Return the lines that are not due yet, the one without an end included."""
+        """The lines that are not due yet, with the unfinished one."""
         return [*self._lines, *filter(None, [_rewritten(self._begun)])]
 
     def feed(self, piece: str) -> None:
-        """Add a piece of any length."""
+        """Add a piece of output, of any length."""
         *ended, self._begun = (self._begun + piece).split("\n")
         self._lines += map(_rewritten, ended)
 
     def take(self) -> list[str]:
-        """Return the lines that are due, each once."""
+        """Return the finished lines that are due, each once."""
         due = self._lines[: FIRST_LINES - self._taken]
         del self._lines[: len(due)]
         self._taken += len(due)
         return due
 
     def forget(self) -> None:
-        """Drop all but the last lines, none of which is due."""
+        """Drop all but the last 6 lines."""
         self._lines = self._lines[-TAIL_LINES:]
 
     def close(self) -> tuple[list[str], int, list[str]]:
-        """Return the rest: the lines that are due, how many are left out behind them, and the last ones."""
+        """Return the rest: the lines that are due, how many are left out after them, and the last ones."""
         self._lines, self._begun = self.waiting, ""
         due, left_out = self.take(), len(self._lines) - LAST_LINES
         return (due, left_out, self._lines[left_out:]) if left_out > FEW_LINES else (due, 0, self._lines)
 
 
 class Stage:
-    """The output on one console. `activity` is shown at the bottom while the stage is not paused."""
+    """What a run prints on one console: permanent lines, and at the bottom of a terminal, between `resume` and `pause`,
+    the unfinished answer and `activity`.
+    """
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -97,16 +99,16 @@ class Stage:
 
     @property
     def seconds(self) -> float:
-        """Return the seconds since the stage was created."""
+        """The seconds since the stage was created."""
         return time.monotonic() - self._began
 
     def print(self, what: RenderableType) -> None:
-        """Print permanent lines, after finishing an answer and a command's output in progress."""
+        """Print permanent lines, after the rest of an answer and of a command's output."""
         self.flush()
         self._print(what)
 
     def print_often(self, line: Text) -> None:
-        """Print a line; several equal ones in a row are one, with their number."""
+        """Print a line; several equal ones in a row become one, with their number. It appears with the next output."""
         same, count = self._often or (None, 0)
         if line != same:
             self.flush()
@@ -115,7 +117,7 @@ class Stage:
         self._parted = False
 
     def print_output(self, lines: Sequence[str]) -> None:
-        """Print lines as those of a command's output, all of them."""
+        """Print all of these lines in the form of a command's output."""
         self.flush()
         self._print_output(lines)
 
@@ -125,18 +127,18 @@ class Stage:
         self._part()
 
     def write(self, piece: str) -> None:
-        """Add a piece of a Markdown answer."""
+        """Add a piece of an answer in Markdown; each block is printed once it is complete."""
         for block in self._blocks.feed(piece):
             self._print_block(block)
 
     def end_answer(self) -> None:
-        """Print the rest of the answer; what is written from now on is another one."""
+        """Print the rest of the answer; what is written afterwards is another one."""
         for block in self._blocks.close():
             self._print_block(block)
 
     def output(self, piece: str, left_out: LeftOut | None = None) -> None:
-        """Add a piece of what a command prints; `left_out` says for the user that this many lines are not shown.
-        Without it all of it is shown only while it is new.
+        """Add a piece of what a command prints. `left_out` makes the line which says how many lines are not shown;
+        without it the output is shown only while it is new, and not kept.
         """
         self._output.feed(piece)
         self._left_out = left_out
@@ -146,7 +148,7 @@ class Stage:
             self._print_output(self._output.take())
 
     def flush(self) -> None:
-        """Print the rest of the answer, and of a command's output."""
+        """Print the rest of the answer and of a command's output."""
         self.end_answer()
         self._print_often()
         due, left_out, last = self._output.close()
@@ -155,7 +157,9 @@ class Stage:
             self._print_output([*due, *([self._left_out(left_out)] if left_out else ()), *last])
 
     def resume(self) -> None:
-        """Show the activity line."""
+        """Show the activity line, on a terminal only, with a task that updates it until `pause`. Needs a running event
+        loop.
+        """
         if self.console.is_terminal and not self.console.is_dumb_terminal and self._live is None:
             self._live = Live(
                 get_renderable=self._bottom,
@@ -169,7 +173,7 @@ class Stage:
             self._ticking = asyncio.get_running_loop().create_task(self._tick(self._live))
 
     def pause(self) -> None:
-        """Hide the activity line, so that the user can type."""
+        """Print the rest of what is unfinished and hide the activity line, so that the user can type."""
         self.flush()
         live, self._live = self._live, None
         if live is not None:
@@ -244,7 +248,9 @@ def _cut(line: str) -> str:
 
 
 def console(width: int | None = None) -> Console:
-    """Return a console on stdout; characters outside its encoding become question marks."""
+    """Return a new console on stdout, without markup; characters outside its encoding become question marks. Changes
+    stdout and stderr for that.
+    """
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -256,13 +262,13 @@ def console(width: int | None = None) -> Console:
 
 
 class Blocks:
-    """Splits streamed Markdown into complete blocks. `rest` is the unfinished block."""
+    """Splits one streamed Markdown text into complete blocks. `rest` is the unfinished block."""
 
     def __init__(self) -> None:
         self.rest = ""
 
     def feed(self, piece: str) -> list[str]:
-        """Return the blocks that `piece` completes."""
+        """Add a piece and return the blocks that it completes."""
         self.rest += piece
         blocks = []
         while (end := _end_of_block(self.rest)) is not None:

@@ -46,8 +46,8 @@ class _Call:
 
 
 class Story:
-    """Prints the events of one run. `place` is the option that names its folder to other commands, '' for none;
-    `answer` is the model's last one.
+    """Prints the events of one run on a stage. `place` is the option that names its folder to other commands, '' for
+    none; `answer` is the model's last one.
     """
 
     def __init__(self, stage: Stage, language: str, place: str = "") -> None:
@@ -81,7 +81,7 @@ class Story:
         }
 
     def tell(self, event: Event) -> None:
-        """Show an event; unknown ones are ignored."""
+        """Show an event; types that are not known are ignored, as are most events of attempts."""
         kind, run = event["type"], str(event.get("run_id", ""))
         if kind == "response_start" and event.get("attempt_of"):
             self._attempts[run] = int(event.get("attempt") or 0)
@@ -92,7 +92,7 @@ class Story:
             teller(event)
 
     def end(self) -> None:
-        """Show the calls that will have no result, as the run is over."""
+        """Show the calls that will get no result, as the run is over."""
         for key, call in self._calls.items():
             if not call.named:
                 self._begin(key, "●")

@@ -29,12 +29,14 @@ _MARKS = {"edit": "✎", "create": "✚", "delete": "✗", "move": "➜"}
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The result of a run. `status` is '' before its end; `declined` counts prompts without a user to answer them.
+    """The result of a run so far. `status` is '' before its end; `declined` counts prompts without a user to answer
+    them; `told` is the last error that was reported on the way, `error` that with which the run ended. `unconfirmed`
+    says that `words` begin with the files of which it is not known what became of them. `refused` is why accepted
+    changes were not all written, None if they were.
 
-    `unconfirmed` says that `words` begin with the files of which it is not known what became of them.
-    `refused` is the reason why accepted changes were not all written, None if they were; `staged` are the changes that
-    were neither applied nor discarded; `question` is the last one that was not answered, and its choices. Of `attempts`
-    (run ids) only the tokens count: the best of them is proposed as the run's own.
+    `staged` are the changes that were neither applied nor discarded; `question` is the last one that was not answered,
+    followed by its choices. Of `attempts` (run ids) only the tokens count, as the best of them is proposed as the run's
+    own.
     """
 
     status: str = ""
@@ -56,7 +58,7 @@ class Summary:
     attempts: frozenset[str] = frozenset()
 
     def after(self, event: Mapping[str, Any]) -> Summary:
-        """Return the summary after an event."""
+        """Return the summary after one more event, in the form of the protocol."""
         run_id = str(event.get("run_id") or "")
         if event["type"] == "usage":
             # Of attempts at the task, too: they are paid for as well.
@@ -102,12 +104,12 @@ class Summary:
         return self
 
     def unasked(self) -> Summary:
-        """Return the summary after a prompt without a user."""
+        """Return the summary after a prompt that no user could answer."""
         return replace(self, declined=self.declined + 1)
 
     @property
     def exit_code(self) -> int:
-        """Return the exit code: 0 done, 1 failed, 3 rejected, 130 interrupted."""
+        """The exit code of the command: 0 done, 1 failed, 3 rejected, 130 interrupted."""
         match self.status:
             case "rejected":
                 return EXIT_REJECTED
@@ -127,7 +129,7 @@ def _cost(usage: Mapping[str, Any] | None, language: str) -> str:
 
 
 def place_of(folder: Path) -> str:
-    """Return the option that names a folder to our commands; '' where it is the current one."""
+    """Return the option, with a space in front, that names a folder to our commands; '' if it is the current one."""
     return "" if folder == Path.cwd() else f" --workspace {shlex.quote(str(folder))}"
 
 

@@ -45,8 +45,8 @@ def show_trace(
     follow: bool = False,
     full: bool = False,
 ) -> int:
-    """Print a workspace's trace, or a part of it, and return the exit code; 1 if there is none.
-    `follow` never returns; `full` as in `print_record`.
+    """Print a workspace's trace, or the part of a session (whole id), of a run or the `last` records, and return the
+    exit code; 1 if there is none. `follow` goes on with new records and never returns; `full` as in `print_record`.
     """
     folder = workspace_state([str(Path(workspace).resolve())])
     out, sanitizer = console(), Sanitizer()
@@ -65,8 +65,8 @@ def show_trace(
 
 
 def print_record(record: Mapping[str, Any], out: Console, sanitizer: Sanitizer, *, full: bool = False) -> None:
-    """Print one record on one line: time, run, kind, contents. With `full`, what a tool returned and a command printed
-    is printed below, all of it.
+    """Print one record on one line, with secrets masked: time, run, kind, contents. With `full`, what a tool returned
+    and a command printed follows below, all of it.
     """
     clean = sanitizer.sanitize(record)
     kind = str(clean.get("type", "?"))
@@ -88,7 +88,9 @@ def print_record(record: Mapping[str, Any], out: Console, sanitizer: Sanitizer, 
 
 
 def followed(path: Path, wait: Callable[[float], None] = time.sleep) -> Iterator[dict[str, Any]]:
-    """Yield the records appended to a file from now on, also after a rotation. Never ends by itself."""
+    """Yield the records appended to a file from now on, also after a rotation. Never ends; looks at the file every 0.3
+    s.
+    """
     position, inode, rest = _size(path), _inode(path), b""
     while True:
         # Rotated: another file has the name, or it was cut.

@@ -25,7 +25,9 @@ class Feature:
     tools: tuple[str, ...]
 
     def load(self) -> tuple[type[Tool[Any]], ...]:
-        """Import the tools and return their classes, in order."""
+        """Import the tools and return their classes, in order. ImportError or AttributeError if a reference is
+        wrong.
+        """
         return tuple(self._class(*reference.split(":")) for reference in self.tools)
 
     def _class(self, module: str, name: str) -> type[Tool[Any]]:

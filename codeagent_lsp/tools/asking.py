@@ -66,21 +66,25 @@ class Question:
 
 
 class Asker(Protocol):
-    """Port: asks the user a question."""
+    """Port: asks the user one question of a run at a time, and waits for the answer."""
 
     async def ask(self, question: Question) -> tuple[str, ...] | None:
-        """Return the chosen titles or the entered text; None without an answer. Never raises when the user does not
-        answer.
+        """Wait for the user and return the chosen titles or the entered text; None without an answer. Never raises when
+        the user does not answer.
         """
 
 
 def agent_asks(question: str, words: Callable[..., str]) -> str:
-    """Return a model's question as one line that says, once, who asks."""
+    """Return a model's question as one line of at most 1,500 characters, in the user's language, that says the model
+    asks.
+    """
     return words("question.agent", question=one_line(_bare_question(question), MAX_QUESTION))
 
 
 def own_titles(choices: Iterable[str], words: Callable[..., str]) -> dict[str, str]:
-    """Return the choices by the unique titles of their buttons; blank and repeated ones are left out."""
+    """Return the model's choices by the titles of their buttons, which are one line and unique; blank and repeated
+    choices are left out.
+    """
     titles: dict[str, str] = {}
     for choice in dict.fromkeys(choice.strip() for choice in choices if choice.strip()):
         titles.setdefault(own_title(one_line(choice, MAX_CHOICE), words), choice)
@@ -88,7 +92,9 @@ def own_titles(choices: Iterable[str], words: Callable[..., str]) -> dict[str, s
 
 
 def own_title(title: str, words: Callable[..., str]) -> str:
-    """Return the title of a button; of one that could be taken for an approval's, one that could not."""
+    """Return the title for a button; one that could be taken for an approval, such as "Allow", gets words that prevent
+    this.
+    """
     return words("question.option", choice=title) if _like_an_approval(title) else title
 
 

@@ -57,5 +57,5 @@ SMALL_SET = ("list_dir", "read_file", "glob_file_search", "grep", "run_tests", "
 
 
 def result_of(name: str) -> Result:
-    """Return what the text of this tool's results is; '' for a tool that is not built in."""
+    """Return what kind of text this tool's results are, see `Result`; '' also for a tool that is not built in."""
     return _TRAITS[name].result if name in _TRAITS else ""

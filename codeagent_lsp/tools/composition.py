@@ -144,8 +144,8 @@ def at(value: Any, path: str) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return a tool's data as JSON values: dataclasses and models become objects, collections lists, other
-    things text.
+    """Return a tool's data as JSON values: dataclasses and models become objects, collections lists, anything else its
+    `str`.
     """
     if is_dataclass(value) and not isinstance(value, type):
         return plain(asdict(value))

@@ -46,7 +46,7 @@ class Tally:
 
     @property
     def passes(self) -> bool:
-        """Whether tests ran, every result is known, and none failed."""
+        """Whether at least one test ran, every result is known, and none failed."""
         return self.whole and not self.failed and bool(self.passed)
 
     @property
@@ -56,14 +56,14 @@ class Tally:
 
 
 class Complete(Protocol):
-    """Port: one request to the model, outside of the conversation."""
+    """Port: sends one request to the model that is not part of the conversation, and returns its answer."""
 
     async def __call__(self, instructions: str, text: str) -> str:
         """Return the model's answer as plain text. ModelError if there is none."""
 
 
 class SmallComplete(Complete, Protocol):
-    """Port: as `Complete`, answered by the model for small work where one is set."""
+    """Port: as `Complete`, by the model for small work if one is set, else by the run's own."""
 
 
 class OnTested(Protocol):
@@ -74,10 +74,12 @@ class OnTested(Protocol):
 
 
 class PresentTexts(Protocol):
-    """Port: the texts that the user has in the editor now."""
+    """Port: the texts of files as the user has them in the editor now, unsaved changes included."""
 
     async def refresh(self, paths: Iterable[str]) -> None:
-        """Have the texts of these files, and of all that are open, told by an editor that does not do so by itself."""
+        """Ask an editor that does not report changes by itself for the present texts of these files and of all open
+        ones; nothing for other editors.
+        """
 
     def unknown(self, paths: Iterable[str]) -> Sequence[str]:
         """Return the paths of the open files, among these paths or below them, whose text in the editor is not known
@@ -110,26 +112,24 @@ class Redaction:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """The port for what is known of the model that reads the results: its window in tokens."""
+    """Port: what is known of the model that reads the results, its context window in tokens."""
 
     window: int
 
 
 @dataclass(frozen=True, slots=True)
 class TaskWords:
-    """The port for what the task is about: its keywords in small letters, for what to keep of a long text."""
+    """Port: the keywords of the task in lower case, by which lines of long texts are chosen to be kept."""
 
     words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """Everything that the tools of one run have access to.
-
-    `view` reads files as the run sees them, `staging` takes its changes; `asker` asks the user, `words` returns
-    sentences in the user's language, `note` shows a status line, `output` receives a command's output; `shell` runs
-    commands, and `no_shell` is the reason if it is None. `ports` maps the type of a port to the part that only some
-    tools need.
+    """What the tools of one run may use. `view` reads files as the run sees them, `staging` takes its changes; `asker`
+    asks the user, `words` returns sentences in the user's language, `note` shows a status line, `output` receives a
+    command's output; `shell` runs commands, and `no_shell` is the reason if it is None. `ports` maps the type of a port
+    to the part that only some tools need.
     """
 
     view: FileView
@@ -144,7 +144,7 @@ class ToolContext:
     ports: Mapping[type[Any], Any]
 
     def open_shell(self) -> Shell:
-        """Return the shell of this run. ToolFailed if there is none."""
+        """Return the shell of this run, which stays the run's to close. ToolFailed if there is none."""
         if self.shell is None:
             raise ToolFailed(self.no_shell, ErrorCode.EXECUTION_ERROR)
         return self.shell
@@ -168,7 +168,7 @@ class ToolContext:
 
     @property
     def redaction(self) -> Redaction:
-        """Return the redaction of this run; one that hides nothing if the run has no records."""
+        """The redaction of this run; one that hides nothing if the run has no records."""
         return self.get(Redaction) or Redaction()
 
 
@@ -176,7 +176,7 @@ class NobodyToAsk:
     """An asker for runs without a user: never answers, which counts as a denial."""
 
     async def ask(self, question: Question) -> tuple[str, ...] | None:
-        """Return None."""
+        """Return None at once."""
         return None
 
 
@@ -192,7 +192,9 @@ def tool_context(
     shell: Shell | None = None,
     no_shell: str = NO_SHELL,
 ) -> ToolContext:
-    """Return a context with these parts, each given as (port, part). Parameters that are left out do nothing."""
+    """Return a context with these parts, each given as (port, part). By default there is no shell, questions get no
+    answer, and notes and output are dropped.
+    """
     empty = ToolContext(
         view, staging, settings, asker or NobodyToAsk(), words, note, output, shell, no_shell, MappingProxyType({})
     )

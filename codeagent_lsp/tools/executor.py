@@ -64,7 +64,9 @@ UNEXPECTED = "The tool failed by a fault of its own ({kind}). Try another way."
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One call on its way to the tool; `call` holds the repaired and completed arguments."""
+    """One validated call on its way to the tool; `call` holds the repaired and completed arguments, `arguments` is an
+    object of the tool's `parameters`.
+    """
 
     call: ToolCall
     tool: Tool[Any]
@@ -124,8 +126,9 @@ class ToolExecutor:
 
     async def execute_batch(self, calls: Sequence[ToolCall], done: OnDone = lambda *_: None) -> tuple[ToolResult, ...]:
         """Run the calls of one reply and return their results in order; concurrently if all of them only read, else one
-        after the other. Those beyond `MAX_CALLS` are not run; each fails with a result that says so. `done` gets each
-        result, in the same order, as soon as it and those before it are there.
+        after the other. Of more than 64 calls the rest is not run, and fails with a result that says so.
+
+        `done` is called with each result, in the same order, as soon as it and those before it are there.
         """
         results: list[ToolResult] = []
 
@@ -403,7 +406,9 @@ def _is_failure(error: ToolError) -> bool:
 
 
 def understood(call: ToolCall, tool: Tool[Any]) -> Invocation:
-    """Return the call with validated and completed arguments, so that what is judged and shown is what runs."""
+    """Return the call with validated and completed arguments, so that what is judged and shown is what runs.
+    WrongArguments or ToolRetry as from `validated`.
+    """
     arguments = validated(tool, call.arguments)
     return Invocation(replace(call, arguments=arguments.model_dump()), tool, arguments)
 
@@ -450,9 +455,9 @@ def _says_nothing(value: Any) -> bool:
 
 def known_arguments(value: Any, schema: Mapping[str, Any]) -> Any:
     """Return the arguments without those that their closed JSON Schema does not know, also inside of objects and lists:
-    models learn their calls from many programs, and most such arguments say nothing that matters here. One that is only
-    written in another way (`startLine`) is taken; one that looks misspelt, and objects of which nothing is known,
-    stay and are refused.
+    models learn their calls from many programs, and most such arguments mean nothing here. One that is only written in
+    another way (`startLine`) is taken; one that looks misspelt, and objects of which nothing is known, stay and are
+    refused.
     """
     return _known(respelt(value, schema), schema)
 

@@ -42,8 +42,8 @@ _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1.*?^\s*\2\s*$", re.DOTALL | re.MUL
 
 
 def mark_looked_for(redaction: Redaction, arguments: Mapping[str, Any], *, is_command: bool) -> str:
-    """Return a note if a call looks for the mark of a secret, which cannot be found; '' if it does not. In a command,
-    only what is given to programs that look for something counts.
+    """Return a note for the model if a call searches for the mark of a secret, which no file contains; '' if it does
+    not. In a command, only the arguments of programs that search count.
     """
     for text in _texts(arguments):
         if "<secret:" not in text:
@@ -70,9 +70,9 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def with_secrets(redaction: Redaction, path: str, before: str | None, text: str) -> str:
-    """Return a text that is to be staged with the secrets in place of their marks: a command writes what the model has
-    written, which sees marks only. EditRefused for marks that stand for nothing, and for those of known secrets in
-    another spelling or cut off, unless the file had them.
+    """Return a text that is to be staged with the secrets in place of their marks, the only form in which a model sees
+    them. EditRefused for marks of unknown secrets, and for those of known ones that are misspelt or cut off, unless the
+    text `before` had them.
     """
     before = before or ""
     lost = [mark for mark in redaction.lost({"text": text}) if mark not in before]
@@ -93,8 +93,8 @@ def _revealed(redaction: Redaction, text: str) -> str:
 
 
 def check_marks(call: ToolCall, traits: ToolTraits, context: ToolContext) -> None:
-    """Raise ToolRetry for a call that would write a mark in place of a secret. A mark in the file's own text may be
-    written to it. Blocks only where there are marks.
+    """Raise ToolRetry for a call that would write a mark whose secret is not known. A mark that is in the file's own
+    text may be written to it. Blocks while reading the file, if the call has marks.
     """
     lost = context.redaction.lost(call.arguments)
     if not lost:

@@ -33,9 +33,9 @@ LEAST_BETWEEN = 300
 
 
 class OutputStore:
-    """The long results of one session, in `folder`, which nothing else uses. The oldest are deleted to make room.
-
-    All methods block; they are thread-safe. Numbers are never used twice in a session.
+    """The long results of one session, in `folder`, which nothing else uses: 16 MiB each and 128 MiB in all by default;
+    the oldest are deleted to make room. All methods block; they are thread-safe. Numbers are never used twice in a
+    session.
     """
 
     def __init__(self, folder: Path, *, file_bytes: int = FILE_BYTES, total_bytes: int = TOTAL_BYTES) -> None:
@@ -48,14 +48,16 @@ class OutputStore:
 
     @property
     def view(self) -> FileView:
-        """Return a file view of the stored results, for code that reads files; created at its first use."""
+        """A file view of the stored results, for code that reads files; created at its first use."""
         if self._view is None:
             largest = self._file_bytes + _SLACK
             self._view = FileView(Roots([str(self._folder)]), NoBuffers(), NothingStaged(), max_bytes=largest)
         return self._view
 
     def keep(self, text: str) -> str:
-        """Store a text (cut to `file_bytes`) and return its name for the model. OSError if it cannot be written."""
+        """Store a text, cut to `file_bytes`, and return its name for the model, such as `@output/3.txt`. OSError if it
+        cannot be written.
+        """
         data = truncate(text, self._file_bytes).encode("utf-8", "replace")
         with self._lock:
             path = self._next()
@@ -65,7 +67,9 @@ class OutputStore:
         return f"{_FOLDER}/{path.name}"
 
     def adopt(self, file: str) -> str:
-        """Move a file of UTF-8 text into the store and return its name for the model. OSError as with `keep`."""
+        """Move a file of UTF-8 text into the store, cut to `file_bytes`, and return its name for the model. OSError if
+        it cannot be moved.
+        """
         source = Path(file)
         if source.stat().st_size > self._file_bytes:
             name = self.keep(_ends(source, self._file_bytes))
@@ -79,8 +83,8 @@ class OutputStore:
         return f"{_FOLDER}/{path.name}"
 
     def keep_file(self, data: bytes, suffix: str) -> str:
-        """Store binary data, such as a picture, and return its path for the user. OSError if too large or not
-        writable.
+        """Store binary data, such as a picture, and return its absolute path for the user. OSError if it is too large
+        or cannot be written.
         """
         if len(data) > self._file_bytes:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
@@ -92,12 +96,12 @@ class OutputStore:
         return str(path)
 
     def remove(self) -> None:
-        """Delete all results with their folder."""
+        """Delete all results with their folder; what cannot be deleted stays, without an error."""
         with self._lock:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def check(self, path: str) -> None:
-        """Check that a result exists. FileRefused if there is none, or it was deleted."""
+        """Raise FileRefused if there is no result with this name, or it was deleted to make room."""
         if not (self._folder / name_of(path)).is_file():
             raise FileRefused(f"{name_of(path)} is not kept any more. Run the command or tool again.")
 
@@ -127,8 +131,8 @@ def name_of(path: object) -> str:
 
 
 def located(view: FileView, outputs: OutputStore | None, path: str) -> tuple[FileView, str]:
-    """Return the file view to read `path` in and its absolute path there: a stored result, or a file of the
-    workspace.
+    """Return the file view to read `path` in and its absolute path there: a stored result, or a file of the workspace.
+    FileRefused for a result that is gone, PathRefused for a path outside of the workspace.
     """
     if outputs is None or not name_of(path):
         return view, view.roots.resolve(path)
@@ -157,10 +161,9 @@ def _ends(path: Path, limit: int) -> str:
 
 
 def truncate(value: str, limit: int, whole: str = "", keywords: Sequence[str] = ()) -> str:
-    """Return at most about `limit` bytes of UTF-8: head and tail, cut at line ends where possible, and from between
-    them, in up to a third, lines with errors or with one of `keywords`.
-
-    `whole` names, in the first line that stands for what is left out, where the complete text is.
+    """Return at most about `limit` bytes of UTF-8: head and tail, cut at line ends if possible, and between them, in up
+    to a third, lines with errors or with one of `keywords`. `whole` is the place of the complete text, which the first
+    line about omitted text names.
     """
     encoded = value.encode("utf-8", "surrogatepass")
     if len(encoded) <= limit:

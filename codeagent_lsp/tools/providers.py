@@ -33,13 +33,13 @@ class ToolProvider(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StaticProvider:
-    """A provider of a fixed tuple of tools."""
+    """A provider of a fixed tuple of tools, which are never listed anew."""
 
     name: str
     given: Tools
 
     async def tools(self) -> Tools:
-        """Return the given tools."""
+        """Return the given tools at once."""
         return self.given
 
 
@@ -61,7 +61,9 @@ class CachedProvider:
         self._turn = asyncio.Lock()
 
     async def tools(self) -> Tools:
-        """Return the provider's list, at most `seconds` old unless the provider fails."""
+        """Return the provider's list, at most `seconds` old; while it fails, the last one. CodeAgentError or OSError if
+        there was never one.
+        """
         async with self._turn:
             if self._known is None or self._clock() >= self._until:
                 await self._ask()
@@ -88,7 +90,9 @@ class CompositeProvider:
         self._parts = tuple(parts)
 
     async def tools(self) -> Tools:
-        """Return the tools of all providers, without those of a provider that fails."""
+        """Return the tools of all providers, the first of each name, without those of a provider that fails, which
+        `problems` has.
+        """
         self.problems = {}
         found: dict[str, Tool[Any]] = {}
         for tools in await asyncio.gather(*map(self._of, self._parts)):
@@ -155,7 +159,7 @@ class Plug:
             return Plugged(tuple(added), tuple(removed), tuple(refused))
 
     def unplug(self) -> tuple[str, ...]:
-        """Remove all of the provider's tools from the registry and return their names."""
+        """Remove all of the provider's tools from the registry and return their names. Running calls go on."""
         return tuple(self._remove(list(self._mine)))
 
     def _remove(self, names: list[str]) -> list[str]:

@@ -34,7 +34,7 @@ SWITCHED_OFF = "switched off in the settings"
 
 @dataclass(frozen=True, slots=True)
 class ToolStats:
-    """Call counts of one tool; times in milliseconds."""
+    """Call counts of one tool since the server started; times in milliseconds."""
 
     calls: int = 0
     errors: int = 0
@@ -42,7 +42,7 @@ class ToolStats:
 
     @property
     def mean_ms(self) -> float:
-        """Return the mean time of a call in milliseconds; 0.0 without calls."""
+        """The mean time of a call in milliseconds; 0.0 without calls."""
         return self.total_ms / self.calls if self.calls else 0.0
 
     def counted(self, *, ok: bool, milliseconds: float) -> ToolStats:
@@ -118,7 +118,7 @@ class ToolRegistry:
         self.missing[name] = reason
 
     def found(self, name: str) -> None:
-        """Remove the record of an absence made with `miss`."""
+        """Remove the record of an absence made with `miss`, if there is one."""
         self.missing.pop(name, None)
 
     def get(self, name: str) -> Tool[Any]:
@@ -147,7 +147,7 @@ class ToolRegistry:
         )
 
     def traits(self, name: str) -> ToolTraits | None:
-        """Return what is known of a tool, in whatever state it is; None if there is none of this name."""
+        """Return the traits of a tool, in whatever state it is; None if there is none of this name."""
         entry = self._entries.get(name)
         return None if entry is None else entry.tool.traits
 
@@ -184,7 +184,9 @@ class ToolRegistry:
 
 
 def own_name(name: str, entries: Iterable[RegisteredTool]) -> str:
-    """Return the name of the tool that `name` means: itself, unless it is only another name of one of the tools."""
+    """Return the name of our tool that `name` means: itself, or the tool of which it is another name; an unknown one as
+    it is.
+    """
     forms = {entry.tool.traits.name: entry.tool.forms for entry in entries}
     return name if name in forms else meant(name, forms.items()) or name
 
@@ -192,8 +194,8 @@ def own_name(name: str, entries: Iterable[RegisteredTool]) -> str:
 def own_call(
     name: str, arguments: Mapping[str, Any] | None, entries: Iterable[RegisteredTool]
 ) -> tuple[str, Mapping[str, Any], str]:
-    """Return the call of one of the tools that is meant, and why its arguments cannot be understood, '' if they can; a
-    call of none of them as it is.
+    """Return the name and arguments of the call of one of our tools that is meant, and why the arguments cannot be
+    understood, '' if they can; a call of no known tool is returned as it is.
     """
     own = resolved(name, arguments, {entry.tool.traits.name: entry.tool.forms for entry in entries})
     if own is not None:
@@ -215,7 +217,9 @@ def _add(entries: dict[str, RegisteredTool], entry: RegisteredTool) -> None:
 
 
 def builtin_registry(settings: Callable[[], Settings]) -> ToolRegistry:
-    """Return a registry of the built-in tools, which are imported at the first access. It follows the settings."""
+    """Return a registry of the built-in tools, which are imported at the first access. `settings` is read at every
+    call, but the tools that are switched off only now.
+    """
     circuits = CircuitBreaker(lambda: settings().circuit_breaker)
     return ToolRegistry(_builtin(), settings().tools.disabled, circuits)
 
@@ -229,7 +233,9 @@ def _builtin() -> Iterator[Tool[Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Resting:
-    """A tool whose circuit is not closed. `seconds` remain until a trial call is admitted, 0 if it is admitted now."""
+    """A tool whose circuit is not closed, after `failures` in a row; `error` is the last of them. `seconds` remain
+    until a trial call is admitted, 0 if it is admitted now.
+    """
 
     name: str
     failures: int
@@ -238,7 +244,7 @@ class Resting:
 
     @property
     def reason(self) -> str:
-        """Return the reason for the open circuit, as an English phrase for model and user."""
+        """The reason for the open circuit, as an English phrase for model and user."""
         return _reason(self.failures, self.error)
 
 
@@ -281,7 +287,7 @@ class CircuitBreaker:
         return "open" if self._left(circuit) > 0 else "half_open"
 
     def resting(self) -> tuple[Resting, ...]:
-        """Return every tool whose circuit is not closed."""
+        """Return every tool whose circuit is open or half-open."""
         return tuple(
             Resting(name, circuit.failures, circuit.error, self._left(circuit))
             for name, circuit in self._circuits.items()
@@ -317,12 +323,12 @@ class CircuitBreaker:
             self._circuits[attempt.name] = replace(circuit, trial=False)
 
     def close(self, name: str) -> None:
-        """Close the circuit of a tool and forget its failures."""
+        """Close the circuit of a tool and forget its failures; attempts that are running no longer count."""
         if name in self._circuits:
             self._circuits[name] = _Circuit(self._circuits[name].epoch + 1)
 
     def close_all(self) -> None:
-        """Close all circuits: a new session begins."""
+        """Close all circuits and forget their failures, as when a new session begins."""
         for name in list(self._circuits):
             self.close(name)
 

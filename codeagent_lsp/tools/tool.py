@@ -56,10 +56,10 @@ class ToolOutput:
 
 
 class Tool(ABC, Generic[P]):
-    """Base class of tools; subclasses set `traits` and `parameters` and implement `run`.
-
-    `output` is the type of the data it returns, None if it returns only text; `example` are valid arguments, for the
-    page about the tools; `forms` are other spellings of its calls that are understood.
+    """Base class of tools; subclasses set `traits` and `parameters` and implement `run`. One object serves all runs of
+    a server, also at the same time. `output` is the type of the data it returns, None if it returns only text;
+    `example` are valid arguments, for the page about the tools; `forms` are other spellings of its calls that are
+    understood.
     """
 
     traits: ClassVar[ToolTraits]
@@ -70,18 +70,18 @@ class Tool(ABC, Generic[P]):
 
     @property
     def news(self) -> str:
-        """Return what changed in the tool's description since the user approved it; '' for most tools."""
+        """What changed in the tool's description since the user approved it, as words for the user; '' for most
+        tools.
+        """
         return ""
 
     @property
     def caution(self) -> str:
-        """Return the reason, for the user, why every call asks for approval despite the settings; '' if there
-        is none.
-        """
+        """The reason, for the user, why every call asks for approval despite the settings; '' if there is none."""
         return ""
 
     def accepted(self) -> None:
-        """Handle the user's approval of one of its calls; does nothing by default."""
+        """Called when the user approves one of its calls; does nothing by default."""
 
     def approves(self, arguments: P, settings: Settings) -> bool:
         """Return whether the user's settings approve this call, judged by its arguments."""
@@ -105,7 +105,9 @@ class Tool(ABC, Generic[P]):
         return _schema_of(self.parameters, untold=False)
 
     def accepted_schema(self) -> dict[str, Any]:
-        """Return what `input_schema` does, with the parameters that are `UNTOLD`."""
+        """Return the JSON Schema of all parameters that calls may have, also those that models are not shown; callers
+        must not change it.
+        """
         return _schema_of(self.parameters, untold=True)
 
     def output_schema(self) -> dict[str, Any] | None:
@@ -129,8 +131,8 @@ class Tool(ABC, Generic[P]):
 
 
 def compact_schema(schema: dict[str, Any], *, untold: bool = False) -> dict[str, Any]:
-    """Return a pydantic JSON Schema without titles, empty defaults and object descriptions, with references resolved;
-    with the parameters that are `UNTOLD`, or without.
+    """Return a pydantic JSON Schema without titles, empty defaults and object descriptions, with references resolved.
+    With `untold` it has the parameters that models are not shown as well.
     """
     definitions = schema.get("$defs", {})
 

@@ -42,16 +42,18 @@ EXTENDED: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class ToolTraits:
-    """The fixed properties of a tool.
-
-    `timeout` is in seconds; None for a tool with limits of its own, "setting" for `tools.timeoutSeconds`.
+    """The fixed properties of a tool. `effect` decides about permissions and modes; tools of another `group` than
+    `core` are offered once that is enabled; `path_parameters` name the parameters with paths (`edits.path` for those in
+    a list). `timeout` is in seconds; None for a tool with limits of its own, "setting" for `tools.timeoutSeconds`.
     `max_output_bytes` lowers `tools.maxOutputBytes` for this tool. `command_parameter` names the parameter with a shell
     command, `subject_parameter` the one that rules and questions refer to if it is neither path nor command; '' if
     there is none. `result` says what its text is, `errors` are the codes its calls may end with besides those that
-    follow from the rest. Hooks of other programs know it as `hook_name`; those for the tools `hooked_as` mean it too,
-    and where it `removes` files, only those that guard. For tools of third parties, `pin` is a digest of their
-    description, to which approvals are bound, and `approved` is True if the user's settings allow the tool by name, or
-    it only reads in our own sandbox.
+    follow from the rest.
+
+    For tools of third parties, `pin` is a digest of their description, to which approvals are bound, and `approved` is
+    True if the user's settings allow the tool by name, or it only reads in our own sandbox. A hook runs for this tool
+    if it names the tool itself, its `hook_name` (the tool's name in other agents), or one of `hooked_as`; for a tool
+    that `removes` files, the last holds only for hooks that run before the call.
     """
 
     name: str
@@ -76,7 +78,7 @@ class ToolTraits:
 
 
 class ToolGroups(Protocol):
-    """Port: the tool groups that a run offers its model."""
+    """Port: the tool groups that one run offers its model."""
 
     def enable(self, group: str) -> tuple[str, ...]:
         """Offer a group from the next model call on and return the names of its tools. ToolRetry if there is no such
@@ -84,7 +86,9 @@ class ToolGroups(Protocol):
         """
 
     def described(self, group: str) -> str:
-        """Return the parameters of a group's tools as text, where the prompt never gets them; '' elsewhere."""
+        """Return the parameters of a group's tools as text, for models whose prompt never shows them; '' for all
+        others.
+        """
 
     def offer(self, names: Iterable[str]) -> None:
         """Offer the groups of these tools; unknown names are ignored."""

@@ -33,7 +33,9 @@ async def start_group(*command: str, **options: Any) -> Process:
 
 
 def end_group(process: Process) -> None:
-    """Kill the program and its whole process group, also processes that outlived it."""
+    """Kill the program and its whole process group at once, also processes that outlived it; nothing if they have
+    ended.
+    """
     end_tree(process.pid)
 
 

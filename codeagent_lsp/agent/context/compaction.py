@@ -60,8 +60,8 @@ SUBJECTS = ("path", "file", "command", "pattern", "query", "target", "name")
 
 @dataclass(frozen=True, slots=True)
 class KeptFacts:
-    """The facts that every compaction repeats: todo list and plan as text, paths of changed files, files in focus
-    (current texts).
+    """The facts that every compaction repeats: todo list and plan as text, '' for none, paths of changed files relative
+    to the workspace, files in focus (current texts).
     """
 
     todos: str = ""
@@ -72,10 +72,9 @@ class KeptFacts:
 
 @dataclass(frozen=True, slots=True)
 class CompactionPlan:
-    """The result of planning a compaction.
-
-    `old` is summarised, `requests` and `tail` stay; `sent` are the unchanged messages before the tail, which a model
-    has in its cache. `summary_tokens` and `aim` (for the whole conversation) are in tokens.
+    """The parts of a conversation that a compaction treats differently. `old` is summarised, `requests` and `tail`
+    stay; `sent` are the unchanged messages before the tail, which a model has in its cache. `summary_tokens` and `aim`
+    (for the whole conversation) are in tokens.
     """
 
     parts: ConversationParts
@@ -88,11 +87,11 @@ class CompactionPlan:
 
 
 def plan_compaction(messages: Sequence[Message], budget: int, *, fixed: int = 0, pressure: int = 0) -> CompactionPlan:
-    """Choose what to summarise so that the conversation takes well under `budget` tokens.
+    """Choose what to summarise so that the conversation takes well under `budget` tokens. `fixed` tokens are taken by
+    what is kept besides; with a higher `pressure` (0 to 2) less stays.
 
-    `fixed` tokens are taken by what is kept besides; with a higher `pressure` (0 to 2) less stays. The latest turn
-    stays whole where it fits, else as many of its latest exchanges as fit, all but the last with shortened results; of
-    the turns before it only the user's messages stay.
+    The latest turn stays whole if it fits, else as many of its latest exchanges as fit, all but the last with shortened
+    results; of the turns before it only the user's messages stay.
     """
     parts = take_apart(messages)
     latest = next(filter(is_request, reversed(messages)), None)
@@ -125,7 +124,8 @@ async def compact(
     keywords: Sequence[str] = (),
 ) -> tuple[Message, ...]:
     """Return the conversation in fewer tokens than before, if possible at most `budget`; unchanged when it cannot be
-    made smaller. With `pressure` 2 even the last results, requests and the system message are cut.
+    made smaller. `summarise` asks the model for the summary; without it, or if it returns '', the old steps are listed.
+    With `pressure` 2 even the last results, requests and the system message are cut.
     """
     # Measured without the files in focus: these get only what room is left in the end.
     spoken = size([note(_kept_text(kept))])

@@ -64,10 +64,11 @@ def starting_context(
     headed: Callable[[str, FileText], str] = headed,
 ) -> str:
     """Return the text to put before a task, at most about `budget` characters; files in `skip` are left out. `headed`
-    returns a file's text for the model under a line that says what it is, by its name.
+    returns a file's text for the model with a heading. With `listed` the names of files are included, for runs without
+    a repo map.
 
-    With `listed` the names of files are included, for where there is no repo map. `stands(name, text)` returns whether
-    the conversation already has that text of that file ('' for the list of names), so that it is not repeated.
+    `stands(name, text)` returns whether the conversation already has that text of that file ('' for the list of names),
+    so that it is not repeated.
     """
     files = [path for folder in view.roots.folders for path in islice(view.walk(folder), MOST_FILES)]
     names = [view.roots.relative(path) for path in files]
@@ -97,7 +98,9 @@ def starting_context(
 
 
 def if_it_stands(name: str, shown: str, stands: Callable[[str, str], bool]) -> str | None:
-    """Return the words to say in place of a file with its heading, if the conversation has that text already."""
+    """Return a sentence in place of a file with its heading, `shown`, if the conversation has that text already; else
+    None.
+    """
     heading, _, text = shown.partition("\n")
     return f"{heading.partition(',')[0]} stands above, unchanged." if stands(name, text) else None
 
@@ -110,8 +113,8 @@ HEAD_LINES = 12
 
 
 def headed_or_parts(task: str) -> Callable[[str, FileText], str]:
-    """Return what shows a file for a task: whole up to 400 lines, else its outline and the lines that matter, which are
-    those with names of the task and what stands around them.
+    """Return a function that formats a file, by name and text, for a task: whole up to 400 lines, else its outline and
+    the lines around names of the task.
     """
     words = frozenset(word for word in _CODE_WORD.findall(task) if len(word) > LEAST_WORD)
 
@@ -138,9 +141,7 @@ def headed_or_parts(task: str) -> Callable[[str, FileText], str]:
 
 
 def names_in_code(text: str) -> frozenset[str]:
-    """Return the words of a text that only code has: with an underscore, a dot inside, capitals inside, or in
-    backticks.
-    """
+    """Return the words of a text that look like code: with an underscore, a dot or capitals inside, or in backticks."""
     quoted = (word for part in _QUOTED.findall(text) for word in _CODE_WORD.findall(part))
     return frozenset((*quoted, *(match[0] for match in _LIKE_CODE.finditer(text))))
 

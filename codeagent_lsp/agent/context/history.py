@@ -40,8 +40,8 @@ LOWEST_RATIO, HIGHEST_RATIO = 0.25, 4.0
 
 
 class History:
-    """The messages of a conversation, in order. `on_append` gets each message before it is added, `on_replace` the
-    whole conversation after a compaction.
+    """The messages of a conversation, in order, always well-formed. `on_append` gets each message before it is added,
+    `on_replace` the whole conversation after a compaction.
     """
 
     def __init__(
@@ -58,33 +58,35 @@ class History:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """Return all messages."""
+        """All messages, in order, as an immutable copy."""
         return tuple(self._messages)
 
     @property
     def call_ids(self) -> frozenset[str]:
-        """Return the ids of all tool calls ever made here, also of those that a compaction removed."""
+        """The ids of all tool calls ever made here, also of those that a compaction removed."""
         return frozenset(self._call_ids)
 
     def append(self, message: Message) -> None:
-        """Add a message."""
+        """Add a message, after `on_append` has recorded it."""
         # Stored before it counts: after a crash the file has all that the model may have seen.
         self._on_append(message)
         self.add_stored(message)
 
     def add_stored(self, message: Message) -> None:
-        """Add a message that has been recorded already."""
+        """Add a message that is recorded already, without calling `on_append`."""
         self._messages.append(message)
         self._call_ids.update(call.id for call in message.tool_calls)
 
     def replace(self, messages: Sequence[Message]) -> None:
-        """Replace the conversation by a compacted one."""
+        """Replace the conversation by a compacted one, made well-formed, after `on_replace` has recorded it."""
         compacted = well_formed(messages)
         self._on_replace(compacted)
         self._messages = list(compacted)
 
     def close_turn(self) -> None:
-        """Complete the turn, however it ended: every call gets a result, and the last message is the assistant's."""
+        """Complete the turn, however it ended: every call without a result gets one, and the last message becomes the
+        assistant's.
+        """
         self._close_open_calls()
         if self._messages and (self._messages[-1].role != "assistant" or self._messages[-1].tool_calls):
             self.append(Message("assistant", UNFINISHED))
@@ -100,15 +102,13 @@ def note(text: str) -> Message:
 
 
 def is_request(message: Message) -> bool:
-    """Return whether a message is the user's own."""
+    """Return whether a message is the user's own, and neither a note nor a summary by the program."""
     return message.role == "user" and message.name not in (NOTE, SUMMARY)
 
 
 def reference(messages: Sequence[Message], call: ToolCall, text: str) -> str | None:
     """Return a short reply for a file that is read again unchanged while its text is still in the conversation; else
-    None.
-
-    Only the latest full text of the same call counts: a file that changed and changed back in between is sent anew.
+    None. Only the latest full text of the same call counts, so a file that changed and changed back is sent again.
     """
     if call.name != READING or len(text) < WORTH_REFERRING:
         return None
@@ -127,7 +127,7 @@ def reference(messages: Sequence[Message], call: ToolCall, text: str) -> str | N
 
 
 def whole_file(path: str, text: str) -> str:
-    """Format a whole file that is put into the conversation before it is asked for."""
+    """Return the text of a whole file with a heading, in the form in which it is put into the conversation."""
     return f"{WHOLE} {path}, as it is now:\n{text}"
 
 
@@ -171,7 +171,9 @@ def well_formed(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 @dataclass(frozen=True, slots=True)
 class FocusedFile:
-    """One file: its path relative to the workspace, and the full text that the model read."""
+    """One file: its path relative to the workspace, and the full text that the model read. `editing` says that the run
+    changes it; such files are kept before others.
+    """
 
     path: str
     text: str
@@ -180,27 +182,31 @@ class FocusedFile:
 
 @dataclass(frozen=True, slots=True)
 class FocusedFiles:
-    """Files from the least to the most recently used; `limit` is in characters over all of them."""
+    """The files that the model has seen in full, from the least to the most recently used, as an immutable value;
+    `limit` is in characters over all of them.
+    """
 
     files: tuple[FocusedFile, ...] = ()
     limit: int = DEFAULT_LIMIT
 
     @property
     def size(self) -> int:
-        """Return the characters of all files."""
+        """The number of characters of all files together."""
         return sum(len(file.text) for file in self.files)
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Return the paths of the files, the most recently used last."""
+        """The paths of the files, relative to the workspace, the most recently used last."""
         return tuple(file.path for file in self.files)
 
     def get(self, path: str) -> FocusedFile | None:
-        """Return the file with that path; None when it is not in focus."""
+        """Return the file with that path relative to the workspace; None when it is not in focus."""
         return next((file for file in self.files if file.path == path), None)
 
     def seen(self, path: str, text: str) -> FocusedFiles:
-        """Return the files with one that the model has just seen in full; one larger than the limit is not kept."""
+        """Return the files with one that the model has just seen in full as the last; the oldest are dropped to stay
+        within the limit, and one that is larger than it is not added.
+        """
         known = self.get(path)
         return self._with(FocusedFile(path, text, known is not None and known.editing))
 
@@ -210,12 +216,12 @@ class FocusedFiles:
         return self if known is None else self._with(known)
 
     def editing(self, paths: Iterable[str]) -> FocusedFiles:
-        """Return the files with exactly `paths` marked as being edited."""
+        """Return the files with exactly `paths` (relative to the workspace) marked as being edited."""
         chosen = frozenset(paths)
         return replace(self, files=tuple(replace(file, editing=file.path in chosen) for file in self.files))
 
     def without(self, path: str) -> FocusedFiles:
-        """Return the files without that one."""
+        """Return the files without the one with this path (relative to the workspace); unknown paths change nothing."""
         return replace(self, files=tuple(file for file in self.files if file.path != path))
 
     def refreshed(self, current: Mapping[str, str | None]) -> FocusedFiles:
@@ -238,7 +244,7 @@ class FocusedFiles:
         return tuple(chosen)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the files as plain data for JSON."""
+        """Return the files as plain JSON data, from which `from_dict` makes them again."""
         return {"limit": self.limit, "files": [asdict(file) for file in self.files]}
 
     @classmethod
@@ -265,17 +271,17 @@ class FocusedFiles:
 
 
 def rendered(path: str, text: str) -> str:
-    """Format a focused file for the prompt."""
+    """Return a focused file in the form that prompts have: its path in a line of its own, then the text."""
     return f"{path}:\n{text}\n"
 
 
 def size(messages: Iterable[Message]) -> int:
-    """Return the tokens of a conversation."""
+    """Return the estimated tokens of a conversation."""
     return sum(map(_cost, messages))
 
 
 class Sizes:
-    """The tokens of one conversation while it grows, and of its tools: only what is new is counted."""
+    """Estimates the tokens of one conversation and its tools while it grows; only what is new is counted each time."""
 
     def __init__(self) -> None:
         self._seen: tuple[Message, ...] = ()
@@ -284,7 +290,7 @@ class Sizes:
         self._of_tools = 0
 
     def of(self, messages: tuple[Message, ...]) -> int:
-        """Return the tokens of the conversation as it is now."""
+        """Return the estimated tokens of the conversation with these messages."""
         known = len(self._seen)
         # Cheap, though it compares all: tuples compare by identity first, and the messages are the same objects.
         if messages[:known] == self._seen:
@@ -295,20 +301,20 @@ class Sizes:
         return self._total
 
     def of_tools(self, tools: Iterable[ToolSpec]) -> int:
-        """Return the tokens of these tools, mostly the same as at the last call."""
+        """Return the estimated tokens of these tools; kept from the last call if they are the same."""
         if (now := tuple(tools)) != self._tools:
             self._tools, self._of_tools = now, tools_size(now)
         return self._of_tools
 
 
 def tools_size(tools: Iterable[ToolSpec]) -> int:
-    """Return the tokens of tool descriptions."""
+    """Return the estimated tokens of tool descriptions."""
     return sum(estimate_tokens(str(sent(tool))) for tool in tools)
 
 
 def composition(messages: Iterable[Message], tools: Iterable[ToolSpec], counted: int) -> dict[str, int]:
-    """Return what a prompt consists of, by kind, in tokens: estimates, scaled to what the server has `counted` (0 where
-    it told nothing). Kinds that are not there are left out.
+    """Return the tokens of a prompt by kind, such as `tools` or `files`: estimates, scaled to the number that the
+    server has `counted` (0 if it stated none). Kinds without tokens are left out.
     """
     kinds = Counts[str]({"tools": tools_size(tools)})
     for message in messages:
@@ -332,7 +338,7 @@ class TokenMeter:
 
     @property
     def ratio(self) -> float:
-        """Return tokens per estimated token, from 0.25 to 4; 1 before anything was counted."""
+        """The tokens per estimated token, from 0.25 to 4; 1 before anything was counted."""
         if not self.estimated or not self.counted:
             return 1.0
         return min(HIGHEST_RATIO, max(LOWEST_RATIO, self.counted / self.estimated))
@@ -373,13 +379,13 @@ class ConversationParts:
 
     @property
     def latest_turn(self) -> int:
-        """Return the index of the exchange that begins the user's latest request; 0 when it is before them."""
+        """The index of the exchange that begins the user's latest request; 0 if the request is before all exchanges."""
         starts = [index for index, exchange in enumerate(self.exchanges) if is_request(exchange[0])]
         return starts[-1] if starts else 0
 
 
 def take_apart(messages: Sequence[Message]) -> ConversationParts:
-    """Split a conversation into its parts."""
+    """Split a conversation into its parts; messages are neither changed nor lost."""
     system = tuple(message for message in messages if message.role == "system")
     rest = [message for message in messages if message.role != "system"]
     last = max((index for index, message in enumerate(rest) if message.name == SUMMARY), default=-1)

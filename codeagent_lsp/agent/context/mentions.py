@@ -60,9 +60,8 @@ def mentions_in(words: str, most: int = MOST_MENTIONS) -> tuple[Mention, ...]:
 
 
 def shortened(mention: Mention) -> Iterator[Mention]:
-    """Yield what else a mention may be: a name that looks like lines or a symbol, and, the longest first, what is left
-    without the words that follow it, as many languages have no blanks, and a name may have any letters, as in
-    `@src/a.py里的名字`.
+    """Yield other readings of a mention: as a file whose name looks like lines or a symbol, and, the longest first,
+    without the words that follow it, as languages without blanks have them (`@src/a.py里的名字`).
     """
     if mention.kind == "file" and mention.path != mention.text[1:]:
         yield Mention("file", mention.text, mention.text[1:])
@@ -74,7 +73,7 @@ def shortened(mention: Mention) -> Iterator[Mention]:
 
 
 def written(path: str, lines: tuple[int, int] | None = None) -> str:
-    """Return how a user writes the mention of a file: `@path`, quoted if it has to be, with `#L3-L9` for `lines` (the
+    """Return the mention of a file as a user writes it: `@path`, quoted if necessary, with `#L3-L9` for `lines` (the
     first and the last one, 1-based).
     """
     match = _MENTION.fullmatch(f"@{path}")

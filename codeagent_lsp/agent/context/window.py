@@ -36,7 +36,7 @@ SHORTENED = "\n(Shortened to fit. Read a range of lines or search for what you n
 
 
 async def nothing_kept() -> KeptFacts:
-    """Return no facts, the default of `kept`."""
+    """Return no facts: the default of `ConversationWindow.kept`."""
     return KeptFacts()
 
 

@@ -31,7 +31,9 @@ Spread = Literal["", "places", "names"]
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter as it is written. `optional`: a call may leave it out; `annotation` and `default` may be ''."""
+    """A parameter as it is written. `optional` says that a call may leave it out; `annotation` and `default` are '' if
+    there is none.
+    """
 
     name: str
     kind: ParameterKind = "either"
@@ -41,7 +43,7 @@ class Parameter:
 
     @property
     def is_needed(self) -> bool:
-        """Whether every call has to give it."""
+        """Whether every call has to give a value for it."""
         return not self.optional and self.kind not in ("rest", "rest_keywords")
 
 
@@ -52,7 +54,7 @@ class Signature:
     parameters: tuple[Parameter, ...] = ()
 
     def get(self, name: str) -> Parameter | None:
-        """Return a parameter by its name."""
+        """Return a parameter by its name; None if there is none."""
         return next((each for each in self.parameters if each.name == name), None)
 
     @property
@@ -66,8 +68,8 @@ class Signature:
 
 
 def renamed_parameters(old: Signature, new: Signature, bodies: tuple[str, str]) -> Mapping[str, str] | None:
-    """Return the new names of parameters that have another one, by their old names; None where it is not plain which is
-    which. `bodies` are the texts of the function before and after.
+    """Return the new names of renamed parameters by their old names; None if it is not clear which is which. `bodies`
+    are the texts of the function before and after.
     """
     gone = [each for each in old.parameters if new.get(each.name) is None]
     come = [each for each in new.parameters if old.get(each.name) is None]
@@ -112,7 +114,7 @@ _NULL = re.compile(r"\|\s*null\b|\bnull\s*\|")
 
 
 def empty_value(parameter: Parameter, family: Family) -> str:
-    """Return the value that says nothing, where the type of a parameter has one; '' where it has none."""
+    """Return the value for nothing, such as `None`, that the type of a parameter allows; '' if it allows none."""
     annotation = parameter.annotation
     if family == "python":
         # `list[int | None]` is no optional list.
@@ -136,7 +138,7 @@ def _top(annotation: str) -> str:
 
 
 def shown(name: str, signature: Signature) -> str:
-    """Return a signature in a line, without types."""
+    """Return a function's name and parameter names on one line, without types."""
     marks = {"rest": "*", "rest_keywords": "**"}
     names: Sequence[str] = [marks.get(each.kind, "") + each.name for each in signature.parameters]
     return f"{name}({', '.join(names)})"
@@ -144,8 +146,8 @@ def shown(name: str, signature: Signature) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument as it is written: its value, its name where it has one, whether it spreads a list or a mapping, and
-    whether to compute it may have effects.
+    """An argument as it is written: its value, its name ('' for one by place), whether it spreads a list or a mapping,
+    and whether computing it may have side effects.
     """
 
     value: str
@@ -156,7 +158,9 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """An argument of the new call: the old one of this number (None for a new one), under this name."""
+    """An argument of the new call: the old one with this index (0-based; None for a new one with `value`), under this
+    name ('' for one by place).
+    """
 
     number: int | None
     name: str = ""
@@ -165,25 +169,25 @@ class Placed:
 
 @dataclass(frozen=True)
 class SignatureChange:
-    """Two signatures of one function, and the new names of its parameters by the old ones."""
+    """The signatures of one function before and after, and the new names of its parameters by the old ones."""
 
     old: Signature
     new: Signature
     renamed: Mapping[str, str] = field(default_factory=dict)
 
     def now(self, name: str) -> Parameter | None:
-        """Return what a parameter is now; None where it is gone."""
+        """Return the new form of a parameter by its old name; None if it was removed."""
         return self.new.get(self.renamed.get(name, name))
 
     @property
     def retyped(self) -> bool:
-        """Whether a parameter that is still there has another type."""
+        """Whether a parameter that was kept has another type."""
         kept = ((each, self.now(each.name)) for each in self.old.parameters)
         return any(now is not None and was.annotation.split() != now.annotation.split() for was, now in kept)
 
     @property
     def added(self) -> tuple[Parameter, ...]:
-        """The parameters that were not there before."""
+        """The parameters that are new and no renamed ones."""
         known = {self.renamed.get(each.name, each.name) for each in self.old.parameters}
         return tuple(each for each in self.new.parameters if each.name not in known)
 
@@ -191,7 +195,7 @@ class SignatureChange:
 def repaired(
     arguments: Sequence[Argument], change: SignatureChange, family: Family, in_scope: Callable[[str], bool]
 ) -> tuple[Placed, ...] | None:
-    """Return the arguments of a call for the new signature; None where that is not plain. `in_scope` tells whether a
+    """Return the arguments of a call for the new signature; None if they are not clear. `in_scope` returns whether a
     name is that of a variable at the call.
     """
     bound = _bound(arguments, change)
@@ -421,5 +425,5 @@ def _is_reordered(arguments: Sequence[Argument], placed: Sequence[Placed]) -> bo
 
 
 def needs_nothing(arguments: Sequence[Argument], placed: Sequence[Placed]) -> bool:
-    """Return whether a call stays as it is."""
+    """Return whether a repaired call is the same as before."""
     return [(each.number, each.name) for each in placed] == [(at, each.name) for at, each in enumerate(arguments)]

@@ -29,7 +29,9 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 @dataclass(frozen=True)
 class Change:
-    """A declaration before and after, in the files `was_in` and `path`. `signature` is its change, None for none."""
+    """One declaration before and after a change by the user, in the files `was_in` and `path`. `signature` is what
+    changed of its parameters, None for nothing.
+    """
 
     family: Family
     was_in: str
@@ -50,12 +52,12 @@ class Change:
 
     @property
     def word(self) -> str:
-        """The name that callers have."""
+        """The old name, by which callers use it."""
         return self.before.called
 
     @property
     def title(self) -> str:
-        """The change in a line."""
+        """The change on one line for the user, such as `f(a) → f(a, b)`."""
         old, new = self.before.called, self.after.called
         if self.signature is not None:
             return f"{shown(old, self.signature.old)} → {shown(new, self.signature.new)}"
@@ -65,8 +67,8 @@ class Change:
 
 
 def changes_of(pairs: Iterable[tuple[ParsedText, ParsedText]]) -> tuple[Change, ...]:
-    """Return what has changed in some files, each given by its texts before and after; none of a file in which the user
-    is in the middle of something.
+    """Return at most 12 changes of declarations in some files, each given by its texts before and after. A file that
+    has new syntax errors is left out, as the user is still typing there.
     """
     found: list[Change] = []
     gone: list[_Whole] = []
@@ -184,7 +186,7 @@ class _File:
 
 
 def likeness(before: Declaration, after: Declaration) -> float:
-    """Return the share of tokens that two declarations have in common, but for their names."""
+    """Return how similar two declarations are, from 0 to 1 by their tokens, without regard to their names."""
     name = re.compile(rf"\b{re.escape(before.name)}\b")
     old, new = (_TOKEN.findall(text)[:MOST_TOKENS] for text in (name.sub(after.name, before.text), after.text))
     return difflib.SequenceMatcher(None, old, new, autojunk=False).ratio()

@@ -41,8 +41,8 @@ MOST_DEPTH = 12
 
 @dataclass(frozen=True)
 class Declaration:
-    """A declaration: `owner` is the dotted name of the class around it. `signature` is None for what is not called;
-    `name_range` and `node_range` are bytes, `body` the text behind the signature.
+    """One declaration in a text. `owner` is the dotted name of the class around it ('' for none), `signature` is None
+    for what is not called; `name_range` and `node_range` are offsets in bytes, `body` is the text after the signature.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Declaration:
 
     @property
     def called(self) -> str:
-        """The name by which it is called: of a constructor that of its class."""
+        """The name by which it is called; for a constructor that of its class."""
         return self.owner.rpartition(".")[2] if self.is_constructor else self.name
 
     @property
@@ -68,7 +68,7 @@ class Declaration:
 
 
 def declarations(text: ParsedText) -> list[Declaration]:
-    """Return the declarations in their order; none for a language that is not known here."""
+    """Return the declarations in their order; [] for a language other than Python, TypeScript, JavaScript and Go."""
     family = FAMILIES.get(text.language)
     return [] if family is None else list(_inside(text, text.root, "", family, 0))
 
@@ -210,7 +210,7 @@ def _variable(text: ParsedText, node: Node, owner: str, family: Family) -> Itera
 
 
 def signature_of(text: ParsedText, node: Node, family: Family) -> Signature | None:
-    """Return the parameters of a list of them; None where one has no plain name."""
+    """Return the parameters in a parameter list; None if it has a syntax error or one of them has no plain name."""
     if node.has_error:
         return None
     # A lone name in front of an arrow.

@@ -45,7 +45,7 @@ Over = Callable[[Mapping[str, str]], FileView]
 
 @dataclass(frozen=True, slots=True)
 class CallerPlace:
-    """A place that the change broke: the file, and the line in the user's text, from 0."""
+    """A place that the change broke: the absolute path, and the 0-based line in the user's text."""
 
     path: str
     line: int
@@ -53,8 +53,8 @@ class CallerPlace:
 
 @dataclass(frozen=True)
 class Finished:
-    """The proved repairs of some changes: new texts by path, the places repaired and those that are left. `checked` is
-    false where no server said anything.
+    """The proved repairs of some changes: new texts by absolute path, the places that they repair and those that are
+    left. `checked` is False if no language server answered.
     """
 
     changes: tuple[Change, ...] = ()
@@ -65,13 +65,15 @@ class Finished:
 
     @property
     def title(self) -> str:
-        """The changes in a line."""
+        """The changes on one line for the user: the first one and the number of the others; '' for none."""
         titles = tuple(dict.fromkeys(each.title for each in self.changes))
         return f"{titles[0]} +{len(titles) - 1}" if len(titles) > 1 else "".join(titles)
 
 
 def changed(bases: Mapping[str, str], texts: Mapping[str, str]) -> tuple[Change, ...]:
-    """Return what the user has changed of declarations; `bases` are the texts before, `texts` those of now."""
+    """Return what the user has changed of declarations. `bases` are the texts before, `texts` those of now, both by
+    path; a file missing in `texts` is left out.
+    """
     pairs = []
     for path, base in bases.items():
         now = texts.get(path)
@@ -84,8 +86,8 @@ def changed(bases: Mapping[str, str], texts: Mapping[str, str]) -> tuple[Change,
 
 
 def concerned(changes: Sequence[Change], texts: Mapping[str, str]) -> dict[str, list[Site]]:
-    """Return the sites of texts that may be broken by changes, by their paths, files with plain repairs first. Parses:
-    slow.
+    """Return the places that may be broken by changes, by path, files with clear repairs first. Parses all texts and
+    blocks.
     """
     found: dict[str, list[Site]] = {}
     for path, text in texts.items():
@@ -104,8 +106,8 @@ async def finish(
     over: Over,
     seconds: float = SECONDS,
 ) -> Finished:
-    """Return the proved repairs in files with these `texts` of now. May be cancelled; what is not known in time is left
-    alone.
+    """Return the repairs in the files of `texts` (absolute paths) that the language servers prove right, in at most
+    `seconds`; nothing is written. What is not known by then is left alone. May be cancelled.
     """
     places = await asyncio.to_thread(concerned, changes, texts)
     if not any(site.edits for found in places.values() for site in found):
@@ -137,8 +139,8 @@ async def finish(
 
 
 def is_sound(change: Change, brought: Iterable[Diagnostic], texts: Mapping[str, str]) -> bool:
-    """Return whether a changed definition means something to the server: of one with types that are not there it says
-    nothing about callers, which would prove anything.
+    """Return whether the server understands a changed definition. If, for instance, a type in it does not exist, the
+    server says nothing about callers, which would prove any repair right.
     """
     text, after = texts.get(change.path, ""), change.after
     data = text.encode("utf-8", "replace")

@@ -21,7 +21,7 @@ _SCRIPT_ENDING = re.compile(r"(?:\.d)?\.[mc]?[jt]sx?$")
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """The characters from `start` to `end` of a text become `new`."""
+    """Replaces the characters from `start` to `end` of a text by `new`."""
 
     start: int
     end: int
@@ -30,7 +30,9 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class NamedImport:
-    """An import of one name: the statement, the module as it is written, the entry in the list, and the name in it."""
+    """An import of one name as syntax nodes: the statement, the module as written, the entry in the list, the name in
+    it, and all entries.
+    """
 
     statement: Node
     module: Node
@@ -40,7 +42,7 @@ class NamedImport:
 
 
 def named_imports(text: ParsedText, name: str) -> Iterator[NamedImport]:
-    """Yield the imports of a name."""
+    """Yield the places at which a name is imported, in their order."""
     for node in nodes_of(text.root):
         if node.type == "import_from_statement":
             module, entries = node.child_by_field_name("module_name"), node.children_by_field_name("name")
@@ -56,7 +58,9 @@ def named_imports(text: ParsedText, name: str) -> Iterator[NamedImport]:
 
 
 def import_edits(text: ParsedText, found: NamedImport, was_in: str, now_in: str) -> tuple[Edit, ...] | None:
-    """Return the edits that import the name from the file `now_in`, not from `was_in`; None where that is not plain."""
+    """Return the edits that import the name from the file `now_in` instead of `was_in`; None if they are not clear or
+    another module is imported.
+    """
     python = found.statement.type == "import_from_statement"
     written = text.of(found.module)
     if text.path == now_in:
@@ -105,8 +109,8 @@ def _without(text: ParsedText, found: NamedImport, line: str) -> tuple[Edit, ...
 
 
 def python_module(path: str, written: str, was_in: str, now_in: str) -> str | None:
-    """Return the module of the file `now_in` as the file at `path` names it, which names that of `was_in` so far as
-    `written`; None where `written` is another module, or there is no such name.
+    """Return the module name of the file `now_in` for an import in the file `path`, which imports from `was_in` as
+    `written`; None if `written` is another module, or there is no such name.
     """
     before, after = _stem(was_in), _stem(now_in)
     dots = len(written) - len(written.lstrip("."))
@@ -135,7 +139,9 @@ def _stem(path: str) -> str:
 
 
 def script_module(path: str, written: str, was_in: str, now_in: str) -> str | None:
-    """Return the quoted module of the file `now_in`; see `python_module`."""
+    """Return the module of the file `now_in` with its quotes, for an import in the file `path`; None if `written` is
+    not relative or is another module.
+    """
     quote, inner = written[:1], written[1:-1]
     if not inner.startswith("."):
         return None
@@ -152,5 +158,5 @@ def script_module(path: str, written: str, was_in: str, now_in: str) -> str | No
 
 
 def edit_at(text: ParsedText, start: int, end: int, new: str) -> Edit:
-    """Return the edit of a text's bytes from `start` to `end`, as its syntax tree counts them."""
+    """Return the edit of the bytes from `start` to `end` of a text's UTF-8 form, in characters."""
     return Edit(text.char(start), text.char(end), new)

@@ -30,8 +30,8 @@ _SHORTHAND = "shorthand_property_identifier"
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place of a text, in characters: what is called or named there. `edits` repair it, in characters of the same
-    text; None where no repair is plain.
+    """A place of a text that a change may concern, in characters. `edits` repair it, in characters of the same text;
+    None if no repair is clear.
     """
 
     path: str
@@ -228,7 +228,9 @@ def _rewritten(
 
 
 def in_scope(text: ParsedText, node: Node, name: str) -> bool:
-    """Return whether a name is that of a variable here: a parameter of a function around, or assigned before."""
+    """Return whether a name is that of a variable at a node: a parameter of a function around it, or assigned before
+    it.
+    """
     wanted = name.encode()
     around = function_of(node)
     if around is None:

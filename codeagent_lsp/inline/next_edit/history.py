@@ -30,7 +30,9 @@ LONGEST_NODE = 600
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A file: the text before the edits, the text of now, and what was changed last, the characters `at` to `end`."""
+    """One open file: its path, the text before the edits (`base`), the text of now, and what was changed last, the
+    characters `at` to `end` of the text of now.
+    """
 
     path: str
     base: str
@@ -41,17 +43,19 @@ class Edited:
 
 @dataclass(frozen=True)
 class History:
-    """The files, those edited last first."""
+    """The last edits in the open files, at most 8 of them, those edited last first. Immutable: methods return a new
+    history.
+    """
 
     files: tuple[Edited, ...] = ()
 
     def opened(self, path: str, text: str) -> History:
-        """Return the history with a file whose text is a beginning: what comes later is compared with it."""
+        """Return the history with a file that begins with this text; later texts are compared with it."""
         # Behind those that were edited: opening a file is no edit.
         return self._with(Edited(path, text, text), first=False)
 
     def noted(self, path: str, text: str) -> History:
-        """Return the history after an edit."""
+        """Return the history with the new text of a file; a file that is not known is opened with it."""
         known = self.of(path)
         if known is None:
             return self.opened(path, text)
@@ -66,11 +70,13 @@ class History:
         return History(tuple(each for each in self.files if each.path != path))
 
     def of(self, path: str) -> Edited | None:
-        """Return what is known of a file."""
+        """Return what is known of a file by its path; None for nothing."""
         return next((each for each in self.files if each.path == path), None)
 
     def last(self) -> tuple[Example, list[Example]] | None:
-        """Return the newest edit and the others, the nearest first; None where there are not two. Parses: slow."""
+        """Return the newest edit and at most 24 others, the nearest first; None if there are not two. Parses and
+        blocks.
+        """
         newest: Example | None = None
         others: list[Example] = []
         for each in self.files:
@@ -98,7 +104,7 @@ class History:
 
 
 class Pair(NamedTuple):
-    """A node before, and the node after that has all of it but the change."""
+    """A syntax node before the edit, and the node after it that differs only by the edit."""
 
     old: Node
     new: Node
@@ -116,7 +122,7 @@ class Example:
 
 
 def examples(before: ParsedText, after: ParsedText) -> list[Example]:
-    """Return the changed places of a text, in their order; none where too much has changed."""
+    """Return the changed places of a text, in their order; [] if there are more than 40."""
     found: list[Example] = []
     for old, new in _hunks(before.text, after.text):
         example = _example(before, after, old, new)

@@ -69,7 +69,7 @@ class ParsedText:
 
 
 def parsed_text(path: str, text: str) -> ParsedText | None:
-    """Return the parsed text; None for one without a grammar, and for one that is too long."""
+    """Return the parsed text; None if its language has no grammar or it has over 400,000 bytes."""
     data = text.encode("utf-8", "replace")
     grammar = grammars.grammar_of(path, data)
     if grammar is None or len(data) > LARGEST:
@@ -79,7 +79,7 @@ def parsed_text(path: str, text: str) -> ParsedText | None:
 
 
 def nodes_of(root: Node, start: int = 0, end: int | None = None) -> Iterator[Node]:
-    """Yield the nodes that lie in a range of bytes, each before its children."""
+    """Yield the nodes that overlap a range of bytes (to the end for None), each before its children."""
     pending = [root]
     while pending:
         node = pending.pop()
@@ -91,7 +91,7 @@ def nodes_of(root: Node, start: int = 0, end: int | None = None) -> Iterator[Nod
 
 
 def role_of(node: Node) -> Role:
-    """Return what a name is used as."""
+    """Return how a name is used, such as `parameter`, by the nodes around it."""
     parent = node.parent
     if parent is None:
         return "plain"
@@ -136,7 +136,9 @@ def function_of(node: Node) -> Node | None:
 
 
 def is_bound(text: ParsedText, node: Node, name: str) -> bool:
-    """Return whether a name is known at a node: bound before in its function, or imported or defined at the top."""
+    """Return whether a name is known at a node: bound before in a function around it, or imported or defined at the
+    top.
+    """
     wanted = name.encode()
     around = function_of(node)
     # Lines before this one: the new use itself must not count as a binding.
@@ -174,7 +176,7 @@ def _uses(root: Node, name: bytes, start: int, end: int) -> bool:
 
 
 def has_above(node: Node, kinds: tuple[str, ...], most: int) -> bool:
-    """Return whether one of the next `most` nodes around a node is of such a kind."""
+    """Return whether one of the next `most` nodes around a node has a type that contains one of `kinds`."""
     around = node.parent
     for _ in range(most):
         if around is None:

@@ -31,7 +31,9 @@ _CONTEXT = 2
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The lines of `edited.text` that are asked about: from the offset `start` to `end`, the cursor at `cursor`."""
+    """The lines of `edited.text` that the model is asked to rewrite: the characters from `start` to `end`, with the
+    cursor at `cursor`.
+    """
 
     edited: Edited
     start: int
@@ -40,14 +42,14 @@ class Window:
 
     @property
     def text(self) -> str:
-        """The lines as they are."""
+        """The text of these lines as they are now."""
         return self.edited.text[self.start : self.end]
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the model is shown: `name` returns the path of a file as it is told, None for one that may not be shown;
-    `clean` masks secrets.
+    """What may go into a prompt: `name` returns the path of a file as the model is shown it, None for one that may not
+    be shown; `clean` masks secrets.
     """
 
     name: Callable[[str], str | None]
@@ -55,9 +57,8 @@ class Shown:
 
 
 async def predict(rewriter: Rewriter, history: History, shown: Shown) -> list[Proposed]:
-    """Return the edits that the model expects next, in the file of the last edit; none where it may not be asked.
-
-    Raises ModelError.
+    """Ask the model and return the edits that it expects next, in the file of the last edit; [] if the file may not be
+    shown or the answer cannot be used. ModelError if the model fails.
     """
     window = window_of(history, rewriter.form.lines)
     request = None if window is None else await asyncio.to_thread(request_of, window, history, shown)
@@ -72,7 +73,9 @@ async def predict(rewriter: Rewriter, history: History, shown: Shown) -> list[Pr
 
 
 def window_of(history: History, lines: int) -> Window | None:
-    """Return so many lines each side of the last edit; None without one, and for text that was not written by hand."""
+    """Return the window of `lines` lines on each side of the last edit; None without an edit, and if one of the lines
+    has over 400 characters.
+    """
     edited = history.files[0] if history.files else None
     if edited is None or edited.text == edited.base:
         return None
@@ -85,8 +88,8 @@ def window_of(history: History, lines: int) -> Window | None:
 
 
 def request_of(window: Window, history: History, shown: Shown) -> EditRequest | None:
-    """Return what the model is asked; None if the file may not be shown, or has a secret in these lines: a masked line
-    would come back changed. Line breaks are `\\n`.
+    """Return the request to the model, with LF as line breaks. None if the file may not be shown, or has a secret in
+    these lines, since a masked line would come back changed.
     """
     edited = window.edited
     path, original = shown.name(edited.path), _original(window)
@@ -115,9 +118,8 @@ def request_of(window: Window, history: History, shown: Shown) -> EditRequest | 
 
 
 def edits_of(window: Window, rewritten: str) -> list[Proposed]:
-    """Return the changes that make the window the rewritten one, each as small as whole words; none for an answer that
-    is more than some lines longer or shorter, or brings characters that are not seen, and without those that take back
-    an edit of the user.
+    """Return the changes from the window to the rewritten text, each as small as whole words, without those that take
+    back an edit of the user. [] if it is more than 12 lines longer or shorter, or brings invisible characters.
     """
     text = _lf(window.text)
     stripped = text.rstrip("\n")
@@ -146,7 +148,7 @@ def edits_of(window: Window, rewritten: str) -> list[Proposed]:
 
 
 def recent_edits(path: str, base: str, text: str) -> Iterator[RecentEdit]:
-    """Yield the places where two texts of a file differ, in their order, with some lines around each."""
+    """Yield the places in which two texts of a file differ, in their order, with 2 lines of context on each side."""
     old_lines, new_lines = _lf(base).splitlines(), _lf(text).splitlines()
     head, tail = shared_ends(old_lines, new_lines)
     skipped = max(0, head - _CONTEXT)

@@ -38,7 +38,7 @@ SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """A change, and the places of its two examples: the file, and the bytes of its text of now."""
+    """A change learned from two examples, with the places of both: path, and offset in bytes of the text of now."""
 
     change: Change
     newest: tuple[str, int]
@@ -46,8 +46,8 @@ class Learned:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files that it is looked for in; none for all. What two edits in one file have in common need not be
-        meant elsewhere, unless it is the name of something.
+        """The paths of the files to look in; () for all. A change with both examples in one file need not be meant
+        elsewhere, unless it renames something.
         """
         named = isinstance(self.change, Renaming)
         return () if named or self.newest[0] != self.other[0] else (self.newest[0],)
@@ -55,7 +55,9 @@ class Learned:
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """An edit that is due: `old`, at the characters from `start` to `end` of the text of `path`, becomes `new`."""
+    """A proposed edit: `old`, the characters from `start` to `end` of the text of `path`, becomes `new`. `title` is for
+    the user.
+    """
 
     path: str
     start: int
@@ -66,7 +68,7 @@ class Proposed:
 
 
 def changes_of(newest: Example, others: Sequence[Example]) -> list[Learned]:
-    """Return what the newest example has in common with others, each change once."""
+    """Return at most 4 changes that the newest example has in common with others, each once."""
     found: list[Learned] = []
     here = (newest.after.path, newest.new_range[0])
     for other in others:
@@ -82,8 +84,8 @@ def changes_of(newest: Example, others: Sequence[Example]) -> list[Learned]:
 
 
 def proposals(text: ParsedText, learned: Learned) -> list[Proposed] | None:
-    """Return the edits that are due in a text, in its order; None where the user left some out before or between the
-    examples, so that it is not plain which are meant.
+    """Return the edits to propose in a text, in its order; None if the user left out such places before or between the
+    examples, so that it is not clear which are meant.
     """
     found: list[Proposed] = []
     edited = sorted(at for path, at in (learned.newest, learned.other) if path == text.path)
@@ -114,7 +116,7 @@ def _function_around(text: ParsedText, places: Sequence[int]) -> Node | None:
 
 
 def apart(found: Iterable[Proposed]) -> list[Proposed]:
-    """Return the edits of one text in its order, without those that overlap: where two are due, neither is plain."""
+    """Return the edits of one text in its order; of edits that overlap and differ, none."""
     taken: list[Proposed] = []
     for each in sorted(found, key=lambda each: (each.start, each.end)):
         if taken and each.start < taken[-1].end:
@@ -126,28 +128,38 @@ def apart(found: Iterable[Proposed]) -> list[Proposed]:
 
 
 class Source(Protocol):
-    """The workspace: unsaved text over the disk. Paths are as in the history."""
+    """Port: the files of the workspace, unsaved text over the disk. Paths are as in the history."""
 
     async def files_with(self, words: Sequence[str], limit: int) -> Sequence[str]:
-        """Return files that may have all of these names; a few more do no harm."""
+        """Return the paths of at most `limit` files that may contain all of these words; some that do not are
+        allowed.
+        """
 
     async def text(self, path: str) -> str | None:
-        """Return the text of a file that may be shown and changed; None for others."""
+        """Return the text of a file (absolute path) that may be shown and changed; None for others, and if it cannot be
+        read.
+        """
 
     def project(self, path: str) -> str:
-        """Return the project that a file belongs to."""
+        """Return the path of the project that a file (absolute path) belongs to; edits are proposed only in the same
+        project.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Where the last change is due, those in the file of the last edit first; `whole` is whether all was looked at."""
+    """The edits to propose, those in the file of the last edit first; `whole` is False if the time was up before all
+    files were searched.
+    """
 
     proposed: tuple[Proposed, ...] = ()
     whole: bool = True
 
 
 async def search(history: History, source: Source, seconds: float = SECONDS) -> Due:
-    """Return where the last change is due. May be cancelled."""
+    """Return where the change that the last edits have in common should also be made, after at most about `seconds`.
+    May be cancelled.
+    """
     end = time.monotonic() + seconds
     last = await asyncio.to_thread(history.last)
     if last is None:

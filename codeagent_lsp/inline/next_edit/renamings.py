@@ -36,11 +36,11 @@ _NAME = re.compile(r"identifier$|^name$|^constant$|^word$")
 
 @dataclass(frozen=True)
 class Renaming:
-    """From `old` to `new` in places of these roles.
+    """A renaming learned from edits: from `old` to `new` in places of these roles. With `function`, only inside that
+    function of the file `path`, given by its range in bytes. `of` is the function whose parameter it is, for keywords.
 
-    With `function`, only inside that function of the file `path`: the node's range in bytes of the text after the
-    examples. `of` is the function whose parameter it is, for keywords; a member's is due at these `objects` alone;
-    `only` is the file that it is due in; with `needs_gone` it is due only if nothing has the old name any more.
+    A member is renamed only on these `objects`; `only` is the one file in which it applies ('' for any); with
+    `needs_gone` it applies only if nothing has the old name any more.
     """
 
     language: str
@@ -56,16 +56,16 @@ class Renaming:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The names that a text must have."""
+        """The names that a text must contain for the renaming to apply."""
         return (self.old, self.of) if self.of else (self.old,)
 
     @property
     def title(self) -> str:
-        """The renaming in a line."""
+        """The renaming on one line, such as `old → new`."""
         return f"{self.old} → {self.new}"
 
     def places(self, text: ParsedText) -> Iterator[tuple[Node, str]]:
-        """Yield the nodes of the name that it fits, with the new name."""
+        """Yield the nodes of a text to which it applies, with the new name."""
         if text.language != self.language:
             return
         if self.only and text.path != self.only:
@@ -90,7 +90,9 @@ class Renaming:
 
 
 def renamings(one: Example, other: Example) -> list[Renaming]:
-    """Return the renamings of two examples: none, or that of the name, and that of the keyword for a parameter."""
+    """Return the renamings that two examples show: none, that of the name, or also that of the keyword for a
+    parameter.
+    """
     mine, theirs = _changed(one), _changed(other)
     if mine is None or theirs is None or mine[1:] != theirs[1:] or one.after.language != other.after.language:
         return []

@@ -28,7 +28,7 @@ KEYED = ("keyword_argument", "keyword_parameter", "default_parameter", "pair", "
 
 @dataclass(frozen=True)
 class Literal:
-    """A node that is the same in all examples."""
+    """Pattern: a node that had the same text in all examples."""
 
     kind: str
     text: str
@@ -36,7 +36,7 @@ class Literal:
 
 @dataclass(frozen=True)
 class Inner:
-    """A node whose children differ in part."""
+    """Pattern: a node of which some children differed."""
 
     kind: str
     children: tuple[Pattern, ...]
@@ -44,7 +44,7 @@ class Inner:
 
 @dataclass(frozen=True)
 class Hole:
-    """A node that differs, of the kinds that it has had."""
+    """Pattern: a node that differed; any node of these kinds fits."""
 
     number: int
     kinds: frozenset[str]
@@ -52,7 +52,9 @@ class Hole:
 
 @dataclass(frozen=True)
 class Rest:
-    """Some children of a list; `counts` are how many children such a list has had in all, none for any."""
+    """Pattern: any number of children of a list. If `counts` is not empty, the list must have that many children in
+    all.
+    """
 
     number: int
     counts: frozenset[int]
@@ -62,7 +64,7 @@ Pattern = Literal | Inner | Hole | Rest
 
 
 def fits(pattern: Pattern, node: Node, text: ParsedText, bound: dict[int, str], guard: frozenset[str]) -> bool:
-    """Return whether a node is of a pattern; what the holes are there is put into `bound`."""
+    """Return whether a node matches a pattern; the texts of the holes are put into `bound` by their numbers."""
     match pattern:
         case Literal(kind, wanted):
             return node.type == kind and text.of(node) == wanted
@@ -102,7 +104,7 @@ def _children_fit(
 
 
 def middle_range(node: Node, head: int, tail: int) -> tuple[int, int]:
-    """Return the bytes of a list's children but for so many at its ends."""
+    """Return the range in bytes of a list's children without the first `head` and the last `tail` ones."""
     children = node.children
     inner = children[head : len(children) - tail]
     if inner:
@@ -112,12 +114,12 @@ def middle_range(node: Node, head: int, tail: int) -> tuple[int, int]:
 
 
 def middle(text: ParsedText, node: Node, head: int, tail: int) -> str:
-    """Return the text of these children."""
+    """Return the text of a list's children without the first `head` and the last `tail` ones."""
     return text.between(*middle_range(node, head, tail))
 
 
 def key(node: Node) -> str:
-    """Return what names a child of a list: the name of a keyword, else its text."""
+    """Return what identifies a child of a list: the name of a keyword or key, else its text."""
     first = node.children[0] if node.type in KEYED and node.children else node
     return text_of(first)
 
@@ -136,9 +138,10 @@ Form = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Rewrite:
-    """From `pattern`, written as `old`, to `new`; `words` are names that a text must have, `guard` are children that a
-    list must not have: it was rewritten already; `brings` are names that the new side uses and the old one does not,
-    `takes` those that only the old one has.
+    """A rewrite learned from two examples: from `pattern`, written as `old`, to `new`. `words` are names that a text
+    must contain; a list that has one of the children `guard` was rewritten already.
+
+    `brings` are names that only the new side uses, `takes` those that only the old one uses.
     """
 
     language: str
@@ -152,11 +155,11 @@ class Rewrite:
 
     @property
     def title(self) -> str:
-        """The rewrite in a line, holes as dots."""
+        """The rewrite on one line for the user, with dots for holes."""
         return f"{_shown(self.old)} → {_shown(self.new)}"
 
     def places(self, text: ParsedText) -> Iterator[tuple[Node, str]]:
-        """Yield the nodes that it fits, with their new texts."""
+        """Yield the nodes of a text that it fits, with their new texts."""
         if text.language != self.language:
             return
         kind = self.pattern.kind if isinstance(self.pattern, Literal | Inner) else ""
@@ -173,7 +176,7 @@ class Rewrite:
         return all(is_bound(text, node, name) for name in self.brings)
 
     def applied(self, text: ParsedText, node: Node) -> str | None:
-        """Return the new text of a node; None where the rewrite does not fit."""
+        """Return the new text of a node; None if the rewrite does not fit it exactly."""
         bound: dict[int, str] = {}
         # The tree knows nothing of blanks and comments between nodes: writing over them would lose them.
         if not fits(self.pattern, node, text, bound, self.guard) or _written(self.old, bound) != text.of(node):
@@ -182,7 +185,9 @@ class Rewrite:
 
 
 def learned(one: Example, other: Example) -> Rewrite | None:
-    """Return the rewrite of two examples by the smallest nodes that tell where it is due; None for none."""
+    """Return the rewrite that two examples have in common, by the smallest nodes that show where it applies; None if
+    they have none.
+    """
     if one.after.language != other.after.language:
         return None
     bare = False

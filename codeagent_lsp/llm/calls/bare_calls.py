@@ -44,7 +44,9 @@ UNSURE = (
 
 
 def read_json(source: str, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
-    """Return the calls of a text that consists of JSON values, repaired if broken and call-like; else None."""
+    """Return the calls of a text that consists of JSON values, repaired if broken and call-like; None if it is anything
+    else.
+    """
     found: list[Raw] = []
     position = 0
     while position < len(source):
@@ -68,7 +70,7 @@ def read_json(source: str, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
 
 
 def read_strict(source: str) -> list[Raw] | None:
-    """Return the calls of one JSON value as it stands; None if it is broken or no call."""
+    """Return the calls in one JSON value, which is not repaired; None if it is broken or no call."""
     try:
         return dialects.from_value(jsontext.loads(source))
     except ValueError:
@@ -76,7 +78,7 @@ def read_strict(source: str) -> list[Raw] | None:
 
 
 def read_python(source: str, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
-    """Return the calls of a text that consists of Python calls; else None."""
+    """Return the calls of a text that consists of Python calls; None if it is anything else."""
     if not re.match(r"\[?\s*[A-Za-z_][\w.\-]*\s*\(", source):
         return None
     # Names such as `git-diff` are no identifiers; the text as it is goes first, as the replacement also changes
@@ -86,8 +88,8 @@ def read_python(source: str, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
 
 
 def read_action(text: str, start: int, tools: tuple[ToolSpec, ...]) -> tuple[list[Raw], int]:
-    """Parse `NAME[{…}]`, `NAME(key="value")`, or NAME with a line `Action Input: {…}` below, at `start`; return the
-    calls and where they end. Each fills its line.
+    """Parse `NAME[{…}]`, `NAME(key="value")`, or NAME with a line `Action Input: {…}` below, at the offset `start`,
+    each on lines of its own; return the calls and the offset behind them.
     """
     begin = re.compile(r"[\w.\-]+").match(text, start).end()  # type: ignore[union-attr] # the caller has found it
     if given := ACTION_INPUT.match(text, begin):
@@ -106,7 +108,7 @@ def read_action(text: str, start: int, tools: tuple[ToolSpec, ...]) -> tuple[lis
 
 
 def is_known(name: str, tools: Iterable[ToolSpec]) -> bool:
-    """Return whether a tool is meant by this name."""
+    """Return whether `name`, in any of the spellings that models use, means one of these tools."""
     return _known(name, tools) is not None
 
 
@@ -132,7 +134,9 @@ def normalised(name: str) -> str:
 
 
 def check(name: str, arguments: Mapping[str, Any] | None, tools: Iterable[ToolSpec]) -> ToolCall | str:
-    """Return the call with its name and arguments coerced to a known tool, or in English what to correct."""
+    """Return the call with its name and arguments coerced to a known tool, or a sentence for the model on what to
+    correct.
+    """
     by_name = {tool["name"]: tool for tool in tools}
     call = _resolved(name, arguments, by_name)
     if call is None:
@@ -151,9 +155,8 @@ def check(name: str, arguments: Mapping[str, Any] | None, tools: Iterable[ToolSp
 
 
 def own_spelling(call: ToolCall, tools: tuple[ToolSpec, ...]) -> ToolCall:
-    """Return the call by its tool's own name and parameters; as it is if it is of no known tool or contradicts itself.
-
-    For models whose calls are taken as they are; `check` does it for all others.
+    """Return the call with the name and parameters of the tool that it means; unchanged if it means none or contradicts
+    itself. For models whose calls are not checked; `check` does it for all others.
     """
     own = _resolved(call.name, call.arguments, {tool["name"]: tool for tool in tools})
     if own is None:

@@ -52,8 +52,8 @@ _WRAPPERS = ("tool_calls", "tool_uses", "calls", "function_calls")
 
 
 def from_value(value: Any, *, meant: bool = False) -> list[Raw] | None:
-    """Return the calls that a JSON value denotes; None when it does not have the shape of any. With `meant`, something
-    around it says that it is a call, so that a name is enough.
+    """Return the calls that a JSON value denotes; None if it does not have the form of any. With `meant`, the text
+    around it marks it as a call, so that a name alone is enough.
     """
     if isinstance(value, list):
         inner = [from_value(item, meant=meant) for item in value]
@@ -82,7 +82,7 @@ def from_value(value: Any, *, meant: bool = False) -> list[Raw] | None:
 
 def read_json(text: str, start: int) -> Read:
     """Parse one JSON value at `start`, behind a marker, repaired if broken; without an end it extends to the end of the
-    text.
+    text. Return the calls in it, [] for none, and the offset behind it.
     """
     end = jsontext.span(text, start)
     source = text[start:end]
@@ -94,13 +94,15 @@ def read_json(text: str, start: int) -> Read:
 
 
 def as_torn(calls: list[Raw], source: str) -> list[Raw]:
-    """Return the calls of a JSON text without their arguments, where that text lost its end."""
+    """Return the calls, without their arguments if `source`, the JSON text that they were read from, lost its end."""
     # The name stays, so that the model is told which call was cut.
     return [replace(call, arguments=None) for call in calls] if jsontext.torn(source) else calls
 
 
 def read_hermes(text: str, start: int) -> Read:
-    """Parse `<tool_call>` with JSON, Qwen-Coder XML or GLM pairs inside, closed or not."""
+    """Parse `<tool_call>` with JSON, Qwen-Coder XML or GLM pairs inside, closed or not, at the offset `start`; return
+    the calls and the offset behind them.
+    """
     begin = _skip(text, text.index(">", start) + 1)
     # Some models put a code block inside the tags.
     if text.startswith("```", begin):
@@ -115,7 +117,9 @@ def read_hermes(text: str, start: int) -> Read:
 
 
 def read_function(text: str, start: int) -> Read:
-    """Parse `<function=NAME>` with `<parameter=K>V</parameter>` or a JSON object inside."""
+    """Parse `<function=NAME>` with `<parameter=K>V</parameter>` or a JSON object inside; return the calls, [] for none,
+    and the offset behind them.
+    """
     head = re.compile(r"<function(?:=|\s+name=)[\"']?([^>\"'\s]+)[\"']?\s*>").match(text, start)
     if head is None:
         return [], start + 1
@@ -129,7 +133,9 @@ def read_function(text: str, start: int) -> Read:
 
 
 def read_invoke(text: str, start: int) -> Read:
-    """Parse one or several `<invoke name="…">` with `<parameter name="…">`, inside any wrapper."""
+    """Parse one or several `<invoke name="…">` with `<parameter name="…">`, inside any wrapper; return the calls, []
+    for none, and the offset behind them.
+    """
     calls: list[Raw] = []
     position = start
     pattern = re.compile(r"\s*(?:<[\w:]+>\s*)?<invoke\s+name=[\"']?([^>\"']+)[\"']?\s*>\s*")
@@ -149,7 +155,9 @@ _INVOKED = re.compile(r"\s*(?:<[\w:]+>\s*)?<invoke\s+name=[\"']?([^>\"'/\s]+)[\"
 
 
 def read_kimi(text: str, start: int) -> Read:
-    """Parse repeated `<|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>{…}<|tool_call_end|>`."""
+    """Parse repeated `<|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>{…}<|tool_call_end|>`; return the
+    calls, [] for none, and the offset behind them.
+    """
     pattern = re.compile(
         r"\s*(?:<\|tool_calls?_section_begin\|>\s*)?<\|tool_call_begin\|>\s*([^\s<{]+)\s*"
         r"(?:<\|tool_call_argument_begin\|>\s*)?"
@@ -160,7 +168,10 @@ def read_kimi(text: str, start: int) -> Read:
 
 
 def read_deepseek(text: str, start: int) -> Read:
-    """Parse repeated `<｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME`, then JSON, fenced or not."""
+    """Parse repeated `<｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME`, then JSON, fenced or not.
+
+    Return the calls, [] for none, and the offset behind them.
+    """
     pattern = re.compile(
         r"\s*(?:<｜tool▁calls▁begin｜>\s*)?<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?\s*([^\s<{]+)\s*"
         r"(?:<｜tool▁sep｜>\s*)?(?:```(?:json)?\s*)?"
@@ -170,7 +181,9 @@ def read_deepseek(text: str, start: int) -> Read:
 
 
 def read_mistral(text: str, start: int) -> Read:
-    """Parse `[TOOL_CALLS]` before a JSON list, or before repeated `NAME[ARGS]{…}`."""
+    """Parse `[TOOL_CALLS]` before a JSON list, or before repeated `NAME[ARGS]{…}`; return the calls, [] for none, and
+    the offset behind them.
+    """
     if text[_skip(text, start + len("[TOOL_CALLS]")) :][:1] in ("[", "{"):
         return read_wrapped(text, start)
     # `[TOOL_CALLS]name[CALL_ID]x[ARGS]{…}`: newer templates of Mistral; the marker comes once or before each.
@@ -180,13 +193,16 @@ def read_mistral(text: str, start: int) -> Read:
 
 def read_harmony(text: str, start: int) -> Read:
     """Parse `<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{…}<|call|>`, also in the analysis
-    channel, with the name before the channel, and as servers leave it that take the tokens out.
+    channel, with the name before the channel, and without the tokens, which some servers remove. Return the calls, []
+    for none, and the offset behind them.
     """
     return _sequence(text, start, _HARMONY, r"\s*<\|(?:call|end)\|>")
 
 
 def read_wrapped(text: str, start: int) -> Read:
-    """Parse JSON values, separated by `;` or nothing, or Python calls, after the opening marker of a dialect."""
+    """Parse JSON values, separated by `;` or nothing, or Python calls, after the opening marker of a dialect; return
+    the calls, [] for none, and the offset behind them.
+    """
     begin = position = _eat(text, start, _OPENING)
     calls: list[Raw] = []
     while text[(at := _skip(text, position)) : at + 1] in ("{", "["):

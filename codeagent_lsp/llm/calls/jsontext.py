@@ -32,8 +32,8 @@ class WrittenNumber(float):
 
 
 def loads(source: str, *, repair: bool = False) -> Any:
-    """Parse `source` as JSON; with `repair`, broken JSON is repaired as well as possible, also where it is `torn`.
-    ValueError if it is none.
+    """Parse `source` as JSON; with `repair`, broken JSON is repaired as well as possible, even a `torn` one. ValueError
+    if it is none.
     """
     try:
         # Not strict: models write line breaks inside of strings as they are.
@@ -134,8 +134,8 @@ def torn(source: str) -> bool:
 
 
 def ambiguous(source: str) -> bool:
-    """Return whether a repair of the JSON would guess what it says: a text stands right behind another, as one with
-    quotes that are not escaped does, a value is missing, or a name comes twice.
+    """Return whether a repair of the JSON would be a guess: two texts are adjacent, as after a quote that is not
+    escaped, a value is missing, or a name comes twice.
     """
     if _PLAIN_QUOTES.match(source):  # a dictionary of Python, whose strings may hold such quotes
         return False

@@ -69,7 +69,9 @@ class LooseCall(NamedTuple):
 
 
 def loose_call(text: str, is_tool: Callable[[str], bool]) -> LooseCall | None:
-    """Return the call that ends `text`, a reply in which none was found, if there seems to be one."""
+    """Return the call in an unknown form that seems to end `text`, a reply in which none was found; None if there is
+    none, or the reply is longer than 20,000 characters.
+    """
     reply = re.sub(_END, "", text.strip()) if len(text) <= _LONGEST else ""
     if (fence := list(_FENCE.finditer(reply))[-1:]) or (fence := list(_OPEN_FENCE.finditer(reply))[-1:]):
         body = fence[0][2].strip()

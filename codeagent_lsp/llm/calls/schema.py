@@ -41,7 +41,9 @@ def fit(arguments: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str
 
 
 def from_text(values: Mapping[str, str], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments that a dialect writes as plain text: text where the schema wants it, else parsed as JSON."""
+    """Return arguments from a dialect that writes all values as text: they stay text if the schema allows it, else they
+    are parsed as JSON.
+    """
     properties = parameters.get("properties") or {}
     return {key: _read(value, properties.get(key) or {}) for key, value in values.items()}
 

@@ -49,7 +49,7 @@ class StreamParser:
         return shown
 
     def close(self) -> list[ToolCall]:
-        """Return all calls of the complete reply."""
+        """Return all calls of the complete reply, [] for none."""
         return list(self.result().calls)
 
     def result(self) -> Extraction:
@@ -77,7 +77,7 @@ class StreamFilter:
         self._patience = 0  # length of the text at which the held back part is examined again
 
     def feed(self, piece: str) -> str:
-        """Return the text that may be shown now; '' once a call has certainly begun."""
+        """Add a piece and return the text that may be shown now; '' once a call has certainly begun."""
         # Behind a call nothing is shown any more; what of it is text comes with the end of the reply.
         if self._closed:
             return ""

@@ -60,17 +60,17 @@ def reply_schema(tools: tuple[ToolSpec, ...]) -> dict[str, Any]:
 
 
 def write_call(call: ToolCall) -> str:
-    """Serialize a call in the form that the model has to use."""
+    """Return a call in the JSON form that the model has to use."""
     return json.dumps({"tool": call.name, "args": dict(call.arguments)}, ensure_ascii=False)
 
 
 def write_answer(text: str) -> str:
-    """Serialize a plain answer in the form that the model has to use."""
+    """Return a plain answer in the JSON form that the model has to use."""
     return write_call(ToolCall(ANSWER, {"text": text}))
 
 
 class AnswerReader:
-    """An incremental reader of a plain answer's text inside the JSON of one reply."""
+    """Reads a plain answer's text out of the JSON of one reply while it streams; one object for each reply."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -147,13 +147,13 @@ def _plain(source: Any, depth: int = 0) -> dict[str, Any]:
 
 
 def constrained(tools: tuple[ToolSpec, ...]) -> str:
-    """Return the instructions for replies that a grammar forces to be one JSON object each."""
+    """Return the instructions, with the tools, for replies that a grammar forces to be one JSON object each."""
     answer = f"- {ANSWER}(text: string): answer the user; ends the task"
     return _CONSTRAINED + "\n".join([*map(_line, tools), answer])
 
 
 def instructions(tools: tuple[ToolSpec, ...]) -> str:
-    """Return the instructions for replies in free text."""
+    """Return the instructions, with the tools, for replies in free text."""
     return _TEXT + "\n".join(map(_line, tools))
 
 
@@ -280,7 +280,7 @@ def _alternating(messages: list[Message]) -> list[Message]:
 
 
 def render(call: ToolCall, dialect: str = "hermes") -> str:
-    """Return the call in `dialect`, one of `DIALECTS`."""
+    """Return the call as text in `dialect`, such as `hermes`; a key of `DIALECTS`, KeyError for any other."""
     return DIALECTS[dialect](call.name, call.arguments)
 
 

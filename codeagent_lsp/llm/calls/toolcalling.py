@@ -40,20 +40,19 @@ _UNREADABLE = 2
 
 
 class Untried(Protocol):
-    """Port: a model that is taken to call tools by the API without having been asked (`llm/factory.py`)."""
+    """Port: a model that is assumed to call tools by the API, and has not been probed (`llm/factory.py`)."""
 
     async def worked(self) -> None:
-        """Remember that it does."""
+        """Remember, in the state folder, that it called tools by the API."""
 
     async def asked(self) -> ToolCalling:
-        """Return the mode that a probe finds."""
+        """Probe the model and return the mode in which it calls tools."""
 
 
 class ToolCallingModel(WrappedModel):
-    """A model that calls tools in the given mode. `tool_calls` of a reply fit their tools' schemas.
-
-    Calls that fit are kept even when `problem` reports others that do not. `untried` says that nobody has seen it call
-    tools by the API: it goes on in another mode if it cannot.
+    """A model that calls tools in the given mode. `tool_calls` of a reply fit their tools' schemas. Calls that fit are
+    kept even when `problem` reports others that do not. With `untried`, nobody has seen it call tools by the API: if it
+    cannot, another mode is found and used from then on.
     """
 
     def __init__(self, model: Model, mode: ToolCalling, untried: Untried | None = None) -> None:
@@ -70,7 +69,9 @@ class ToolCallingModel(WrappedModel):
         return replace(self._model.info, tool_calling=self._mode)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """Yield the answer; without tools in the request, or with a schema of its own, no format is imposed."""
+        """Yield the answer in the mode that the model was found to support. If the request has no tools, or a schema of
+        its own, no format is imposed. ModelError as the wrapped model.
+        """
         by_mode = {"native": self._native, "constrained": self._constrained, "text": self._text}
         plain = not request.tools or request.response_schema is not None
         if plain and (self._mode != "native" or not request.tools):  # calls without tools are refused by some servers
@@ -195,12 +196,12 @@ class ToolCallingModel(WrappedModel):
 
 
 class TextCallsModel(WrappedModel):
-    """A model whose calls are taken as they are. A reply without any is read as that of every model is: calls in its
-    text are carried out, and not shown.
+    """A model whose calls are not checked. A reply without any is searched for calls in its text, which are carried out
+    and not shown.
     """
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """Yield the answer; nothing is read as a call where there is nothing to call."""
+        """Yield the answer; calls in its text are only searched for if the request has tools. Raises ModelError."""
         if not request.tools or request.response_schema is not None:
             async with aclosing(self._model.stream(request)) as items:
                 async for item in items:

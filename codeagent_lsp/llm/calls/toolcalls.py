@@ -131,10 +131,9 @@ LONG = 200  # characters: no marker is longer, nor a sentence that announces an 
 
 @dataclass(frozen=True)
 class Extraction:
-    """The content of a reply: its calls, its text without them, and in English what was wrong, for the model.
-
-    `unusable` are the calls that `problem` is about, as they were written. `unclear` tells that they fit, but have
-    words behind them, as an example in an answer would.
+    """The content of a reply: its calls, its text without them, and what was wrong, in English for the model.
+    `unusable` are the calls that `problem` is about, as they were written. `unclear` says that they fit, but text
+    follows them, as after an example in an answer.
     """
 
     calls: tuple[ToolCall, ...] = ()
@@ -145,7 +144,7 @@ class Extraction:
 
 
 def begins_call(line: str) -> bool:
-    """Return whether a line begins a call of whatever tool: where none can be made, no word of it is an answer."""
+    """Return whether a line begins a call in one of the known forms, of whatever tool."""
     return _CALL_LINE.match(line) is not None
 
 
@@ -161,7 +160,9 @@ def parse(text: str, tools: Iterable[ToolSpec]) -> list[ToolCall]:
 
 
 def extract(text: str, tools: Iterable[ToolSpec]) -> Extraction:
-    """Return the calls, the text around them and the problem with any call that is not understood."""
+    """Return the calls in `text`, a complete reply, the text around them, and the problem with any call that is not
+    understood.
+    """
     finder = _Finder(tuple(tools))
     # Calls in thoughts are plans, not calls.
     source = _THINKING.sub("", text[:TEXT_LIMIT])

@@ -57,12 +57,10 @@ class EditRequest:
 
 @dataclass(frozen=True, slots=True)
 class EditFormat:
-    """The format of one family: how many lines each side of the cursor it rewrites, its prompt, where an answer stops.
-
-    `rewritten` returns what an answer makes of the window, None for one that says nothing or is none; how many line
-    breaks it ends with means nothing.
-    `as_message` for a model that is asked by a message of its own interface, not by a bare prompt. `tokens` are what a
-    text must not have in it by itself.
+    """The format of one family of next-edit models: how many lines on each side of the cursor it rewrites, its prompt,
+    and the texts at which an answer stops. `rewritten` returns the new text of the window by an answer, None if the
+    answer has none; line breaks at its end mean nothing. `as_message` if the model is asked by a message of its own
+    interface, not by a bare prompt. `tokens` are special tokens that no text in a request may contain.
     """
 
     names: str
@@ -75,7 +73,7 @@ class EditFormat:
 
 
 class Rewriter(Protocol):
-    """Port: a next-edit model."""
+    """Port: a next-edit model, which rewrites the lines around a cursor."""
 
     @property
     def form(self) -> EditFormat:
@@ -95,7 +93,9 @@ def format_of(name: str) -> EditFormat | None:
 
 
 def is_quoted(form: EditFormat, request: EditRequest) -> bool:
-    """Return whether a text of the request has a special token of the format in it, which would end its part there."""
+    """Return whether a text of the request contains a special token of the format, so that the prompt would be
+    misread.
+    """
     edits = (part for edit in request.recent for part in (edit.path, edit.before, edit.after))
     parts = (request.path, request.above, request.window, request.below, request.original, *edits)
     return any(token in part for part in parts for token in form.tokens)

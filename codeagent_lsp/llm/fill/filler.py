@@ -22,10 +22,9 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class FillRequest:
-    """The text before and after the cursor of the file `path`, and pieces of other places, the most telling last.
-
-    `comment` begins a line of comment in the file's language, for servers that take pieces in no other way; `stop` are
-    texts at which the model ends. `sample` 0 is the most likely text, other numbers are other ones.
+    """The text before and after the cursor of the file `path`, and pieces of other places, the most relevant last.
+    `comment` begins a comment line in the file's language, for servers that take pieces in no other way; `stop` are
+    texts at which the model ends. `sample` 0 asks for the most likely text, each other number for another one.
     """
 
     prefix: str
@@ -39,12 +38,12 @@ class FillRequest:
 
     @property
     def temperature(self) -> float:
-        """How far from the most likely text the model may go."""
+        """The temperature: 0.0 for the most likely text, else 0.6."""
         return 0.6 if self.sample else 0.0
 
 
 class Filler(Protocol):
-    """A model that fills in the middle. `slow` is whether it runs on this machine's processor."""
+    """Port: a model that fills in the middle. `slow` says that it runs on this machine's processor."""
 
     @property
     def name(self) -> str:
@@ -65,8 +64,8 @@ class Filler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The tokens of one family: `form` is the prompt with prefix and suffix, `file` begins another file if it has such
-    a token.
+    """A family of models with the same tokens: `names` is a pattern of their names, `form` the prompt with prefix and
+    suffix, `file` the token that begins another file, '' if there is none, `ends` the tokens at which an answer ends.
     """
 
     names: str
@@ -141,7 +140,9 @@ UNMISTAKABLE = tuple(
 
 
 def prompt_of(family: Family, request: FillRequest) -> str:
-    """Return the prompt with the special tokens; pieces are other files, where the family has a token for such."""
+    """Return the prompt with the special tokens; pieces are added as other files, if the family has a token for these,
+    else left out.
+    """
     # One substitution for both: a prefix that itself has `{suffix}` in it stays as it is.
     sides = {"{prefix}": harmless(request.prefix), "{suffix}": harmless(request.suffix)}
     middle = _MARK.sub(lambda mark: sides[mark[0]], family.form)
@@ -152,7 +153,9 @@ def prompt_of(family: Family, request: FillRequest) -> str:
 
 
 def harmless(text: str) -> str:
-    """Return a text in which no special token is left whole: a file that quotes one must not end the prompt."""
+    """Return a text in which every special token is broken by a blank, so that a file that quotes one does not end the
+    prompt.
+    """
     for token in UNMISTAKABLE:
         if token in text:
             # A blank behind the first sign: the tokenizer no longer takes it for the token, and a reader still sees

@@ -47,14 +47,18 @@ LONGEST = 8192
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A filler, and whether it is on this machine and known to fill in: such a one is used without being asked for."""
+    """A filler, which the finder of it closes; `at_hand` if it is on this machine and known to fill in, so that it is
+    used without being configured.
+    """
 
     filler: Filler
     at_hand: bool
 
 
 async def open_filler(settings: ModelSettings, around: Surroundings) -> Found | None:
-    """Return what fills in by these settings; None if nothing can. Raises ModelError, as for a server that is away."""
+    """Return the model that fills in by these settings, which the caller closes; None if none can. ModelError if a
+    server does not answer or refuses.
+    """
     if settings.provider in _NEVER:
         return None
     if settings.provider == "embedded":
@@ -67,13 +71,13 @@ async def open_filler(settings: ModelSettings, around: Surroundings) -> Found | 
 
 @dataclass(frozen=True, slots=True)
 class HttpRewriter:
-    """A `Rewriter` over HTTP."""
+    """A `Rewriter` over HTTP, with connections of its own."""
 
     form: EditFormat
     http: HttpFiller[EditRequest]
 
     def stream(self, request: EditRequest) -> AsyncGenerator[str, None]:
-        """See `Rewriter`."""
+        """Yield the answer as it comes. ModelError if there is none; to end it early, close the generator."""
         return self.http.stream(request)
 
     async def close(self) -> None:
@@ -82,7 +86,9 @@ class HttpRewriter:
 
 
 async def open_rewriter(settings: ModelSettings, around: Surroundings) -> Rewriter:
-    """Return the next-edit model of these settings. Raises ModelError, also for a model whose format is not known."""
+    """Return the next-edit model of these settings, which the caller closes. ModelError, also for a model whose format
+    is not known.
+    """
     where = await _where(settings, around)
     if where is None:
         raise ModelRejected("next_edit.unknown_model", name=settings.name or settings.provider)
@@ -134,7 +140,9 @@ def _ways(server: Survey, family: Family | None) -> list[Way[FillRequest]]:
 
 
 class EmbeddedFiller:
-    """A `Filler` over a child process, started with the first request; `host` is taken for it, and released by it."""
+    """A `Filler` over the embedded model's child process, started with the first request; it owns one taking of `host`,
+    which `close` releases.
+    """
 
     slow = True
 
@@ -144,7 +152,9 @@ class EmbeddedFiller:
         self._http: HttpFiller[FillRequest] | None = None
 
     async def stream(self, request: FillRequest) -> AsyncGenerator[str, None]:
-        """See `Filler`."""
+        """Yield the text between prefix and suffix as it comes; starts the child if needed. ModelError if it cannot
+        run.
+        """
         http = await self._ready()
         async with aclosing(http.stream(request)) as texts:
             async for text in texts:
@@ -173,8 +183,8 @@ class EmbeddedFiller:
 
 
 class HttpFiller(Generic[Request]):
-    """A `Filler`, or a `Rewriter`, at `where`. `ways` are tried in order: one that the server refuses is never asked
-    again.
+    """A `Filler`, or the HTTP side of a `Rewriter`, at `where`. `ways` are tried in order: one that the server refuses
+    is not tried again.
     """
 
     def __init__(self, where: Endpoint, name: str, ways: Sequence[Way[Request]], *, slow: bool = False) -> None:
@@ -185,7 +195,9 @@ class HttpFiller(Generic[Request]):
         self._http = Exchange(where, LIMITS, {})
 
     async def stream(self, request: Request) -> AsyncGenerator[str, None]:
-        """See `Filler`."""
+        """Yield the answer as it comes. ModelError if no way works; to end it early, close the generator: the server
+        then stops.
+        """
         fresh = False
         while True:
             way, begun = self._ways[0], False

@@ -22,9 +22,9 @@ Request = TypeVar("Request")
 
 @dataclass(frozen=True, slots=True)
 class Way(Generic[Request]):
-    """One way of asking: `url` of an endpoint, `body` of a request for a model, `text` of an object of the answer, and
-    whether that object is the last. `keeps_model` for servers that load a model anew for another window; `is_cut` says
-    of an object that the answer reached its limit, where the end of an answer counts.
+    """One way of asking a server: the `url`, the `body` of a request for a model, and `text`, which returns the text in
+    an object of the answer and whether that object is the last. `keeps_model` for servers that load a model again for
+    another window; `is_cut` returns whether an object says that the answer reached its limit.
     """
 
     name: str
@@ -78,7 +78,7 @@ MISTRAL = Way("mistral", lambda where: f"{where.api}/fim/completions", _suffix, 
 
 
 def by_tokens(family: Family) -> Way[FillRequest]:
-    """Return the way of servers that complete any prompt: the model's own tokens are written into it."""
+    """Return the way for servers that complete any prompt, with the family's special tokens in it."""
 
     def body(model: str, request: FillRequest) -> Body:
         stops = (*request.stop, *tokens_of(family))[:4]  # OpenAI's limit; the rest is cut from the answer
@@ -88,7 +88,7 @@ def by_tokens(family: Family) -> Way[FillRequest]:
 
 
 def ollama_by_tokens(family: Family) -> Way[FillRequest]:
-    """Return the way of Ollama for a model whose template knows no suffix: its tokens, without the template."""
+    """Return the way for Ollama and a model whose template has no suffix: the family's tokens in a raw prompt."""
 
     def body(model: str, request: FillRequest) -> Body:
         return _ollama(model, request, {"prompt": prompt_of(family, request), "raw": True})
@@ -97,7 +97,7 @@ def ollama_by_tokens(family: Family) -> Way[FillRequest]:
 
 
 def rewriting(kind: str, form: EditFormat) -> Way[EditRequest]:
-    """Return the way in which a server of this kind goes on with the prompt of a next-edit model."""
+    """Return the way in which a server of this kind completes the prompt of a next-edit model."""
     if form.as_message:
         return Way(
             "edit", lambda at: f"{at.api}/edit/completions", partial(_message, form), _openai_text, is_cut=_is_cut

@@ -55,7 +55,9 @@ _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 class AnthropicModel(HttpModel):
-    """One model of the Messages API."""
+    """One model of Anthropic's Messages API, over connections that `close` ends; prompts are marked for its prompt
+    cache.
+    """
 
     OPTIONAL: Mapping[str, str] = {"temperature": "", "stop_sequences": "", "output_config": "", "thinking": ""}
 
@@ -135,7 +137,7 @@ class AnthropicModel(HttpModel):
 
 
 class MessagesAssembler:
-    """An `http_model.Assembler` for event streams of the Anthropic Messages API."""
+    """Makes one reply out of the events of one stream of the Messages API; see `http_model.Assembler`."""
 
     def __init__(self, where: Endpoint, info: ModelInfo) -> None:
         self.ended = self.stopped = False
@@ -149,7 +151,7 @@ class MessagesAssembler:
         self._size = 0
 
     def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
-        """Return what can be shown of one event."""
+        """Add one event and return the text or reasoning in it that can be shown. ModelError if it is an error."""
         match chunk.get("type"):
             case "error":
                 raise self._failure(chunk.get("error"))
@@ -170,11 +172,13 @@ class MessagesAssembler:
         return []
 
     def flush(self) -> list[TextChunk | ReasoningChunk]:
-        """Return nothing: nothing is held back."""
+        """Return []: nothing is held back."""
         return []
 
     def finish(self, *, done_marker: bool) -> Reply:
-        """Return the reply. Raises ModelStreamBroken when the stream was cut before its stop reason."""
+        """Return the reply. ModelStreamBroken when the stream was cut before its stop reason, ModelRejected for a
+        refusal, ContextOverflow if the window is full.
+        """
         if not self._stop:
             raise ModelStreamBroken("model.stream_cut", url=self._where.root)
         if self._stop == "refusal":
@@ -279,12 +283,14 @@ _COUNTS = (
 
 
 def keyed(where: Endpoint) -> Endpoint:
-    """Return the address with the key in the API's own header, and the version that it wants with every request."""
+    """Return the address with the key in the header `x-api-key`, and the version header that the API requires."""
     return replace(where, key_header="x-api-key", extra={"anthropic-version": VERSION, **where.extra})
 
 
 async def model_entries(where: Endpoint, limits: TimeLimits) -> list[dict[str, Any]]:
-    """Return the server's list of models, with their windows where it tells them."""
+    """Return the entries of the server's list of models, each with its `id`, and its window if the list has it.
+    ModelError if it is unreachable.
+    """
     return await openai.model_entries(keyed(where), limits)
 
 
@@ -300,13 +306,15 @@ def _index(chunk: Mapping[str, Any]) -> int:
 
 
 def system_blocks(messages: Iterable[Message], mark: Mapping[str, Any] = MARK) -> list[dict[str, Any]]:
-    """Return the system prompt, marked for the cache."""
+    """Return the system prompt as content blocks of the API, with a mark for the prompt cache; [] without one."""
     told = [message.content for message in messages if message.role == "system" and message.content.strip()]
     return [{"type": "text", "text": "\n\n".join(told), **mark}] if told else []
 
 
 def tool_blocks(tools: tuple[ToolSpec, ...], mark: Mapping[str, Any] = MARK) -> list[dict[str, Any]]:
-    """Return the tools, the last one marked for the cache."""
+    """Return the tools in the form of the API, their names as `wire_name` spells them, the last one with a mark for the
+    prompt cache; [] without tools.
+    """
     told = [sent(tool) for tool in tools]
     blocks = [
         {"name": wire.wire_name(tool["name"]), "description": tool["description"], "input_schema": tool["parameters"]}
@@ -316,9 +324,8 @@ def tool_blocks(tools: tuple[ToolSpec, ...], mark: Mapping[str, Any] = MARK) -> 
 
 
 def turns(messages: Iterable[Message], info: ModelInfo) -> list[dict[str, Any]]:
-    """Return the conversation without its system messages: user and assistant in turn, the last two user turns marked.
-
-    A turn without any text or call is left out, as empty ones are refused.
+    """Return the conversation without its system messages as turns of the API: user and assistant alternate, and the
+    last two user turns have a mark for the cache. Turns without text or call are left out, as the API refuses them.
     """
     made: list[dict[str, Any]] = []
     for message in messages:
@@ -339,9 +346,8 @@ def turns(messages: Iterable[Message], info: ModelInfo) -> list[dict[str, Any]]:
 
 
 def begun_without_thinking(told: list[dict[str, Any]]) -> bool:
-    """Return whether the last turn of the assistant goes on after results of its calls, and began without thinking.
-
-    Models with a budget then refuse to think: another model has begun it.
+    """Return whether the last turn continues, after tool results, an assistant's turn that began without thinking, as
+    another model does. Models with a thinking budget refuse to think then.
     """
     begun: dict[str, Any] = {}
     for at, turn in enumerate(told):

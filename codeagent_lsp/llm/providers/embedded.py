@@ -32,7 +32,7 @@ STOP_SECONDS = 5.0
 
 
 def engine_installed() -> bool:
-    """Return whether the extra `local` is installed."""
+    """Return whether the llama.cpp engine of the extra `local` is installed."""
     return find_spec("xllamacpp") is not None
 
 
@@ -45,8 +45,8 @@ def not_started(reason: object) -> ModelUnreachable:
 
 
 class EmbeddedHost:
-    """The child process of one file of weights, shared by those who took it; started when first needed, and again if it
-    died, stopped when the last has released it. With `fills` its server has a second slot, for filling in.
+    """The child process of one file of weights, shared by all that took it: started when first needed and again if it
+    died, stopped when the last one releases it. With `fills` its server has a second slot, for filling in.
     """
 
     def __init__(self, weights: Path, context_window: int = CONTEXT_WINDOW, *, fills: bool = False) -> None:
@@ -60,13 +60,14 @@ class EmbeddedHost:
         self._loading: asyncio.Task[Endpoint] | None = None
 
     def taken(self) -> EmbeddedHost:
-        """Return this host, which will not stop before it was released once more."""
+        """Count one more user and return this host; each user has to call `release` once."""
         self._users += 1
         return self
 
     async def ready(self) -> Endpoint:
-        """Return the endpoint of the child's server; start it if needed. ModelNotFound or ModelUnreachable if it cannot
-        run. Cancelling a call does not cancel the start, so that the next request need not begin it again.
+        """Return the endpoint of the child's server; start it if needed, which takes up to 180 s. ModelNotFound or
+        ModelUnreachable if it cannot run. Cancelling a call does not cancel the start, so that the next request need
+        not begin it again.
         """
         if self._loading is None or self._loading.done():
             self._loading = asyncio.ensure_future(self._ready())
@@ -74,7 +75,7 @@ class EmbeddedHost:
         return await asyncio.shield(self._loading)
 
     async def release(self) -> None:
-        """Give the host back; stop the child if nobody else has it."""
+        """Count one user less; stop the child and wait for that if there is none left."""
         self._users -= 1
         if self._users > 0:
             return
@@ -110,20 +111,22 @@ class EmbeddedHost:
 
 
 class EmbeddedHosts:
-    """The hosts of one program: whoever asks for the same weights, window and slots gets the same child."""
+    """The hosts of one program: the same weights, window and slots get the same child process."""
 
     def __init__(self) -> None:
         self._hosts: dict[tuple[Path, int, bool], EmbeddedHost] = {}
 
     def take(self, weights: Path, context_window: int, *, fills: bool) -> EmbeddedHost:
-        """Return the host, taken once more."""
+        """Return the host for these weights and this window in tokens, taken once: the caller has to release it."""
         key = (weights, context_window, fills)
         host = self._hosts.setdefault(key, EmbeddedHost(weights, context_window, fills=fills))
         return host.taken()
 
 
 class EmbeddedModel:
-    """A `Model` over a child process that is started when first needed; `host` is taken for it, and released by it."""
+    """A `Model` over a child process that is started when first needed; it owns one taking of `host`, which `close`
+    releases.
+    """
 
     def __init__(
         self,
@@ -143,22 +146,22 @@ class EmbeddedModel:
 
     @property
     def info(self) -> ModelInfo:
-        """The description of the model; its URL is known once the child runs."""
+        """The description of the model; its URL is '' until the child runs."""
         return self._info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """Yield the answer of the child's server."""
+        """Yield the answer of the child's server, started if needed. ModelError if it cannot run."""
         model = await self.ready()
         async with aclosing(model.stream(request)) as items:
             async for item in items:
                 yield item
 
     async def count_tokens(self, text: str) -> int:
-        """Return the exact number of tokens in `text`."""
+        """Return the exact number of tokens in `text`; starts the child if needed."""
         return await (await self.ready()).count_tokens(text)
 
     async def close(self) -> None:
-        """Release the child."""
+        """Close the connections and release the child, which stops if nobody else uses it."""
         async with self._opening:
             await self._drop()
             await self._host.release()

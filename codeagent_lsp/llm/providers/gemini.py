@@ -125,7 +125,9 @@ class GeminiModel(HttpModel):
 
 
 class GeminiAssembler(deltas.Assembler):
-    """Assembles one reply as that of a chat completion, and keeps its parts beside."""
+    """Makes one reply out of the chunks of one stream of the Gemini API, and keeps its parts as they came, to be sent
+    back.
+    """
 
     def __init__(self, where: Endpoint, info: ModelInfo) -> None:
         super().__init__(where)
@@ -134,7 +136,9 @@ class GeminiAssembler(deltas.Assembler):
         self._complaint = ""
 
     def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
-        """Return what can be shown of one chunk. Raises ModelError for an error in it and for a blocked prompt."""
+        """Add one chunk and return the text or reasoning in it that can be shown. ModelError for an error in it and for
+        a blocked prompt.
+        """
         # Sent in place of any candidate, with status 200.
         if _object(chunk.get("promptFeedback")).get("blockReason"):
             raise ModelRejected("model.filtered", url=self._where.root)
@@ -202,7 +206,9 @@ async def model_entries(where: Endpoint, limits: TimeLimits) -> list[dict[str, A
 
 
 async def read_facts(where: Endpoint, name: str, limits: TimeLimits) -> Facts:
-    """Return what the server says of a model: nothing, if it does not know it."""
+    """Ask the server for its facts about a model and return them; empty if it does not know the model or does not
+    answer.
+    """
     value = await fetch_json(_keyed(where), _place(where, name), limits) or {}
     window, longest = value.get("inputTokenLimit"), value.get("outputTokenLimit")
     return Facts(
@@ -266,9 +272,8 @@ def _usage(told: object) -> dict[str, Any] | None:
 
 
 def contents(messages: Iterable[Message], info: ModelInfo, *, signed: bool) -> list[dict[str, Any]]:
-    """Return the turns of a conversation without its system message.
-
-    `signed` is for models that refuse a turn whose first call has no thought signature.
+    """Return the turns of a conversation in the form of the API, without its system message. `signed` is for models
+    that refuse a turn whose first call has no thought signature.
     """
     turns: list[dict[str, Any]] = []
     for role, parts in _turns(list(messages), info, signed=signed):
@@ -350,7 +355,9 @@ def _answer(part: Part, said: Message) -> Part:
 
 
 def declaration(tool: ToolSpec) -> Schema:
-    """Return the declaration of a tool; one without parameters has none, as an object must have properties."""
+    """Return a tool in the form of the API; `parameters` is left out if there are none, as the API refuses empty
+    objects.
+    """
     named = {"name": wire_name(tool["name"]), "description": tool["description"]}
     if not tool["parameters"].get("properties"):
         return named
@@ -358,7 +365,7 @@ def declaration(tool: ToolSpec) -> Schema:
 
 
 def reduced(schema: Mapping[str, Any]) -> Schema:
-    """Return a schema with references resolved and without what the API does not know."""
+    """Return a schema with references resolved and without the keywords that the API does not know."""
     return _reduced(schema, {**schema.get("definitions", {}), **schema.get("$defs", {})}, ())
 
 

@@ -48,29 +48,33 @@ _PERMANENT = ("model.dns", "model.tls", "model.stream_garbled", "network.")
 
 
 class Assembler(Protocol):
-    """Makes one reply of the objects of a stream. `ended` once nothing follows, `model` the name that served."""
+    """Port: makes one reply out of the objects of one stream. `ended` once nothing follows, `model` is the name of the
+    model that served.
+    """
 
     ended: bool
     model: str
 
     @property
     def stopped(self) -> bool:
-        """Return whether the reply has its reason to stop: all of it is there, only counts may follow."""
+        """Whether the reply has its finish reason: all of it is there, only counts may follow."""
 
     def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
-        """Return what can be shown of one object. Raises ModelError if it carries one, or the reply is too long."""
+        """Add one object and return the text or reasoning in it that can be shown. ModelError if it carries an error,
+        or the reply is too long.
+        """
 
     def flush(self) -> list[TextChunk | ReasoningChunk]:
-        """Return what was held back."""
+        """Return the text and reasoning that were held back; call it at the end."""
 
     def finish(self, *, done_marker: bool) -> Reply:
         """Return the reply. Raises ModelStreamBroken when the stream was cut."""
 
 
 class Options(TypedDict, total=False):
-    """Options of a model: time limits, retries, the longest reply to requests that name none, how much it may reason,
-    what stores the facts that a server tells in its errors, and whether a person works with it in an editor, with
-    pauses between the tasks of a session.
+    """Options of a model: time limits, retries, the longest reply in tokens for requests that name none, the reasoning
+    effort, a function that stores facts which the server states in errors, and whether a person works with it in an
+    editor, with pauses between the tasks of a session.
     """
 
     limits: TimeLimits | None
@@ -82,9 +86,8 @@ class Options(TypedDict, total=False):
 
 
 class HttpModel:
-    """One model of one server.
-
-    `OPTIONAL` are parameters that a server may refuse: left out, or sent under the other name, from the second try on.
+    """Base of the models over HTTP: one model of one server, until `close`. `OPTIONAL` are parameters that a server may
+    refuse: after a refusal they are left out, or sent under the other name given here.
     """
 
     OPTIONAL: Mapping[str, str] = {}
@@ -126,11 +129,11 @@ class HttpModel:
             raise
 
     async def count_tokens(self, text: str) -> int:
-        """Return a conservative estimate."""
+        """Return an estimate that is rather too high, see `most_tokens`; no request is made."""
         return most_tokens(text)
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections to the server."""
         await self._http.close()
 
     def _headers(self) -> dict[str, str]:
@@ -269,15 +272,18 @@ def refusal(error: ModelError) -> str:
 
 
 def most_tokens(text: str) -> int:
-    """Return what no usual tokenizer makes more tokens of a text than: 1 for 3 ASCII, 5 for 4 other characters."""
+    """Return an upper estimate of the tokens in a text, for all usual tokenizers: 1 for 3 ASCII characters, 5 for 4
+    others.
+    """
     ascii_count = sum(1 for c in text if c.isascii())
     return -(-ascii_count // 3) + -(-(len(text) - ascii_count) * 5 // 4)
 
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Limits of retrying: attempts, and seconds. A server that asks for more than `longest_asked` is not retried; what
-    counts by the minute is renewed by then.
+    """Limits of retrying: the most attempts; the rest is in seconds: the wait before the first retry, the longest wait,
+    a random addition of up to `jitter`, and all attempts together. If a server asks for a longer wait than
+    `longest_asked`, there is no retry; limits per minute are renewed within that.
     """
 
     attempts: int = 3
@@ -316,7 +322,9 @@ async def patient(
 
 
 async def answered(source: ReplySource, name: str) -> AsyncGenerator[StreamItem, None]:
-    """Yield the items of `source`, called again once when the reply is empty; then raises ModelReplyInvalid."""
+    """Yield the items of `source`, which is called once more if its reply is empty. ModelReplyInvalid if that is empty,
+    too.
+    """
     for _ in range(2):
         async with aclosing(source()) as items:
             async for item in items:

@@ -22,10 +22,12 @@ from codeagent_lsp.llm.providers.http_model import HttpModel
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of server. `home` is where it is found when no URL is set, '' for nowhere; `hosts` are names that are
-    known to speak it, with all names below them. `lists` reads the server's models, `tells` what it says of one.
-    `native` servers tell truly whether a model calls tools by the API, so that it need not prove it. Models of a kind
-    that `sees` are taken to see pictures unless somebody says otherwise.
+    """One kind of server. `where`, `lists` and `tells` name, as `module:name`, its class, the function that reads the
+    server's models, and the one that reads its facts about one. `home` is the address if no URL is set, '' for none;
+    `hosts` are host names that are known to be of this kind, with all names below them.
+
+    `native` says that the server can be believed when it says that a model calls tools by the API; models of a kind
+    that `sees` are assumed to see pictures unless another source says otherwise.
     """
 
     where: str
@@ -37,7 +39,7 @@ class Kind:
     sees: bool = False
 
     def load(self) -> type[HttpModel]:
-        """Return the class, imported now."""
+        """Import the class of this kind's models and return it."""
         found: type[HttpModel] = _named(self.where)
         return found
 
@@ -47,7 +49,9 @@ class Kind:
         return found
 
     async def facts(self, where: Endpoint, name: str, limits: TimeLimits) -> Facts:
-        """Return what the server says of one model besides its entry in the list."""
+        """Ask the server for its facts about one model, besides its entry in the list, and return them; empty if this
+        kind has none.
+        """
         found: Facts = await _named(self.tells)(where, name, limits) if self.tells else Facts()
         return found
 
@@ -104,9 +108,9 @@ def _below(host: str, known: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One service. `url` is '' where each user has an address of their own, of the form `shape`; `variables` are those
-    of the environment in which a key of it is looked for; `page` is where one is made; `models` are proposed in this
-    order; `settings` are further settings that its models need.
+    """One hosted service. `url` is '' if each user has an address of their own, of the form `shape`; `variables` are
+    the environment variables that may hold a key; `page` is where a key is made; `models` are proposed in this order;
+    `settings` are further settings that its models need.
     """
 
     name: str
@@ -120,12 +124,14 @@ class Service:
 
     @property
     def host(self) -> str:
-        """The host at which its users are, or below which they have one of their own."""
+        """The host of the service, at which, or below which, its users have their addresses."""
         return (urlsplit(self.url or self.shape).hostname or "").removeprefix("resource.")
 
 
 def key_variables(url: str) -> tuple[str, ...]:
-    """Return the environment variables in which a key for this address is looked for: those of the service there."""
+    """Return the names of the environment variables in which a key for this address is looked for; () for no known
+    service.
+    """
     host = (urlsplit(url).hostname or "").lower()
     found = (each for each in SERVICES if each.title and (host == each.host or host.endswith(f".{each.host}")))
     return next((service.variables for service in found), ())

@@ -57,7 +57,9 @@ class LlamaCppModel(OpenAIModel):
         self._place: dict[str, Any] = {} if slot is None else {"id_slot": slot}
 
     async def count_tokens(self, text: str) -> int:
-        """Return the server's own count; an estimate when it does not answer, or for very long text."""
+        """Return the server's own count; an upper estimate if it does not answer, or for more than 400,000
+        characters.
+        """
         if len(text) > _EXACT_LIMIT:
             return most_tokens(text)
         value = None
@@ -67,7 +69,9 @@ class LlamaCppModel(OpenAIModel):
         return len(tokens) if isinstance(tokens, list) else most_tokens(text)
 
     async def apply_template(self, request: ModelRequest) -> str:
-        """Return the prompt that the model's own chat template makes of the messages. Raises ModelStreamBroken."""
+        """Return the prompt that the server makes of the messages by the model's chat template. ModelStreamBroken if it
+        does not.
+        """
         value = await self._ask("/apply-template", {"messages": wire.chat_messages(request.messages)})
         prompt = (value or {}).get("prompt")
         if not isinstance(prompt, str):
@@ -120,7 +124,7 @@ class LlamaCppModel(OpenAIModel):
 
 
 async def read_props(where: Endpoint, limits: TimeLimits) -> Props | None:
-    """Return the properties of the server at `where`; None when it is not llama.cpp."""
+    """Return the properties of the server at `where`; None if it is not llama.cpp or does not answer."""
     value = await fetch_json(where, f"{where.root}/props", limits)
     settings = (value or {}).get("default_generation_settings")
     if value is None or not isinstance(settings, dict):

@@ -54,7 +54,9 @@ _NO_MEMORY = re.compile(r"more system memory|out of memory|insufficient memory",
 
 
 class OllamaModel(OpenAIModel):
-    """One model of an Ollama server. Its window, `num_ctx`, only grows: for another the server loads the model anew."""
+    """One model of an Ollama server. Its window, `num_ctx`, only grows, as the server loads the model again for another
+    one.
+    """
 
     OPTIONAL: Mapping[str, str] = {"think": ""}
 
@@ -206,12 +208,14 @@ class OllamaModel(OpenAIModel):
 
 
 async def is_ollama(where: Endpoint, limits: TimeLimits) -> bool:
-    """Return whether the server at `where` is Ollama."""
+    """Return whether the server at `where` is Ollama; False also if it does not answer."""
     return isinstance((await fetch_json(where, f"{where.root}/api/version", limits) or {}).get("version"), str)
 
 
 async def read_facts(where: Endpoint, name: str, limits: TimeLimits) -> Facts:
-    """Return what `/api/show` says of a model. Its window is smaller if it already runs and does not fit the GPU."""
+    """Ask `/api/show` about a model and return its facts; empty if the server does not answer. The window is smaller if
+    the model is loaded already and does not fit the GPU.
+    """
     shown, running = await asyncio.gather(_show(where, name, limits), _running(where, name, limits))
     window = _length(shown)
     size, on_gpu, loaded = (running.get(key) for key in ("size", "size_vram", "context_length"))
@@ -229,8 +233,8 @@ async def read_facts(where: Endpoint, name: str, limits: TimeLimits) -> Facts:
 
 
 async def loaded_window(where: Endpoint, name: str, limits: TimeLimits) -> int:
-    """Return the window with which the model is loaded, in tokens, else the one that is asked for first: a request with
-    another one has the server load it anew.
+    """Return the window in tokens with which the model is loaded, else the one that is requested first; a request with
+    another one makes the server load it again.
     """
     shown, running = await asyncio.gather(_show(where, name, limits), _running(where, name, limits))
     loaded = running.get("context_length")

@@ -53,7 +53,7 @@ _REPLY = ("max_completion_tokens", "max_output_tokens", "max_output_length", "ma
 
 
 class OpenAIModel(HttpModel):
-    """One model of one OpenAI-compatible server."""
+    """One model of one OpenAI-compatible server (`/v1/chat/completions`), over connections that `close` ends."""
 
     OPTIONAL: Mapping[str, str] = {
         "stream_options": "",
@@ -170,8 +170,8 @@ def cache_key(where: Endpoint, request: ModelRequest) -> dict[str, str]:
 
 
 def marks_prefix(where: Endpoint, info: ModelInfo) -> bool:
-    """Return whether the end of the stable prefix is marked for the cache: at OpenAI's own address, for a model with a
-    price for writing, or one too new for the price list whose name says that it is one of those.
+    """Return whether the end of the stable prefix gets a mark for the cache: at OpenAI's own address, for a model that
+    has a price for cache writes, or is not in the price list and has a version from 5.6 on in its name.
     """
     if not where.is_of(OPENAI):
         return False
@@ -182,12 +182,12 @@ def marks_prefix(where: Endpoint, info: ModelInfo) -> bool:
 
 
 def refuses_marks(reason: str) -> bool:
-    """Return whether a refusal is about a mark for the cache."""
+    """Return whether the text of a refusal is about a mark for the cache."""
     return next(iter(BREAKPOINT)) in reason
 
 
 async def list_models(where: Endpoint, limits: TimeLimits) -> list[str]:
-    """Return the model names that `/models` gives; empty when the server does not say."""
+    """Return the model names that `/models` lists; [] if there is no list or the server cannot be reached."""
     try:
         return [str(entry["id"]) for entry in await model_entries(where, limits)]
     except ModelError:
@@ -195,9 +195,8 @@ async def list_models(where: Endpoint, limits: TimeLimits) -> list[str]:
 
 
 async def model_entries(where: Endpoint, limits: TimeLimits) -> list[dict[str, Any]]:
-    """Return the entries of `/models` that have an `id`, none where there is no such list.
-
-    Raises ModelError if the server is unreachable.
+    """Return the entries of `/models` that have an `id`; [] if the server has no such list. ModelError if the server is
+    unreachable.
     """
     try:
         value = await get_json(where, f"{where.api}/models", limits)
@@ -213,13 +212,15 @@ def _entries(value: dict[str, Any] | None) -> list[dict[str, Any]]:
 
 
 async def read_facts(where: Endpoint, name: str, limits: TimeLimits) -> Facts:
-    """Return what LM Studio's own list says of a model; nothing from other servers, which are not asked far away."""
+    """Return the facts that LM Studio's own list has about a model; empty for other servers. Only servers in a private
+    network are asked.
+    """
     value = await fetch_json(where, f"{where.root}/api/v0/models", limits) if where.private else None
     return next((facts_of(entry) for entry in _entries(value) if entry["id"] == name), Facts())
 
 
 async def fetch_json(where: Endpoint, url: str, limits: TimeLimits) -> dict[str, Any] | None:
-    """Return the JSON object that a GET gives within the limits; None for anything else."""
+    """Return the JSON object that a GET gives; None for any other value and for any failure."""
     try:
         return await get_json(where, url, limits)
     except ModelError:
@@ -227,7 +228,7 @@ async def fetch_json(where: Endpoint, url: str, limits: TimeLimits) -> dict[str,
 
 
 async def get_json(where: Endpoint, url: str, limits: TimeLimits) -> dict[str, Any] | None:
-    """Return the JSON object that a GET gives, None for any other value. Raises ModelError."""
+    """Return the JSON object that a GET gives, None for any other value. ModelError if the request fails."""
     return json_object(await _get(where, url, limits))
 
 
@@ -250,7 +251,7 @@ async def _get(where: Endpoint, url: str, limits: TimeLimits) -> bytes:
 
 
 def facts_of(entry: Mapping[str, Any]) -> Facts:
-    """Return what one entry of a list of models says."""
+    """Return the facts in one entry of a server's list of models."""
     # OpenRouter tells limits under `top_provider`, llama.cpp under `meta`.
     places = [entry, *(value for key in ("top_provider", "meta") if isinstance(value := entry.get(key), Mapping))]
     return Facts(

@@ -39,7 +39,7 @@ _BROKEN = "the reply was interrupted"
 
 
 class ResponsesModel(HttpModel):
-    """One model of the Responses API."""
+    """One model of OpenAI's Responses API, over connections that `close` ends; nothing is stored at the server."""
 
     OPTIONAL: Mapping[str, str] = {
         "temperature": "",
@@ -106,7 +106,7 @@ class ResponsesModel(HttpModel):
 
 
 class ResponsesAssembler:
-    """Assembles one reply from the events of a stream; see `http_model.Assembler`."""
+    """Makes one reply out of the events of one stream of the Responses API; see `http_model.Assembler`."""
 
     def __init__(self, where: Endpoint, info: ModelInfo) -> None:
         self.ended = False
@@ -121,11 +121,11 @@ class ResponsesAssembler:
 
     @property
     def stopped(self) -> bool:
-        """Return whether the response has ended."""
+        """Whether the response has ended."""
         return self.ended
 
     def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
-        """Return what can be shown of one event."""
+        """Add one event and return the text or reasoning in it that can be shown. ModelError if it is an error."""
         kind, response = chunk.get("type"), chunk.get("response")
         if kind == "error":
             raise self._failure(chunk.get("error") if isinstance(chunk.get("error"), Mapping) else chunk)
@@ -145,7 +145,7 @@ class ResponsesAssembler:
         return [TextChunk(piece)] if kind in _TEXTS else []
 
     def flush(self) -> list[TextChunk | ReasoningChunk]:
-        """Return nothing: nothing is held back."""
+        """Return []: nothing is held back."""
         return []
 
     def finish(self, *, done_marker: bool) -> Reply:
@@ -237,17 +237,17 @@ def _usage(value: Any) -> Usage:
 
 
 def instructions(messages: Iterable[Message]) -> str:
-    """Return the system prompt."""
+    """Return the system prompt, the system messages joined by blank lines; '' for none."""
     return "\n\n".join(message.content for message in messages if message.role == "system")
 
 
 def items(messages: Iterable[Message], info: ModelInfo) -> list[dict[str, Any]]:
-    """Return the conversation without its system messages."""
+    """Return the conversation without its system messages, as input items of the API."""
     return list(chain.from_iterable(_items(message, info) for message in messages if message.role != "system"))
 
 
 def tools(specs: tuple[ToolSpec, ...]) -> list[dict[str, Any]]:
-    """Return the tools."""
+    """Return the tools in the form of the API, their names as `wire_name` spells them."""
     return [{"type": "function", **sent(spec), "name": wire.wire_name(spec["name"]), "strict": False} for spec in specs]
 
 

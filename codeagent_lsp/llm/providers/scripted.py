@@ -36,7 +36,9 @@ CONTEXT_WINDOW = 32_768
 
 @dataclass(frozen=True, slots=True)
 class ScriptedReply:
-    """One reply of a script; `delay` is in seconds before each of its `chunks` pieces of text."""
+    """One reply of a script; `delay` is in seconds before each of its `chunks` pieces of text; `error` ends it with an
+    error; `expect` is text that the request must contain.
+    """
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
@@ -95,11 +97,11 @@ class ScriptedModel:
         yield _finished(reply, request, turn)
 
     async def count_tokens(self, text: str) -> int:
-        """Return one token for every four characters, rounded up."""
+        """Return the number of characters divided by four, rounded up."""
         return -(-len(text) // 4)
 
     async def close(self) -> None:
-        """Set `closed`."""
+        """Set `closed` to True, which tests look at."""
         self.closed = True
 
     def _pick(self, turn: int) -> ScriptedReply:

@@ -53,8 +53,8 @@ DEPENDENCIES = "graph/dependencies.md"
 
 
 class Commands:
-    """All commands over one backend; `menu` has those that users wrote, for code actions; `prompting` has the
-    documents in which tasks are written.
+    """All commands over one backend; `menu` has those that users wrote, for code actions; `prompting` has the documents
+    in which tasks are written. Call `close` in the end.
     """
 
     def __init__(self, backend: Backend, inline: Inline) -> None:
@@ -84,7 +84,9 @@ class Commands:
         }
 
     async def execute(self, name: str, arguments: list[Any]) -> Any:
-        """Run a command and return its answer. UsageError for an unknown command or wrong arguments."""
+        """Execute a command and return its answer, JSON data. UsageError for an unknown command or wrong arguments;
+        SessionError and other errors as the command raises them.
+        """
         item = declared(name)
         if item is None:
             raise UsageError("command.unknown", command=name[:100])
@@ -96,7 +98,7 @@ class Commands:
         return await answer if asyncio.iscoroutine(answer) else answer
 
     def close(self) -> None:
-        """Stop what is read in the background."""
+        """Cancel reading in the background."""
         self.menu.close()
         self.prompting.close()
 
@@ -143,14 +145,14 @@ class Commands:
 
 
 class ChangeCommands:
-    """The handlers of these commands; `later` runs work after the answer."""
+    """The handlers of `codeagent.review`, `apply`, `discard` and `undo`; `later` runs work after the answer."""
 
     def __init__(self, backend: Backend, later: Later) -> None:
         self._backend = backend
         self._later = later
 
     def table(self) -> Table:
-        """Return the handlers by command name."""
+        """Return the handlers by the names of their commands."""
         return {
             "codeagent.review": self._review,
             "codeagent.apply": self._apply,
@@ -199,7 +201,9 @@ class ChangeCommands:
 
 
 def custom_commands(backend: Backend, start: Callable[[Arguments], Awaitable[dict[str, Any]]]) -> Table:
-    """Return the handlers by command name; `start` starts a run from a command's arguments."""
+    """Return the handlers of `codeagent.command` and `codeagent.commands.list` by name; `start` starts a run from a
+    command's arguments.
+    """
 
     async def commands() -> tuple[CustomCommand, ...]:
         return await asyncio.to_thread(backend.knowledge.commands.commands, backend.views.plain())
@@ -228,7 +232,9 @@ def custom_commands(backend: Backend, start: Callable[[Arguments], Awaitable[dic
 
 
 def graph_commands(backend: Backend, later: Later) -> Table:
-    """Return the handler by command name; `later` runs the work, which takes long in a large workspace."""
+    """Return the handler of `codeagent.index.graph` by name; `later` runs the work, which takes long in a large
+    workspace.
+    """
 
     def graph(given: Arguments) -> dict[str, str]:
         name = CALLS if "function" in given else DEPENDENCIES
@@ -255,7 +261,7 @@ async def _show(backend: Backend, name: str, function: str, path: str | None) ->
 
 
 def page(title: str, found: ToolOutput) -> str:
-    """Format a graph as Markdown."""
+    """Return a graph as a Markdown page: a Mermaid chart, then the same as a list."""
     return f"# {title}\n\n```mermaid\n{found.data['mermaid'].strip()}\n```\n\n```text\n{found.text.strip()}\n```\n"
 
 
@@ -282,7 +288,7 @@ def _context(backend: Backend) -> ToolContext:
 
 
 def index_commands(backend: Backend) -> Table:
-    """Return the handlers by command name."""
+    """Return the handlers of `codeagent.index.status` and `codeagent.index.rebuild` by name."""
     index = backend.index
 
     async def status(given: Arguments) -> dict[str, Any]:
@@ -304,7 +310,9 @@ def index_commands(backend: Backend) -> Table:
 
 
 def mcp_commands(backend: Backend, later: Later) -> Table:
-    """Return the handlers by command name; `later` runs work after the answer."""
+    """Return the handlers of `codeagent.mcp.status` and `codeagent.mcp.reload` by name; `later` runs work after the
+    answer.
+    """
 
     def shown(row: dict[str, Any]) -> dict[str, Any]:
         problem = row.get("error")
@@ -326,7 +334,7 @@ def mcp_commands(backend: Backend, later: Later) -> Table:
 
 
 def lend_commands(backend: Backend) -> Table:
-    """Return the handlers by command name."""
+    """Return the handlers of `codeagent.lend.list` and `codeagent.lend.revoke` by name."""
     return {
         "codeagent.lend.list": lambda given: backend.lender.clients(),
         "codeagent.lend.revoke": lambda given: {"revoked": backend.lender.revoke(given.get("client"))},
@@ -337,7 +345,7 @@ def lend_commands(backend: Backend) -> Table:
 
 
 def model_commands(backend: Backend) -> Table:
-    """Return the handlers by command name."""
+    """Return the handlers of `codeagent.model.*` and `codeagent.doctor` by name."""
     models, front = backend.models, backend.front
 
     async def doctor(given: Arguments) -> list[dict[str, Any]]:
@@ -359,14 +367,14 @@ def model_commands(backend: Backend) -> Table:
 
 
 class PlanCommands:
-    """The handlers of these commands; `later` runs work after the answer."""
+    """The handlers of `codeagent.plan.*`; `later` runs work after the answer."""
 
     def __init__(self, backend: Backend, later: Later) -> None:
         self._backend = backend
         self._later = later
 
     def table(self) -> Table:
-        """Return the handlers by command name."""
+        """Return the handlers by the names of their commands."""
         return {
             "codeagent.plan.show": self._show,
             "codeagent.plan.edit": self._edit,

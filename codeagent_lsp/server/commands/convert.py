@@ -98,7 +98,7 @@ def run_request(
 
 
 def title(kind: RunKind, short: str, target: Target | None, language: str) -> str:
-    """Return the title of a run whose words are `short` in one line."""
+    """Return the title of a run for the user, at most a line: the label of its kind, and `short` or the file's name."""
     if kind == "run":
         return short
     name = kind.replace(".", "_").lower()
@@ -124,14 +124,18 @@ def chosen_hunks(arguments: Mapping[str, Any], view: FileView) -> ChosenHunks | 
 
 
 def chosen_files(arguments: Mapping[str, Any], view: FileView) -> frozenset[str] | None:
-    """Convert file names or URIs to absolute paths. None when there is no such argument."""
+    """Convert file names or URIs to absolute paths. None when there is no such argument; PathRefused for one outside of
+    the workspace.
+    """
     if "files" not in arguments:
         return None
     return frozenset(_path(str(name), view) for name in arguments["files"])
 
 
 def step_edits(steps: Sequence[Any]) -> list[StepEdit]:
-    """Return the steps of a plan as the user wants them. UsageError for one of another shape."""
+    """Return the steps of a plan as the user wants them, from a command's argument. UsageError for one of another
+    shape.
+    """
     edits = []
     for item in steps:
         given = item if isinstance(item, Mapping) else {}
@@ -152,7 +156,9 @@ def _path(name: str, view: FileView) -> str:
 
 
 def attached(arguments: Mapping[str, Any], view: FileView) -> str:
-    """Return the attached places as mentions. UsageError for one that is none, or not in the workspace."""
+    """Return the attached places as mentions (`@path#L3-L9`), joined by blanks. UsageError for one that is malformed or
+    not in the workspace.
+    """
     found = []
     for item in arguments.get("attachments", ()):
         if isinstance(item, Mapping) and "data" in item:
@@ -184,7 +190,7 @@ def checked(command: Command, arguments: list[Any]) -> dict[str, Any]:
 
 
 def is_range(value: Any) -> bool:
-    """Return whether this is a range of LSP."""
+    """Return whether a value has the shape of a range of LSP."""
     return isinstance(value, Mapping) and all(_is_position(value.get(end)) for end in ("start", "end"))
 
 
@@ -192,8 +198,8 @@ def is_range(value: Any) -> bool:
 
 
 async def recorded_run(backend: Backend, run_id: str) -> Run:
-    """Return a run; its session is loaded for it if need be. SessionError if there is none, or another process works
-    with its session.
+    """Return a run by its id; its session is loaded if necessary. SessionError if there is none, or another process
+    works with its session.
     """
     try:
         return backend.manager.runs.get(run_id)

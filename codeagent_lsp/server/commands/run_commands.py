@@ -38,8 +38,8 @@ def prompt_commands(
     start: Callable[[Arguments], Awaitable[dict[str, Any]]],
     later: Later,
 ) -> Table:
-    """Return the handlers by command name; `start` starts a run from a command's arguments, `later` runs work after the
-    answer.
+    """Return the handlers of `codeagent.prompt`, `prompt.send` and `prompt.complete` by name; `start` starts a run from
+    a command's arguments, `later` runs work after the answer.
     """
 
     sending = asyncio.Lock()
@@ -75,7 +75,7 @@ def prompt_commands(
 
 
 def question_commands(backend: Backend) -> Table:
-    """Return the handlers by command name."""
+    """Return the handlers of `codeagent.cancel`, `codeagent.pending` and `codeagent.respond` by name."""
 
     def respond(given: Arguments) -> dict[str, bool]:
         answer = given.get("answer")
@@ -137,8 +137,8 @@ RUNS, MOST_RUNS = 50, 1000
 
 
 class QueueCommands:
-    """The handlers of these commands; `start` starts a run from a command's arguments, `later` runs work after the
-    answer.
+    """The handlers of `codeagent.enqueue`, `steer`, `withdraw` and `runs`; `start` starts a run from a command's
+    arguments, `later` runs work after the answer.
     """
 
     def __init__(self, backend: Backend, start: Callable[[Arguments], Awaitable[dict[str, Any]]], later: Later) -> None:
@@ -148,7 +148,7 @@ class QueueCommands:
         self._later = later
 
     def table(self) -> Table:
-        """Return the handlers by command name."""
+        """Return the handlers by the names of their commands."""
         return {
             "codeagent.enqueue": self._enqueue,
             "codeagent.steer": self._steer,
@@ -213,7 +213,7 @@ class QueueCommands:
 
 
 def started(manager: SessionManager, run_id: str) -> dict[str, Any]:
-    """Return the answer of a command that started a run, or queued it."""
+    """Return the answer of a command that started or queued a run: `runId`, `sessionId`, and `queued` if it waits."""
     for session in manager.sessions():
         if run_id in session.context.waiting.tasks:
             return {"runId": run_id, "sessionId": session.session_id, "queued": True}
@@ -221,7 +221,7 @@ def started(manager: SessionManager, run_id: str) -> dict[str, Any]:
 
 
 def waiting_words(sessions: Iterable[Session]) -> list[dict[str, Any]]:
-    """Return the words that wait in these sessions, in the form of `codeagent.pending`."""
+    """Return the words and tasks that wait in these sessions as plain data, in the form of `codeagent.pending`."""
     sessions = tuple(sessions)
     return [
         item

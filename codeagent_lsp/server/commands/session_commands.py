@@ -32,7 +32,7 @@ FOUND, MOST_FOUND = 20, 200
 
 
 class SessionCommands:
-    """The handlers of these commands; `later` runs work after the answer."""
+    """The handlers of `codeagent.session.*`, without rewind and fork; `later` runs work after the answer."""
 
     def __init__(self, backend: Backend, later: Later) -> None:
         self._backend = backend
@@ -40,7 +40,7 @@ class SessionCommands:
         self._later = later
 
     def table(self) -> Table:
-        """Return the handlers by command name."""
+        """Return the handlers by the names of their commands."""
         return {
             "codeagent.session.new": self._new,
             "codeagent.session.list": lambda given: self._manager.list(),
@@ -137,14 +137,14 @@ def _export_name(session_id: str) -> str:
 
 
 class RewindCommands:
-    """The handlers of these commands."""
+    """The handlers of `codeagent.session.rewind` and `codeagent.session.fork`."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._manager = backend.manager
 
     def table(self) -> Table:
-        """Return the handlers by command name."""
+        """Return the handlers by the names of their commands."""
         return {"codeagent.session.rewind": self._rewind, "codeagent.session.fork": self._fork}
 
     async def _rewind(self, given: Arguments) -> dict[str, Any]:

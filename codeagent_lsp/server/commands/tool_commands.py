@@ -27,14 +27,14 @@ MEMORY_DOCUMENT = "memory.md"
 
 
 class ToolCommands:
-    """The handlers of these commands."""
+    """The handlers of `codeagent.tools.*`, `codeagent.approvals.*` and `codeagent.mode.set`."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._registry = backend.registry
 
     def table(self) -> Table:
-        """Return the handlers by command name."""
+        """Return the handlers by the names of their commands."""
         registry = self._registry
         return {
             "codeagent.tools.list": lambda given: [self._listed(entry) for entry in registry.entries()],
@@ -111,7 +111,9 @@ class ToolCommands:
 
 
 def knowledge_commands(backend: Backend, later: Later) -> Table:
-    """Return the handlers by command name; `later` runs work after the answer."""
+    """Return the handlers of the commands about skills, trust and memory by name; `later` runs work after the
+    answer.
+    """
     memory = backend.knowledge.memory
 
     async def show(given: Arguments) -> dict[str, Any]:
@@ -136,7 +138,7 @@ def knowledge_commands(backend: Backend, later: Later) -> Table:
 
 
 def listed_skills(backend: Backend) -> list[dict[str, Any]]:
-    """Return skills and agents with their state, followed by the broken ones."""
+    """Return rows for all skills and agents with their state, then for those that are broken. Blocks."""
     view = backend.views.plain()
     catalogue = backend.knowledge.skills.catalogue(view)
     profiles, problems = backend.knowledge.agents.look(view)
@@ -166,7 +168,7 @@ def listed_items(backend: Backend) -> list[dict[str, Any]]:
 
 
 def memory_page(entries: tuple[MemoryEntry, ...], language: str, *, enabled: bool) -> str:
-    """Format the remembered entries as Markdown, the newest first."""
+    """Return the remembered entries as a Markdown page, the newest first."""
     lines = [f"# {text('memory.title', language)}", ""]
     lines += [] if enabled else [text("memory.off", language), ""]
     lines += [

@@ -53,14 +53,14 @@ _WORDS = {str: "a string", int: "a whole number", float: "a number", bool: "true
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The bytes of one message, complete as far as the framing can tell."""
+    """The bytes of one message, complete by its header; not parsed yet."""
 
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """An error in the stream, with its reason; reading goes on after it."""
+    """An error in the stream, with its reason in English; the framer continues after it."""
 
     reason: str
 
@@ -189,7 +189,7 @@ def find_header(data: bytes | bytearray, start: int = 0) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A message that must be answered exactly once."""
+    """A message that must be answered exactly once; `raw` is the whole message as a dict."""
 
     id: MessageId
     method: str
@@ -198,7 +198,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """A message that must not be answered."""
+    """A message of the client that must not be answered; `raw` is the whole message as a dict."""
 
     method: str
     raw: dict[str, Any]
@@ -206,7 +206,7 @@ class Notification:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The client's answer to a request of ours."""
+    """The client's answer to a request of ours, whose `id` it has; `raw` is the whole message as a dict."""
 
     id: Any
     raw: dict[str, Any]
@@ -214,7 +214,9 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """An invalid message, which is answered with an error; `id` is None when none could be read."""
+    """An invalid message, which is answered with an error of this JSON-RPC `code`; `id` is None when none could be
+    read, `reason` is a sentence in English.
+    """
 
     id: MessageId | None
     code: int
@@ -244,7 +246,9 @@ def read(body: bytes) -> tuple[Message, bytes]:
 
 
 def classify(value: Any) -> Message:
-    """Return the kind of message that a JSON value is."""
+    """Return the kind of message that a JSON value is: a request, notification, response, or a malformed one with its
+    reason.
+    """
     if not isinstance(value, dict):
         return Malformed(None, INVALID_REQUEST, "a message is one JSON object; there are no batches")
     identity = value["id"] if is_id(value.get("id")) else None
@@ -334,8 +338,7 @@ def _content_change(converter: cattrs.Converter, value: Any) -> types.TextDocume
 
 def structure_params(converter: cattrs.Converter, method: str, raw: dict[str, Any]) -> Any:
     """Convert the `params` of a message to their LSP type; plain JSON for methods that LSP does not define.
-
-    JsonRpcInvalidParams names the wrong key, never the value.
+    JsonRpcInvalidParams, which names the wrong key and never the value, if they do not fit.
     """
     known = types.METHOD_TO_TYPES.get(method)
     if known is None:
@@ -364,7 +367,7 @@ def structure_result(converter: cattrs.Converter, method: str, result: Any) -> A
 
 
 def wrong_key(error: BaseException) -> str:
-    """Return the path of the first wrong key and what is wrong with it."""
+    """Return the path of the first wrong key in a converter's error, and what is wrong with it; never the value."""
     path = ""
     while True:
         path += _step(error)

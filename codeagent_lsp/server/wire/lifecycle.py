@@ -50,7 +50,9 @@ _CHUNK = 64 * 1024
 
 
 class Departure:
-    """The request to end the process, with code and reason; the first one counts. Safe from threads and signals."""
+    """The request to end the process, with code and reason; only the first one counts. Safe from threads and
+    signals.
+    """
 
     def __init__(self) -> None:
         self.code: int | None = None
@@ -60,14 +62,14 @@ class Departure:
         self._begun = asyncio.Event()
 
     def bind(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Set the loop that is woken when leaving begins; from then on the process ends within `LEAVE_SECONDS`."""
+        """Set the loop that is woken when leaving begins; from then on the process ends within 1.9 s."""
         with self._lock:
             self._loop = loop
             if self.code is not None:
                 self._announce(loop, self.code)
 
     def begin(self, code: int, reason: str) -> None:
-        """Begin to leave with this exit code; later calls are ignored."""
+        """Request the end of the process with this exit code, and return at once; later calls are ignored."""
         with self._lock:
             if self.code is not None:
                 return
@@ -134,7 +136,9 @@ def leave_on_signals(leave: Callable[[int, str], None]) -> None:
 
 
 async def watch_parent(pid: int | None, leave: Callable[[int, str], None], code: Callable[[], int]) -> None:
-    """Leave once the client's process has ended. A process that cannot be seen from here is not watched."""
+    """Wait until the client's process has ended, then call `leave`; returns at once for a process that cannot be seen
+    from here.
+    """
     if pid is None or pid <= 0 or not is_alive(pid):
         return
     while is_alive(pid):  # noqa: ASYNC110 (there is no event for the end of a process that is no child)
@@ -154,7 +158,7 @@ async def run_callbacks(callbacks: Iterable[Callback], seconds: float = CLOSE_SE
 
 
 def end_process(code: int) -> NoReturn:
-    """End the process without waiting for any thread."""
+    """End the process at once, without waiting for any thread; standard streams are flushed."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -173,7 +177,7 @@ async def _guarded(callback: Callback) -> None:
 
 
 class Phase(Enum):
-    """The state of a connection in its life cycle."""
+    """The state of a connection: before, during and after `initialize`, and after `shutdown`."""
 
     FRESH = auto()
     STARTING = auto()
@@ -190,12 +194,14 @@ class Phase(Enum):
 
     @property
     def exit_code(self) -> int:
-        """Return the exit code of a process that ends in this phase: 0 after `shutdown`, else 1."""
+        """The exit code of a process that ends in this phase: 0 after `shutdown`, else 1."""
         return 0 if self is Phase.SHUT else 1
 
 
 class Served(LanguageServer):
-    """A server with this protocol: `documents` are the open documents, `language` is the language of messages."""
+    """Base of the server as its protocol uses it: `documents` are the open documents, `language` is that of
+    messages.
+    """
 
     documents: Documents
     language: str
@@ -207,7 +213,7 @@ class Served(LanguageServer):
 
     @abstractmethod
     def leave(self, code: int, reason: str) -> None:
-        """End the process with this exit code."""
+        """Request the end of the process with this exit code, and return at once; `reason` is logged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +225,7 @@ class Channel:
 
 
 def pipe_channel(read_fd: int, write_fd: int) -> Channel:
-    """Return a channel over two file descriptors."""
+    """Return a channel that reads from and writes to two file descriptors, which stay open."""
 
     def write(data: bytes) -> None:
         view = memoryview(data)
@@ -231,14 +237,14 @@ def pipe_channel(read_fd: int, write_fd: int) -> Channel:
 
 
 def socket_channel(connection: socket.socket) -> Channel:
-    """Return a channel over a connected socket."""
+    """Return a channel that reads from and writes to a connected socket, which stays the caller's to close."""
     return Channel(lambda: connection.recv(_CHUNK), connection.sendall)
 
 
 class Reader:
     """Reads messages on its own thread and calls `deliver` with each, in order, on the loop given to `start`. `ended`
-    is called at most once, on that thread, with the reason and an exit code: 1 when the stream ends, 3 after more than
-    MAX_SKIPPED bytes without a message header.
+    is called at most once, on that thread, with the reason and an exit code: 1 if the stream ends, 3 after more than
+    256 MiB without a message header.
     """
 
     def __init__(self, channel: Channel, deliver: Callable[[Message], None], ended: Callable[[str, int], None]) -> None:

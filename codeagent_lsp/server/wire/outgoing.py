@@ -35,10 +35,9 @@ class _Item:
 
 
 class Outgoing:
-    """The thread-safe queue. `write` takes bytes and blocks until they are written; it runs on a thread of its own.
-
-    `give_up` is called once, from any thread, with the reason why nothing more can be sent and the exit code: 1 when
-    the client closed its end, 3 when it does not read.
+    """The thread-safe queue of messages to the client. `write` takes bytes and blocks until they are written; it is
+    called on a thread of its own. `give_up` is called once, from any thread, with the reason why nothing more can be
+    sent and the exit code: 1 when the client closed its end, 3 when it does not read.
     """
 
     def __init__(
@@ -110,7 +109,7 @@ class Outgoing:
 
     @property
     def waiting(self) -> int:
-        """Return the number of bytes that are queued."""
+        """The number of bytes that are queued."""
         return self._size
 
     def _append(self, item: _Item) -> None:
@@ -175,7 +174,9 @@ class _Waiting:
 
 
 class ClientRequests:
-    """The pending requests. `structure(method, result)` converts an answer and raises ValueError for a bad one."""
+    """The requests to the client that are not answered yet. `structure(method, result)` converts an answer and raises
+    ValueError for a bad one.
+    """
 
     def __init__(self, structure: Callable[[str, Any], Any]) -> None:
         self._structure = structure
@@ -192,7 +193,7 @@ class ClientRequests:
         return identity, future
 
     def forget(self, identity: str) -> None:
-        """Remove a request."""
+        """Remove a request, whose answer is then ignored; nothing for an unknown id."""
         self._waiting.pop(identity, None)
 
     def expire(self, identity: str, seconds: float) -> None:
@@ -216,7 +217,7 @@ class ClientRequests:
             _fail(waiting.future, EditorError("editor.error", method=waiting.method, message=str(error)))
 
     def close(self) -> None:
-        """End all requests with an EditorError: the connection is gone."""
+        """End all requests with an EditorError, because the connection is gone."""
         for identity in tuple(self._waiting):
             waiting = self._waiting.pop(identity)
             _fail(waiting.future, EditorError("editor.gone", method=waiting.method))

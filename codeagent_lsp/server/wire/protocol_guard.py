@@ -57,7 +57,9 @@ Executors = Callable[[], Executor]
 
 
 class GuardedProtocol(LanguageServerProtocol):
-    """Handles messages and their answers, on the event loop; `notify` can be called from any thread."""
+    """Handles the messages of one client and sends the answers, on the event loop; only `notify` may be called from any
+    thread.
+    """
 
     _server: Served
 
@@ -118,7 +120,9 @@ class GuardedProtocol(LanguageServerProtocol):
         return future
 
     def close(self) -> None:
-        """Stop all handlers and end all requests to the client; the connection is gone."""
+        """Cancel all handlers and end all requests to the client with an EditorError, because the connection is
+        gone.
+        """
         self._background.cancel()
         self.requests.close()
 
@@ -151,7 +155,7 @@ class GuardedProtocol(LanguageServerProtocol):
                 self._background.start(_log_later(outcome, method))
 
     def not_understood(self, method: str, raw: dict[str, Any]) -> None:
-        """Hear of a message whose params are not those of its method; for subclasses."""
+        """Called for a message whose params do not fit its method; does nothing here, subclasses override it."""
 
     def _start(self, method: str, raw: dict[str, Any]) -> Outcome | Later:
         """Find the handler of a message, convert its params and run it."""
@@ -224,7 +228,9 @@ async def _log_later(later: Later, method: str) -> None:
 
 
 def describe(error: BaseException, method: str, language: str) -> dict[str, Any]:
-    """Return the `error` member of the answer. Errors of our own give their message, all others only their type."""
+    """Return the `error` member of an answer. Errors of our own have their message in `language`, all others only their
+    type.
+    """
     if isinstance(error, JsonRpcException):
         return {"code": error.code, "message": error.message}
     if isinstance(error, CodeAgentError):
@@ -234,8 +240,8 @@ def describe(error: BaseException, method: str, language: str) -> dict[str, Any]
 
 
 def log_failure(error: BaseException | None, method: str) -> None:
-    """Log where a handler failed, with the stack. Messages of exceptions can contain file contents or keys and are left
-    out.
+    """Log in which line of code a handler failed, with the stack. Messages of exceptions can contain file contents or
+    keys and are left out.
     """
     if error is None or isinstance(error, JsonRpcException | CodeAgentError):
         return
@@ -266,7 +272,7 @@ class OpenRequests:
         return identity in self._requests
 
     def add(self, identity: MessageId, method: str) -> OpenRequest:
-        """Add a request, whose id is not in use."""
+        """Add a request and return it; its id must not be in use."""
         request = self._requests[identity] = OpenRequest(identity, method)
         return request
 
@@ -313,12 +319,12 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """The part of a handler that takes time. Nothing has begun before `start` is called."""
+    """The part of a handler that takes time, not started yet."""
 
     start: Callable[[], Awaitable[Any]]
 
     async def outcome(self) -> Outcome:
-        """Run it to its end; raises only when it is cancelled."""
+        """Start it, wait for its end and return the result or the error; raises only when it is cancelled."""
         try:
             return Outcome(await self.start())
         # `_finish_later` answers as cancelled; as an outcome it would become an internal error.
@@ -329,7 +335,9 @@ class Later:
 
 
 def run(handler: Handler, params: Any, executor: Executors) -> Outcome | Later:
-    """Run a handler as far as it goes without waiting. `executor` returns the pool for thread functions."""
+    """Call a handler as far as it goes without waiting; return its outcome, or the rest to be awaited. `executor`
+    returns the pool for thread functions.
+    """
     try:
         result = _call(handler, (params,), {}, executor)
     except BaseException as error:  # noqa: BLE001 (a handler must not end the server, whatever it raises)
@@ -394,17 +402,17 @@ async def _drive_on(generator: Generator[Any, Any, Any], later: Later, executor:
 
 
 def message(**members: Any) -> dict[str, Any]:
-    """Return a message with those members that are not None."""
+    """Return a JSON-RPC message with those members that are not None."""
     return {"jsonrpc": "2.0", **{name: value for name, value in members.items() if value is not None}}
 
 
 def result(identity: MessageId, value: Any) -> dict[str, Any]:
-    """Return the answer to a request; a result of None is sent as `null`."""
+    """Return the JSON-RPC answer to a request; a result of None is sent as `null`."""
     return {"jsonrpc": "2.0", "id": identity, "result": value}
 
 
 def error(identity: MessageId | None, code: int, reason: str) -> dict[str, Any]:
-    """Return the refusal of a request; an unknown id is sent as `null`."""
+    """Return the JSON-RPC refusal of a request; an unknown id is sent as `null`."""
     return {"jsonrpc": "2.0", "id": identity, "error": {"code": code, "message": reason}}
 
 

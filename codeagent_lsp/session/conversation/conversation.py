@@ -73,7 +73,9 @@ _GIVEN = re.compile(rf"^{WHOLE} (.+), as it is now:$", re.MULTILINE)
 
 
 class Conversation:
-    """The conversation of one run with the model. Call `open` once; each `loop` goes on where the last one ended."""
+    """The conversation of one run with the model. Call `open` once, before everything else; each `loop` continues after
+    the last one.
+    """
 
     def __init__(self, parts: RunParts, model: Model, planning: Planning, planner: RunPlanner) -> None:
         self._parts = parts
@@ -98,12 +100,12 @@ class Conversation:
 
     @property
     def window(self) -> int:
-        """Return the model's context window in tokens."""
+        """The model's context window in tokens."""
         return window_of(self._model.info)
 
     @property
     def limits(self) -> LoopLimits:
-        """Return the limits of each loop that names none of its own."""
+        """The limits of each loop that names none of its own, from the settings and the model's window."""
         return self._limits(None)
 
     async def open(self, request: RunRequest | None = None, also: str = "") -> None:
@@ -170,7 +172,7 @@ class Conversation:
         self._history.append(note(words))
 
     def answer(self, words: str) -> None:
-        """Append the user's answer to the question with which the model has ended."""
+        """Append the user's answer to the question with which the model ended its last reply."""
         self._history.append(Message("user", words))
 
     async def loop(
@@ -181,9 +183,9 @@ class Conversation:
         reading: bool = False,
     ) -> LoopResult:
         """Run the agent loop until the model answers, makes a plan, or reaches a limit, and return its result.
-
         `iterations` limits the model calls (None: the setting); `only` are the names of the tools it may call (None:
-        all that are offered); with `reading` it may neither change nor run anything.
+        all that are offered); with `reading` it may neither change nor run anything. Errors of the model are raised as
+        ModelError.
         """
         assert self._context is not None, "a conversation is opened first"
         self._mode.reading = reading
@@ -320,8 +322,8 @@ def _focusing(parts: RunParts, context: ToolContext) -> Focusing:
 
 
 class RunMode:
-    """The permission mode of one run. `user` returns the user's present mode; `reading` is True while the loop may
-    only read, as when it replans.
+    """The permission mode of one run of this kind, which may be stricter than the user's. `user` returns the user's
+    present mode; `reading` is True while the loop may only read, as when it replans.
     """
 
     def __init__(self, kind: str, planner: RunPlanner, user: Callable[[], Mode]) -> None:
@@ -331,8 +333,8 @@ class RunMode:
         self._user = user
 
     def offered(self) -> Mode:
-        """Return the mode by which tools are offered; `readOnly` for a run that only answers, whatever the model
-        tries.
+        """Return the mode by which tools are offered: the user's present one, `readOnly` for a run that only
+        answers.
         """
         # Read at each call, as the user may change the mode while the run is at work.
         return "readOnly" if self._kind in ANSWERS else self._user()
@@ -408,8 +410,8 @@ def _groups(registry: ToolRegistry) -> set[str]:
 
 
 class Focusing:
-    """Updates the session's focused files during one run. `limit` is in characters; `hide` masks the secrets in a text;
-    `edited` returns the absolute paths of the files that are being changed.
+    """Keeps the session's focused files, which the user sees, up to date during one run. `limit` is in characters;
+    `hide` masks the secrets in a text; `edited` returns the absolute paths of the files that are being changed.
     """
 
     def __init__(
@@ -442,14 +444,14 @@ class Focusing:
             results[message.tool_call_id] = message.content
 
     async def refresh(self) -> None:
-        """Reload the texts of the files in focus."""
+        """Read the files in focus again and store their present texts."""
         paths = self._session.context.focused.paths
         texts = await asyncio.to_thread(lambda: {path: self._text(path)[1] for path in paths})
         self._focus(replace(self._session.context.focused, limit=self._limit).refreshed(texts))
 
     def stands(self, messages: Sequence[Message], name: str, text: str) -> bool:
-        """Return whether the conversation has this text of the file `name`, and the model has seen no other one since.
-        A text of less than 400 characters does not count.
+        """Return whether the model has this text of the file `name` in its conversation and has seen no other one
+        since. False for a text of less than 400 characters.
         """
         seen = self._session.context.focused.get(name)
         if len(text) < WORTH_REFERRING or (seen is not None and seen.text not in ("", text)):

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 
 class PromptContext:
-    """The workspace's part of a run's prompts. `mode` is `direct` or `ask`; `allowed` returns the permission mode."""
+    """What a run's prompts say of the workspace: instructions, skills, memory, maps. One per run. `mode` is `direct` or
+    `ask`; `allowed` returns the permission mode.
+    """
 
     def __init__(self, parts: RunParts, model: Model, mode: str, allowed: Callable[[], Mode]) -> None:
         self._parts = parts
@@ -50,8 +52,8 @@ class PromptContext:
         self._loop = asyncio.get_running_loop()
 
     async def prompt(self, mode: str = "") -> str:
-        """Return the system prompt's part about this workspace, the same for a whole session. `mode` is the name of a
-        subagent, '' for the run itself.
+        """Return the system prompt's part about this workspace, with the repo map; the same text for a whole session.
+        `mode` is the name of a subagent, '' for the run itself.
         """
         background = await asyncio.to_thread(
             self._background.prompt, self._knowledge, self._view, mode or self._mode, self._window, self._unseen
@@ -81,7 +83,7 @@ class PromptContext:
         return await self._below(self._worked_on(last)) if last is not None else ""
 
     def compacted(self, messages: Sequence[Message]) -> None:
-        """Forget which nested instructions were sent, since a compaction has removed the messages with them."""
+        """Forget which nested instructions were sent, so that they are sent again: a compaction has removed them."""
         self._background.forgotten()
 
     def equipped(
@@ -89,7 +91,9 @@ class PromptContext:
         context: ToolContext,
         tools: Callable[[tuple[str, ...] | None], tuple[ToolSpec, ...]],
     ) -> ToolContext:
-        """Return the tools' context with subagents to delegate to; `tools` returns their specs."""
+        """Return the tools' context with the subagents that the model can delegate to; `tools` returns the specs of
+        these names, None for all.
+        """
 
         async def prompt(profile: Profile) -> str:
             where = parts.session.context.environment

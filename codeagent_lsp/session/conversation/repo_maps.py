@@ -41,7 +41,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Overviews:
-    """The overviews sent in one session, by their budget in tokens. `known` are the files named there or in notes."""
+    """The overviews sent in one session, by their budget in tokens. `known` are the files named there or in notes,
+    relative paths.
+    """
 
     texts: dict[int, str] = field(default_factory=dict)
     known: dict[int, frozenset[str]] = field(default_factory=dict)
@@ -80,7 +82,7 @@ class RepoMaps:
         self._tokens = tokens
 
     async def overview(self) -> str:
-        """Return the system prompt's overview, the same for a whole session; '' for none."""
+        """Return the system prompt's overview, the same for a whole session; '' for none, also if the index fails."""
         budget = self._tokens.overview
         if budget not in self._told.texts:
             made = await self._overview()

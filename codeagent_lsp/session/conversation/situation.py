@@ -44,7 +44,9 @@ _ENTRY = re.compile(
 
 
 async def situation(parts: RunParts, request: RunRequest, calls: int) -> str:
-    """Return the situation as a few lines; `calls` is the limit of model calls."""
+    """Return the situation as a few lines for the model: the date, git, the editor, the projects; parts that take more
+    than 2.5 s are left out. `calls` is the limit of model calls.
+    """
     view = parts.proposal.view
     # Each has its own time limit: a slow git must not cost what the editor knows.
     looked = await asyncio.gather(
@@ -116,8 +118,8 @@ def _projects(view: FileView) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GitState:
-    """A repository at a glance. `branch` is a short commit where none is checked out, '' before the first commit;
-    `changed` and `untracked` are paths relative to the top of the repository.
+    """The state of a repository. `branch` is its name, a short commit if no branch is checked out, or '' before the
+    first commit; `changed` and `untracked` are paths relative to the top of the repository.
     """
 
     branch: str = ""

@@ -44,11 +44,10 @@ OFFERED = ("active", "error")  # a suspended tool may come back
 
 class ToolSelection:
     """The `ToolGroups` of one run. `mode` returns the present permission mode; `before` are earlier messages, whose
-    groups stay on; `without` are tools never offered, `named` tools offered whatever their group. Groups added by the
-    user are on from the start, as far as they fit into `room` characters.
-
-    A small model is offered only the tools `few` of the core, and `enable_tools` only if the user added groups: every
-    tool costs tokens and invites mistakes.
+    groups stay on; `without` are tools never offered, `named` tools offered whatever their group. Groups of tools that
+    the user added are enabled as far as they fit into `room` characters. With `few`, the names of tools for small
+    models, no other tool of the core is offered, and `enable_tools` only if the user added groups: every tool costs
+    tokens and invites mistakes.
     """
 
     def __init__(
@@ -75,7 +74,9 @@ class ToolSelection:
         self._used(before)
 
     def enable(self, group: str) -> tuple[str, ...]:
-        """Offer a group from the next model call on; return the names of its tools. ToolFailed for an unknown group."""
+        """Offer a group from the next model call on, for the rest of the run; return the names of its tools. ToolFailed
+        for an unknown group.
+        """
         known = self._groups()
         if group not in known:
             listed = ", ".join(known) or "none"
@@ -97,7 +98,10 @@ class ToolSelection:
                 self._on[group] = None
 
     def specs(self, only: Sequence[str] | None = None) -> tuple[ToolSpec, ...]:
-        """Return the specs offered now: those named in `only`, from any group, or all that are enabled."""
+        """Return the specs offered now: those named in `only`, from any group, or all that are enabled; of the core, a
+        small model gets only `few`. Each call also enables, for good, groups that the user added since, while there is
+        room for them.
+        """
         core = self._of(CORE)
         self._bring_along()
         if only is not None:
@@ -160,8 +164,9 @@ class ToolSelection:
 
 
 class FixedTools:
-    """The `ToolGroups` of a run of a capable model. `heads` keeps, for a session, what the prompts begin with for each
-    set of effects; `mode` returns the present permission mode, `without` are tools never offered.
+    """The `ToolGroups` of a run of a capable model. `heads` keeps, for a session, the specs that prompts begin with for
+    each set of effects, so that they stay the same; `mode` returns the present permission mode, `without` are tools
+    never offered.
     """
 
     def __init__(
@@ -173,7 +178,9 @@ class FixedTools:
         self._without = frozenset(without)
 
     def specs(self, only: Sequence[str] | None = None) -> tuple[ToolSpec, ...]:
-        """Return the specs in the prompt; with `only` those of these names, from any group."""
+        """Return the specs in the prompt, the same for a whole session; with `only` those of these names, from any
+        group.
+        """
         if only is not None:
             return tuple(spec for spec in self._all() if spec["name"] in only)
         # By effects: another permission mode has other tools, and coming back to a mode finds its cached prompt.
@@ -198,7 +205,9 @@ class FixedTools:
         return tuple(spec["name"] for spec in known[group])
 
     def described(self, group: str) -> str:
-        """Return the tools of a group with their descriptions and parameters, for the conversation."""
+        """Return the tools of a group with their descriptions and parameters, for the conversation; '' for an unknown
+        group.
+        """
         return "\n".join(
             f"{spec['name']}: {spec['description']}\n{json.dumps(lean(spec['parameters']), ensure_ascii=False)}"
             for spec in self._groups().get(group, ())
@@ -248,8 +257,8 @@ class FixedTools:
 
 
 def lean(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a JSON Schema for a prompt, without what only checks need: limits of length and number, closed objects,
-    and defaults that say that something is off.
+    """Return a JSON Schema for a prompt, without what only validation needs: limits of length and number, closed
+    objects, and defaults that mean "off".
     """
 
     def clean(node: Any) -> Any:

@@ -17,7 +17,7 @@ FOLDER, DATABASE = "sessions", "runs.sqlite"
 
 
 def listed(run: RecordedRun, state: str = "") -> dict[str, Any]:
-    """Return a run as plain data without empty fields; `state` replaces the recorded one where more is known."""
+    """Return a run as plain data without empty fields; `state` replaces the recorded one, '' keeps it."""
     row = {
         "runId": run.run_id,
         "sessionId": run.session_id,
@@ -43,8 +43,8 @@ def found_rows(found: list[Found]) -> list[dict[str, Any]]:
 
 
 class KeptSessions:
-    """The session files in a workspace's state folder, and the history of their runs. For the other parameters see
-    `SessionStore`.
+    """The session files in a workspace's state folder, and the history of their runs, which `close` closes. For the
+    other parameters see `SessionStore`.
     """
 
     def __init__(
@@ -70,7 +70,9 @@ class KeptSessions:
 
 
 def history_in(state: Path) -> RunHistory:
-    """Return the history of the runs in a workspace's state folder."""
+    """Return the history of the runs in a workspace's state folder; its database is opened by the first question, and
+    the caller closes it.
+    """
     from codeagent_lsp.session.history.run_history import RunHistory  # late: an idle server does without SQLite
 
     return RunHistory(state / FOLDER, state / DATABASE)

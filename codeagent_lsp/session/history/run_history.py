@@ -27,11 +27,11 @@ RUN_CHARS, MESSAGE_CHARS, RESULT_CHARS = 24_000, 4_000, 600
 
 @dataclass(slots=True)
 class RecordedRun:
-    """One run: times in seconds since the epoch, tokens read and written, cost in USD (None where no price is known);
-    of the tokens those of the prompts, and what of these came from a cache.
+    """One run as recorded: times in seconds since the epoch, tokens in all and of the prompts, and how many of these
+    came from a cache; cost in USD, None if no price is known.
 
-    `status` is `queued`, `running` (it has no end), or how it ended; `step` is the title of the plan's last step;
-    `text` is what can be found.
+    `status` is `queued`, `running` (it has no end), or how it ended; `step` is the title of the plan's last step,
+    `text` is what a search looks in.
     """
 
     run_id: str
@@ -134,33 +134,37 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A run that a search found, with the words around what was found."""
+    """A run that a search found, with the words around the first match: at most 160 characters on one line."""
 
     run: RecordedRun
     excerpt: str
 
 
 class RunHistory:
-    """The recorded runs in a folder of session files; `path` is the database's own file."""
+    """The recorded runs in a folder of session files; `path` is the database made from them. Methods block, and read
+    what was added to the files since; close it in the end.
+    """
 
     def __init__(self, sessions: Path, path: Path) -> None:
         self._sessions = sessions
         self._database = Database(path, STAMP, _create)
 
     def runs(self, limit: int) -> list[RecordedRun]:
-        """Return the runs that changed last, the newest first."""
+        """Return at most `limit` runs, those that changed last first."""
         self.refresh()
         rows = self._database.rows(_LIST, (limit,))
         return [RecordedRun(*row) for row in rows]
 
     def session_of(self, run_id: str) -> str | None:
-        """Return the session of a run, or of a task that waits to be one; None if it is not recorded."""
+        """Return the id of the session of a run, or of a task that waits to be one; None if it is not recorded."""
         self.refresh()
         rows = self._database.rows("SELECT session_id FROM runs WHERE run_id = ?", (_storable(run_id),))
         return rows[0][0] if rows else None
 
     def search(self, query: str, limit: int) -> list[Found]:
-        """Return the runs that fit best, the best first: those with all words, else those with any."""
+        """Return at most `limit` runs that fit best, the best first: those with all words, else those with any; [] for
+        none.
+        """
         self.refresh()
         for expression in expressions(query):
             if runs := self._matching(expression, limit):
@@ -168,7 +172,9 @@ class RunHistory:
         return []
 
     def refresh(self) -> None:
-        """Read what the session files have got since the last time, and forget those that are gone."""
+        """Read what was added to the session files since the last time, and drop the runs of files that no longer
+        exist. Blocks.
+        """
         known = {name: (size, offset) for name, size, offset in self._database.rows("SELECT * FROM files")}
         # Ids of sessions are ASCII; a name with other bytes is no file of ours, and SQLite could not store it.
         present = {path.stem: path for path in self._sessions.glob(f"*{SUFFIX}") if path.stem.isascii()}
@@ -309,12 +315,14 @@ def separated(words: str) -> str:
 
 
 def shown(words: str) -> str:
-    """Return kept text as the user wrote it."""
+    """Return text from the database as the user wrote it, without the separators of `separated`."""
     return words.replace(SEPARATOR, "")
 
 
 def expressions(query: str) -> tuple[str, ...]:
-    """Return expressions to try in turn: all words, the last of which may go on, then any of them."""
+    """Return full-text expressions of SQLite to try in turn: all words, the last of which may go on, then any of them;
+    () for a query without words.
+    """
     phrases = [" ".join(_WORD.findall(separated(each))) for each in query.split()]
     quoted = [f'"{phrase}"' for phrase in phrases if phrase]
     if not quoted:
@@ -325,7 +333,7 @@ def expressions(query: str) -> tuple[str, ...]:
 
 
 def excerpt(words: str, query: str) -> str:
-    """Return the words around the first place where one of the query stands, in one line."""
+    """Return the words around the first place at which one of the query's words occurs, on one line."""
     flat = " ".join(words.split())
     low = flat.lower()
     places = [low.find(word) for word in _WORD.findall(query.lower())]

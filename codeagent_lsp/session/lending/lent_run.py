@@ -73,28 +73,30 @@ class LentCall:
 
 @dataclass(frozen=True, slots=True)
 class CallCancelled:
-    """The other agent does not want the answer to a call any more."""
+    """The other agent cancels the call with this number, whose answer it does not want any more."""
 
     number: int
 
 
 class Borrower(Protocol):
-    """Port: the other agent. `name` is what it calls itself."""
+    """Port: the other agent, to which the editor is lent. `name` is what it calls itself."""
 
     name: str
 
     async def next(self) -> LentCall | CallCancelled | None:
-        """Return what it wants next; None when it has left."""
+        """Wait for its next call or cancellation and return it; None when it has disconnected."""
 
     async def answer(self, number: int, text: str, *, ok: bool) -> None:
-        """Answer a call; nothing happens if it has left."""
+        """Send the result of a call; nothing happens if it has disconnected."""
 
     async def leave(self, reason: str) -> None:
-        """End the connection: `cancelled` if the user has ended it, else `ended`."""
+        """Close the other agent's connection: with the reason `cancelled` if the user has ended it, else `ended`."""
 
 
 def lent(borrower: Borrower, quiet_seconds: float = QUIET_SECONDS) -> OwnWork:
-    """Return the work of a run that does what this agent calls for."""
+    """Return the work of a run that carries out the calls of this agent until it disconnects, and then ends the
+    connection.
+    """
 
     async def work(parts: RunParts, request: RunRequest) -> Ended:
         reason = "ended"

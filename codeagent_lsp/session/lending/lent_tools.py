@@ -31,8 +31,8 @@ _STAGED = "Staged, not written: the user reviews it in the editor and decides, s
 
 @dataclass(frozen=True, slots=True)
 class LentTool:
-    """A tool as the other agent sees it. `tool` is ours behind it, None for what is done here; its parameters in
-    `hidden` are neither listed nor accepted.
+    """A tool as the other agent sees it. `tool` is the class of ours behind it, None for what is done here; its
+    parameters in `hidden` are neither listed nor accepted; `reads` if it changes nothing.
     """
 
     name: str
@@ -43,11 +43,13 @@ class LentTool:
 
     @property
     def own_name(self) -> str:
-        """Return the name of our tool behind it."""
+        """The name of our tool behind it; its own name if there is none."""
         return self.name if self.tool is None else self.tool.traits.name
 
     def refused(self, arguments: Mapping[str, Any]) -> str:
-        """Return an argument, in whatever spelling, that this tool does not have here; '' for none."""
+        """Return the name of the first argument that this tool does not accept here, in whatever spelling; '' for
+        none.
+        """
         given = {} if self.tool is None else translated(arguments, self.tool.forms)
         hidden = set(map(plain, self.hidden))
         return next((name for name in given if plain(name) in hidden), "")
@@ -123,14 +125,14 @@ def lent_tool(name: str) -> LentTool | None:
 
 
 def in_lent_names(text: str) -> str:
-    """Return a message of ours with the names of our tools as the other agent knows them."""
+    """Return a message for the other agent in which the names of our tools are replaced by those that it knows."""
     names = {tool.own_name: tool.name for tool in LENT_TOOLS}
     return re.sub(rf"\b(?:{'|'.join(names)})\b", lambda found: names[found.group()], text)
 
 
 def with_kept_named(text: str) -> str:
-    """Return a result that names where the whole of a long one is kept, with the tool that reads it as the other agent
-    knows it. Nothing else is changed: the rest is text of files and commands.
+    """Return a result in which the tool that reads a stored output (`@output/3.txt`) has the name that the other agent
+    knows. Nothing else is changed: the rest is text of files and commands.
     """
     return re.sub(rf"\b{ReadFile.traits.name}(?= @output/\d+\.txt\b)", "read", text)
 

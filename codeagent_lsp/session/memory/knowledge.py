@@ -42,8 +42,8 @@ OnUnseen = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """The shelf, agents, commands, hooks and memory of one workspace; `consent` is what the user has said of the hooks
-    to a run, for its attempts; `permissions` returns the rules by which files may be read.
+    """The skills, agents, commands, hooks and memory of one workspace; `consent` has the user's answers about hooks,
+    for the attempts at a run; `permissions` returns the rules by which files may be read.
     """
 
     skills: SkillShelf
@@ -56,11 +56,11 @@ class Knowledge:
 
     @property
     def trust(self) -> Trust:
-        """Return the user's trust in what the workspace brings."""
+        """The user's trust in what the workspace brings, shared by all parts."""
         return self.skills.trust
 
     def brought(self, view: FileView) -> tuple[WorkspaceItem, ...]:
-        """Return the shelf, commands, agents, hooks and own tools of the workspace, trusted or not. Blocks."""
+        """Return the skills, commands, agents, hooks and own tools of the workspace, trusted or not. Blocks."""
         shelves = (self.skills.items(view), self.commands.items(view), self.agents.items(view))
         return (*chain.from_iterable(shelves), *hook_items(self.hooks, view), *tool_items(view.roots))
 
@@ -95,7 +95,9 @@ def knowledge_in(
 
 
 class Background:
-    """The background sent so far in one session. Methods block, and may be called from any thread."""
+    """The background (instructions, memory, skills) that the model was sent in one session, so that only what is new is
+    sent. Methods block, and may be called from any thread.
+    """
 
     def __init__(self) -> None:
         self._prompts: dict[tuple[str, int], str] = {}
@@ -105,8 +107,9 @@ class Background:
         self._lock = Lock()
 
     def prompt(self, knowledge: Knowledge, view: FileView, mode: str, window: int, on_unseen: OnUnseen) -> str:
-        """Return the system prompt's part for `mode` (`direct`, `ask` or an agent's name) and a window in tokens.
-        `on_unseen` is called once with the name of each instruction file that has invisible characters.
+        """Return the system prompt's part for `mode` (`direct`, `ask` or an agent's name) and a window in tokens; made
+        once, so that it stays the same for a session. `on_unseen` is called once with the name of each instruction file
+        that has invisible characters.
         """
         key = (mode, window)
         # Made once: a prompt cache holds only as long as the prompt begins with the same bytes. Changes are news.
@@ -134,7 +137,9 @@ class Background:
     def below(
         self, knowledge: Knowledge, view: FileView, paths: Iterable[str], window: int, on_unseen: OnUnseen
     ) -> str:
-        """Return the instructions in subfolders that apply to these files and are new or changed; '' for none."""
+        """Return the instructions in subfolders that apply to these files (absolute paths) and are new or changed; ''
+        for none.
+        """
         limit = min(INSTRUCTIONS_LIMIT, max(LEAST, window // 2))
         found = nested_instructions(view, paths, limit, may_read(knowledge.permissions(), view.roots))
         with self._lock:

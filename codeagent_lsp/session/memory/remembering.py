@@ -60,7 +60,7 @@ class MemoryStore:
         self._lock = Lock()
 
     def entries(self) -> tuple[MemoryEntry, ...]:
-        """Return all entries, the oldest first."""
+        """Return all entries, the oldest first; () if the file cannot be read."""
         rows = self._read().get("entries")
         return tuple(entry for row in rows if (entry := entry_of(row))) if isinstance(rows, list) else ()
 
@@ -69,7 +69,7 @@ class MemoryStore:
         return self.entries() if self.enabled() else ()
 
     def add(self, entries: Iterable[MemoryEntry]) -> None:
-        """Merge new entries into the stored ones."""
+        """Merge new entries into the stored ones and write the file."""
         new = tuple(entries)
         if not new:
             return
@@ -92,7 +92,7 @@ class MemoryStore:
         return found if isinstance(found, int) else 0
 
     def waiting(self) -> tuple[str, ...]:
-        """Return the ids of sessions that ended before they could be read, the oldest first."""
+        """Return the ids of sessions that ended before they could be read, the oldest first, at most 5."""
         found = self._read().get("waiting")
         return tuple(item for item in found if isinstance(item, str)) if isinstance(found, list) else ()
 
@@ -119,8 +119,8 @@ class MemoryStore:
 
 
 class Remembering:
-    """Extracts memory from the sessions of one workspace in the background, `after_run` or `after_session` seconds
-    after a run or a session ended.
+    """Extracts memory from the sessions of one workspace with the model, in the background, `after_run` or
+    `after_session` seconds after a run or a session ended. Call `close` in the end.
     """
 
     def __init__(
@@ -143,7 +143,9 @@ class Remembering:
         self._working = False
 
     def observe(self, event: events.Event) -> None:
-        """Cancel the reading when a run begins, which needs the model and its cache; schedule it when a run ends."""
+        """Cancel a scheduled or running extraction when the event says that a run begins, which needs the model and its
+        cache; schedule one when a run ends.
+        """
         if isinstance(event, events.RunStarted | events.ResponseStart):
             self._stop()
         elif isinstance(event, events.RunCompleted):

@@ -63,7 +63,7 @@ class _Failure:
 
 
 class PlanRun:
-    """Executes the plan of one run, also when the run is resumed later."""
+    """Executes the plan of one run, also when the run is resumed later; lives as long as the run."""
 
     def __init__(self, parts: RunParts, state: PlanState, planner: RunPlanner) -> None:
         self._parts = parts
@@ -78,7 +78,7 @@ class PlanRun:
 
     @property
     def waiting(self) -> bool:
-        """Return whether the user is being asked what to do about a failed step."""
+        """Whether the user is being asked what to do about a failed step."""
         return self._question is not None
 
     def answer(self, way: Way) -> None:
@@ -261,7 +261,7 @@ def _again(step: PlanStep) -> str:
 
 
 class PlanStart:
-    """The beginning of the plan of one run."""
+    """Asks the user whether the plan of one run may start, and lets the model change it by their words until it may."""
 
     def __init__(self, parts: RunParts, state: PlanState, planner: RunPlanner) -> None:
         self._parts = parts
@@ -272,22 +272,24 @@ class PlanStart:
 
     @property
     def waiting(self) -> bool:
-        """Return whether the user is being asked whether the plan may start."""
+        """Whether the user is being asked whether the plan may start."""
         return self._question is not None
 
     def begin(self) -> None:
-        """Answer the open question by a command: the plan starts."""
+        """Let the plan start, in place of an answer to the open question; without one nothing happens."""
         self._begun = self.waiting
         self.reconsider()
 
     def reconsider(self) -> None:
-        """Close the open question, as the user has said something to the run: the plan is changed by it."""
+        """Close the open question, if there is one, so that words which the user just said to the run can change the
+        plan.
+        """
         if self._question is not None:
             self._parts.services.user.inbox.settle(self._parts.record.run_id, self._question)
 
     async def agreed(self, conversation: Conversation, planning: Planning | None) -> bool:
-        """Return whether the plan may start, `planning` being what the user said of this request. By default one waits
-        where plan mode was asked for; an attempt has nobody to wait for.
+        """Return whether the plan may start; ask the user if the settings say so. `planning` is the user's choice for
+        this request: by default only `always` waits. An attempt never asks.
         """
         approval = self._parts.services.user.settings().agent.plan_approval
         waits = approval == "always" or (approval == "auto" and planning == "always")

@@ -54,18 +54,18 @@ class RunPlanner:
 
     @property
     def reading_only(self) -> bool:
-        """Return whether a plan document awaits approval; until then nothing may be changed."""
+        """Whether a plan document awaits approval; until then nothing may be changed."""
         document = self._record.document
         return document is not None and not document.approved
 
     @property
     def plan_id(self) -> str:
-        """Return the id of the run, as it has one plan at most."""
+        """The id of the run, which has one plan at most."""
         return self._record.run_id
 
     @property
     def goal(self) -> str:
-        """Return the goal of the plan; '' if there is no plan."""
+        """The goal of the plan; '' if there is no plan."""
         return self._record.plan.goal if self._record.plan is not None else ""
 
     def enter_phase(self, phase: Phase, reason: str = "") -> None:
@@ -73,7 +73,9 @@ class RunPlanner:
         self._phase, self._reason, self.made = phase, reason, False
 
     def create(self, goal: str, steps: tuple[StepDraft, ...], complexity: str) -> str:
-        """Make a plan, or replace the steps that are left after a failure. ToolRetry if neither is allowed now."""
+        """Make a plan, or replace the steps that are left after a failure; return the sentence for the model on what
+        comes next. ToolRetry if neither is allowed now.
+        """
         if self.reading_only:
             raise ToolRetry(UNAPPROVED)
         # `made`: a reply may hold two calls of create_plan, and the second must not replace what the first has made.
@@ -97,14 +99,18 @@ class RunPlanner:
         return tuple(step.title for step in self._state.plan.steps)
 
     def enter(self, title: str) -> str:
-        """Begin the plan document. ToolRetry while steps are being worked on."""
+        """Begin the plan document, from when on the run may only read; return the sentence for the model on what to
+        write. ToolRetry while steps are being worked on.
+        """
         if self._phase != "open":
             raise ToolRetry(IN_STEP.format(plan=self._state.plan.text()))
         self._write(PlanDocument(title.strip() or title))
         return ENTERED.format(sections=", ".join(map(self._output.text, SECTIONS)))
 
     def update(self, action: UpdateAction, content: str, section: str) -> str:
-        """Change the plan document. ToolRetry if none is open, or if `section` is missing."""
+        """Change the plan document and return its length as a sentence for the model. ToolRetry if none is open, or if
+        `section` is missing.
+        """
         document = self._open_document()
         match action:
             case "replace":
@@ -119,7 +125,9 @@ class RunPlanner:
         return f"The plan document has {len(changed.body)} characters now."
 
     async def exit(self) -> str:
-        """Ask the user to approve the plan document; only an explicit approval counts. ToolRetry if none is open."""
+        """Ask the user to approve the plan document and wait; return the sentence for the model on what to do now. Only
+        an explicit approval counts. ToolRetry if no document is open.
+        """
         document = self._open_document().with_explored(self._explored(), self._output.language)
         # Stored before it is asked about: the user approves just what the file has.
         self._write(document)
@@ -151,7 +159,9 @@ class RunPlanner:
 
 
 class PlanState:
-    """The plan of one run in its record. Every change emits its event; SessionError if the plan does not allow it."""
+    """The plan of one run in its record. Every change is stored, and emits its event; SessionError if the plan does not
+    allow it.
+    """
 
     def __init__(self, record: RunRecord, output: RunOutput) -> None:
         self._record = record
@@ -159,13 +169,13 @@ class PlanState:
 
     @property
     def plan(self) -> Plan:
-        """Return the plan. SessionError if the run has none."""
+        """The plan. SessionError if the run has none."""
         if self._record.plan is None:
             raise SessionError("plan.none", run=self._record.run_id)
         return self._record.plan
 
     def create(self, goal: str, drafts: Iterable[StepDraft], complexity: str) -> None:
-        """Create the plan from drafts of its steps."""
+        """Create the plan from drafts of its steps, in place of an earlier one, and emit it."""
         plan = self._record.plan = Plan.create(goal, drafts, complexity)
         self._output.emit(
             events.PlanCreated(goal=plan.goal, steps=plan.steps.to_data(), estimated_complexity=plan.complexity)
@@ -180,8 +190,8 @@ class PlanState:
         self._tell()
 
     def arrange(self, wanted: Iterable[StepEdit]) -> None:
-        """Put the steps that have not begun in the order and words that the user wants; without change nothing is told.
-        SessionError if that is impossible.
+        """Put the steps that have not begun in the order and words that the user wants; without a change nothing is
+        emitted. SessionError if that is impossible.
         """
         arranged = self.plan.arranged(wanted)
         if arranged != self.plan:
@@ -200,27 +210,29 @@ class PlanState:
         )
 
     def complete(self, step_id: str, files: tuple[str, ...]) -> None:
-        """Mark a step as completed; `files` are the paths it changed."""
+        """Mark a step as completed; `files` are the absolute paths that it changed."""
         self._record.plan = self.plan.completed(step_id)
         self._output.emit(events.StepCompleted(step_id=step_id, files_changed=files, progress=self.plan.steps.progress))
 
     def fail(self, step_id: str, error: str) -> None:
-        """Mark a step as failed."""
+        """Mark a step as failed, for the reason `error`."""
         self._record.plan = self.plan.failed(step_id, error)
         self._output.emit(events.StepError(step_id=step_id, error=error))
 
     def retry(self, step_id: str) -> None:
-        """Mark a step that did not succeed as pending again."""
+        """Mark a step that did not succeed as pending again. SessionError if it is completed, running, or not the next
+        one.
+        """
         self._record.plan = self.plan.retried(step_id)
         self._tell()
 
     def skip(self, step_id: str, reason: str) -> None:
-        """Mark a step as skipped."""
+        """Mark a step as skipped; the reason is shown with it. SessionError if it is completed."""
         self._record.plan = self.plan.skipped(step_id, reason)
         self._tell()
 
     def cancel(self) -> None:
-        """Mark the running step as cancelled, and emit that the work on the plan was cancelled."""
+        """Mark the running step as cancelled and emit `execution_cancelled`."""
         stopped = self.plan.cancelled()
         if stopped != self.plan:
             self._record.plan = stopped
@@ -228,7 +240,7 @@ class PlanState:
         self._output.emit(events.ExecutionCancelled())
 
     def mark(self, step_id: str) -> StepMark:
-        """Return the state before a step. SessionError if the step has not begun."""
+        """Return the plan and the staged changes as they were before a step began. SessionError if it has not begun."""
         label = self.plan.steps.label(step_id)
         mark = self._record.marks.get(step_id)
         if mark is None:
@@ -236,7 +248,9 @@ class PlanState:
         return mark
 
     def steps_since(self, step_id: str) -> tuple[str, ...]:
-        """Return the ids of the step and of all that began after it, including steps replaced since."""
+        """Return the ids of the step and of all that began after it, including steps replaced since. ValueError if it
+        has not begun.
+        """
         begun = list(self._record.marks)
         return tuple(begun[begun.index(step_id) :])
 

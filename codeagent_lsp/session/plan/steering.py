@@ -23,7 +23,9 @@ ROLLED_BACK = (
 
 
 class Steering:
-    """Controls the plan of one run. `retry` and `skip` return whether the run has to be resumed to go on."""
+    """Carries out the user's commands about the plan of one run, while it runs and afterwards. `retry` and `skip`
+    return whether the run has to be resumed to go on.
+    """
 
     def __init__(self, parts: RunParts, state: PlanState, start: PlanStart, work: PlanRun) -> None:
         self._parts = parts
@@ -33,24 +35,28 @@ class Steering:
 
     @property
     def plan(self) -> Plan | None:
-        """Return the plan; None if there is none."""
+        """The plan of the run; None if there is none."""
         return self._parts.record.plan
 
     @property
     def open_step(self) -> PlanStep | None:
-        """Return the step that waits for the user, the next one of a plan at rest; None if there is none."""
+        """The step that waits for the user, the next one of a plan on which nothing works; None if there is none."""
         if self.plan is None or self._at_work or self._taken_back:
             return None
         return self.plan.steps.next
 
     def arrange(self, wanted: Iterable[StepEdit]) -> Plan:
-        """Arrange the steps that have not begun; return the plan. SessionError if that is impossible."""
+        """Put the steps that have not begun in this order and words; return the plan. SessionError if that is
+        impossible.
+        """
         self._check_standing()
         self._state.arrange(wanted)
         return self._state.plan
 
     def retry(self, step_id: str) -> bool:
-        """Retry a step that did not succeed, or go on with the next one. SessionError if that is impossible."""
+        """Retry a step that did not succeed, or continue with the next one; return whether the run has to be resumed
+        for that. SessionError if it is impossible.
+        """
         self._check_standing()
         following = self._state.plan.steps.next
         if self._start.waiting and following is not None and following.step_id == step_id:
@@ -62,7 +68,9 @@ class Steering:
         return True
 
     def skip(self, step_id: str) -> bool:
-        """Skip a step, a pending one also while others are being worked on. SessionError if that is impossible."""
+        """Skip a step, a pending one also while others are being worked on; return whether the run has to be resumed
+        for that. SessionError if it is impossible.
+        """
         self._check_standing()
         step = self._state.plan.steps.by_id(step_id)
         # Its turn has not come, so the work need not stop.

@@ -33,7 +33,7 @@ class PartTraits:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """How a try went: whether everything works that must, and the words of what does not."""
+    """The result of a try: whether everything works that must, and the words of the failures."""
 
     works: bool
     words: frozenset[str] = frozenset()
@@ -41,8 +41,8 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Minimal:
-    """The numbers of the parts that matter, after so many tries; `whole` is False if they did not suffice to look at
-    every part, and then those stay in `needed`.
+    """The result of minimizing: the numbers of the parts that are needed, and how many tries it took. `whole` is False
+    if there were too few tries to look at every part; parts not looked at are in `needed`.
     """
 
     needed: frozenset[int]
@@ -55,9 +55,9 @@ Try = Callable[[frozenset[int]], Awaitable[Tried]]
 
 
 async def minimal(parts: Sequence[PartTraits], attempt: Try, nothing: Tried, most: int = MAX_TRIES) -> Minimal:
-    """Return the parts that matter. All of them together work, and `nothing` is how it goes without any.
-
-    The result works, and unless the tries do not suffice, it does not work without any one of its parts.
+    """Return the parts that matter, found in at most `most` tries. All of them together work, and `nothing` is the
+    result without any. The result works, and unless the tries do not suffice, it does not work without any one of its
+    parts.
     """
     search = _Search(parts, attempt, most)
     if not nothing.works:

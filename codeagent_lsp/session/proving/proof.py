@@ -22,9 +22,11 @@ Words = Callable[..., str]
 
 @dataclass(frozen=True, slots=True)
 class TestsProof:
-    """A test run: counts, at most `MAX_NAMES` names of tests that fail and of those that failed on the user's own text
-    and pass now. `whole` is False if not every result is known; `before` counts the failing ones that failed in the
-    same way on the user's own text, whose names (`as_before`) are not among `failing`.
+    """A test run on a run's changes: counts, and at most 50 names of tests that fail, and of those that failed on the
+    user's own text and pass now. `digest` is that of the tested state; `whole` is False if not every result is known.
+
+    `before` counts the failing ones that failed in the same way on the user's own text; their names (`as_before`) are
+    not in `failing`.
     """
 
     digest: str
@@ -40,8 +42,9 @@ class TestsProof:
 
 @dataclass(frozen=True, slots=True)
 class DiagnosticsProof:
-    """Diagnostics that the changes make and remove; `unknown` counts files that could not be checked in time, and
-    `sources` name what has checked the others, besides their syntax.
+    """Diagnostics that the changes make (`new`) and remove (`fixed`), counted; `digest` is that of the checked state.
+    `lines` describe them for the user; `unknown` counts files that could not be checked in time, and `sources` name
+    what has checked the others, besides their syntax.
     """
 
     digest: str
@@ -68,15 +71,15 @@ class MinimalProof:
 
 @dataclass(frozen=True, slots=True)
 class ProposalProof:
-    """Everything that was tried, None for what was not."""
+    """All results of what was tried on a proposal, None for what was not."""
 
     tests: TestsProof | None = None
     diagnostics: DiagnosticsProof | None = None
     minimal: MinimalProof | None = None
 
     def data(self, now: str) -> dict[str, Any] | None:
-        """Return it as an event carries it, with `outdated` for what ran on another state than `now`; None if nothing
-        was tried.
+        """Return the proof as plain data for an event, with `outdated` for results on another state than `now`, a
+        digest; None if nothing was tried.
         """
         found: dict[str, Any] = {}
         if (tests := self.tests) is not None:
@@ -107,7 +110,9 @@ class ProposalProof:
         return found or None
 
     def words(self, now: str, text: Words) -> tuple[str, ...]:
-        """Return a sentence for each part, the outdated ones marked."""
+        """Return a sentence for the user on each result; those on another state than `now`, a digest, are marked as
+        outdated.
+        """
         said: list[tuple[str, str]] = []
         if (tests := self.tests) is not None:
             new = tests.failed - tests.before
@@ -130,7 +135,7 @@ class ProposalProof:
 
 
 def proof_from(data: Mapping[str, Any]) -> ProposalProof:
-    """Return the proof that `ProposalProof.data` described. KeyError or TypeError for anything else."""
+    """Return the proof from the result of `ProposalProof.data`. KeyError or TypeError if it is malformed."""
     proof = ProposalProof()
     if tests := data.get("tests"):
         names = tuple(tests["failing"]), tuple(tests["now_passing"])
@@ -151,10 +156,9 @@ def proof_from(data: Mapping[str, Any]) -> ProposalProof:
 def state_digest(
     changeset: Changeset, own: Callable[[str], str | None], name: Callable[[str], str], accepted: Iterable[str] = ()
 ) -> str:
-    """Return a digest of the files that a run has changed, as they are with its changes: those staged, and those that
-    the user has `accepted` (paths) as they are now (`own`, by path). To accept a change makes no other state.
-
-    `name` returns the path in the workspace, which may lie anywhere.
+    """Return a digest of the files that a run has changed: those staged, with its changes, and those that the user has
+    `accepted` (paths), as they are now. Accepting a change does not alter it. `own` returns a file's present text,
+    `name` its path relative to the workspace, so that the workspace's place does not matter.
     """
     parts = {name(path): _digest(own(path)) for path in accepted}
     for change in changeset:

@@ -38,9 +38,9 @@ class Proofs:
         self._green: dict[str, frozenset[str]] = {}
 
     def tested(self, tally: Tally, changeset: Changeset, digest: str) -> None:
-        """Record a test run on these changes, in the state with this digest. A run without changes is one on the
-        user's own text: what fails in it is what later runs may have mended. A smaller run of the same state adds
-        nothing to what a larger one has shown, unless more fails in it.
+        """Record a test run on these changes, in the state with this digest. A run without changes is one on the user's
+        own text: later runs may have repaired what fails in it. A run of fewer tests on the same state is dropped,
+        unless more fail in it.
         """
         if not changeset:
             self._failed_before = tally.failing
@@ -67,14 +67,14 @@ class Proofs:
         self._keep(replace(self._record.proof, tests=made))
 
     def diagnosed(self, found: Difference, changeset: Changeset) -> None:
-        """Record the diagnostics of these changes."""
+        """Record the diagnostics of these changes, in place of earlier ones."""
         lines = new_lines(found, self._view.roots.relative)
         counts = len(found.new), len(found.fixed), len(found.unknown)
         made = DiagnosticsProof(self.state(changeset), *counts, lines, found.sources)
         self._keep(replace(self._record.proof, diagnostics=made))
 
     def minimized(self, minimal: MinimalProof) -> None:
-        """Record which parts of the changes matter."""
+        """Record which parts of the changes matter, in place of an earlier result."""
         self._keep(replace(self._record.proof, minimal=minimal))
 
     def data(self, changeset: Changeset, text: Words) -> dict[str, Any] | None:
@@ -99,7 +99,7 @@ class Proofs:
         return tuple("#".join((name(path), *known)) for path, known in parts)
 
     def words(self, changeset: Changeset, text: Words) -> tuple[str, ...]:
-        """Return sentences on the proof of these changes."""
+        """Return sentences for the user on the proof of these changes; () if nothing was tried."""
         now = self.state(changeset)
         return self._of(now).words(now, text)
 
@@ -108,7 +108,7 @@ class Proofs:
         return self._green.get(self.state(changeset), frozenset())
 
     def look_at(self, view: FileView) -> None:
-        """Compare with the user's texts in another view from now on."""
+        """Take the user's own texts from another view from now on."""
         self._view = view
 
     def state(self, changeset: Changeset) -> str:

@@ -42,7 +42,9 @@ class TriedTests:
 
 @dataclass(frozen=True, slots=True)
 class TrialPlace:
-    """A place to run commands in, apart from what the run has staged. What they write is dropped."""
+    """Views and a shell to run commands in, apart from what the run has staged. What they write is dropped. The shell
+    belongs to the session and is not to be closed.
+    """
 
     view: FileView
     staging: Staging
@@ -50,8 +52,8 @@ class TrialPlace:
 
 
 async def trial_place(parts: RunParts, own_text: Callable[[str], FileText | None], changeset: Changeset) -> TrialPlace:
-    """Return a place with the texts of the run's workspace, `own_text` below, and the changes. ToolFailed if there can
-    be none.
+    """Return a place to run commands with the user's texts (`own_text`, by absolute path) and the changes over them.
+    ToolFailed if commands cannot run.
     """
     services = parts.services
     staging = Staging(own_text, changeset=changeset)
@@ -61,8 +63,8 @@ async def trial_place(parts: RunParts, own_text: Callable[[str], FileText | None
 
 
 async def tests_with(parts: RunParts, own_text: Callable[[str], FileText | None], changeset: Changeset) -> TriedTests:
-    """Run the tests on the texts of the run's workspace, `own_text` below, with the changes. ToolFailed if none can
-    run.
+    """Run all tests on the user's texts (`own_text`, by absolute path) with the changes over them, and return the
+    result. ToolFailed if none can run.
     """
     place = await trial_place(parts, own_text, changeset)
     tallies: list[Tally] = []

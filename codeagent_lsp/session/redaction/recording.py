@@ -50,7 +50,7 @@ class Recording:
         self._open: dict[str, str] = {}  # titles of open approvals by request id
 
     def observe(self, event: events.Event) -> None:
-        """Record one event."""
+        """Queue one event for the trace, and for the audit log if it is one of those; returns at once."""
         if self._trace is not None:
             self._trace.event(events.to_dict(event))
         match event:
@@ -87,7 +87,9 @@ class Recording:
         self._write(what, "", **details)
 
     def close(self) -> None:
-        """Write the remaining records, within seconds."""
+        """Write the remaining records and stop; blocks up to 10 s, 5 s each for trace and audit log. Records that are
+        not written by then may be lost.
+        """
         if self._trace is not None:
             self._trace.close()
         self._audit.close()
@@ -103,15 +105,16 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class OpenRecords:
-    """The masking and the recording of one server."""
+    """The masking and the recording of one server, once they are loaded."""
 
     masking: Masking
     recording: Recording
 
 
 def open_records(folder: Path, settings: TraceSettings, secrets: Iterable[str], client: str) -> OpenRecords:
-    """Open the records in `folder`, and the masking. What a model reads is always masked, records unless the settings
-    turn that off. `secrets` are our own keys, `client` is the name of the editor.
+    """Open the trace and the audit log in `folder`, and the masking; the caller closes the recording. What a model
+    reads is always masked, records unless the settings turn that off. `secrets` are our own keys, `client` is the name
+    of the editor.
     """
     masking = Masking(secrets)
     sanitizer = Sanitizer(settings.sanitize, secrets=masking.own, marker=masking.marker)
@@ -159,7 +162,9 @@ class GuardedModel(WrappedModel):
 
 
 def told(request: ModelRequest, info: ModelInfo) -> dict[str, Any]:
-    """Return a request as plain data; tools only by name, since their descriptions are part of the program."""
+    """Return a model request as plain data for the trace; tools only by name, since their descriptions are part of the
+    program.
+    """
     return {
         "model": info.name,
         "provider": info.provider,
@@ -174,7 +179,7 @@ def told(request: ModelRequest, info: ModelInfo) -> dict[str, Any]:
 
 
 def replied(reply: Reply) -> dict[str, Any]:
-    """Return a reply as plain data."""
+    """Return a model's reply as plain data for the trace, with its token usage."""
     usage = reply.usage
     return {
         "text_length": len(reply.text),

@@ -36,7 +36,7 @@ class Redactor:
         self._waiting: list[events.Event] = []
 
     async def ready(self) -> OpenRecords:
-        """Load the parts, unless they are loaded, and return them."""
+        """Return the records, after loading them in a thread if that has not happened."""
         if self._opened is None:
             if self._loading is None:
                 # One task for all callers, shielded: a run that is cancelled must not end the loading for the others.
@@ -56,9 +56,9 @@ class Redactor:
             self._opened.masking.own.learn(self._keys())
 
     def clean(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a stored event with its secrets masked. Events that carry the texts of files stay as they are, because
-        the exact text is needed, and so does the `place` of a task, what was selected; so does what a model wants back
-        byte for byte, as models only read what is masked, and pictures.
+        """Return a stored event with its secrets masked. Left as they are: events with the texts of files, the `place`
+        and the pictures of a task, and data that a model needs back byte for byte. Unchanged before the parts are
+        loaded.
         """
         if self._opened is None or record.get("type") in WITH_TEXTS:
             return record
@@ -83,7 +83,7 @@ class Redactor:
 
     @property
     def opened(self) -> OpenRecords | None:
-        """Return the parts; None before they are loaded."""
+        """The records; None before they are loaded."""
         return self._opened
 
     def observe(self, event: events.Event) -> None:
@@ -103,7 +103,7 @@ class Redactor:
         return GuardedModel(model, opened.masking.hide, partial(opened.recording.model, session_id, run_id))
 
     async def close(self) -> None:
-        """Write the remaining records, within seconds."""
+        """Write the remaining records, for at most about 10 s in a thread; what is not written by then may be lost."""
         # Loaded only for them: a server that never ran anything ends without the heavy imports.
         if self._waiting:
             await self.ready()

@@ -31,8 +31,9 @@ CLOCK_SECONDS = 1.0  # so much the clocks of a file system may differ
 
 @dataclass(slots=True)
 class EarlierTexts:
-    """Files by path as they will be: `texts` (None: no such file), and where moved ones come from. `conflicts` are
-    places that were changed since in the same lines: the user's text stays, unless the earlier one goes `over` it.
+    """Files by absolute path as they will be after changes were taken back: `texts` (None: no such file), and
+    `origins`, the present paths of moved ones. `conflicts` are places on lines that were changed since: the user's text
+    stays there, unless the earlier one goes `over` it.
     """
 
     read: Read
@@ -44,14 +45,16 @@ class EarlierTexts:
     conflicts: list[HunkConflict] = field(default_factory=list)
 
     def text(self, path: str) -> str | None:
-        """Return the text that a file will have."""
+        """Return the text that the file at this path will have, None if there will be none; read at the first call,
+        then kept.
+        """
         # Read once and kept, None included: later changes are taken back on what earlier ones have left.
         if path not in self.texts:
             self.texts[path] = self.read(path)
         return self.texts[path]
 
     def take_back(self, applied: Changeset) -> None:
-        """Take back changes that were applied, newest first."""
+        """Take back changes that were applied; call it for the newest changeset first."""
         for change in applied.inverse():
             taken = self.text(change.path) if change.moved_from is not None else None
             if change.moved_from is not None and self.text(change.moved_from) is None:
@@ -72,7 +75,7 @@ class EarlierTexts:
                 self._make(made)
 
     def moves(self) -> dict[str, str]:
-        """Return the path that each file has now which will be at another one, by that other path."""
+        """Return the files that will be at another path: the new path and the present one of each."""
         return {
             path: origin
             for path, origin in self.origins.items()
@@ -114,8 +117,8 @@ def earlier_texts(applied: Iterable[Changeset], read: Read, *, over: bool = Fals
 
 
 class FirstRead:
-    """The user's files, each as it was when it was asked for first: what is typed since is merged later, as all edits
-    of the user are, and never taken for a part of what is taken back.
+    """The user's files, each as it was when first asked for during a rewind. What is typed later is merged, as the
+    user's edits always are, and never taken for a part of the changes that are taken back.
     """
 
     def __init__(self, view: FileView, deleted: Mapping[str, str | None] | None = None) -> None:
@@ -140,19 +143,21 @@ class FirstRead:
 
 @dataclass(frozen=True, slots=True)
 class TakingBack:
-    """What has to change in the user's files; `conflicts` are places that the user rewrote since, which stay."""
+    """The changes that take back what was applied; `conflicts` are places that the user rewrote since, which stay."""
 
     changeset: Changeset
     conflicts: tuple[HunkConflict, ...]
 
     @property
     def deleted(self) -> frozenset[str]:
-        """Return the files that go: the agent had made them, and nothing was typed into them since."""
+        """The paths of the files that will be deleted: the agent had made them, and nothing was typed into them
+        since.
+        """
         return frozenset(change.path for change in self.changeset if change.kind == "delete")
 
     def result(self, applied: Applied) -> Applied:
-        """Return what the editor says of applying these changes, with the places that stay added as conflicts: where
-        there are any, the outcome is never `full`.
+        """Return the editor's result of applying these changes, with `conflicts` added: if there are any, the outcome
+        is never `full`.
         """
         if not self.conflicts:
             return applied
@@ -163,7 +168,9 @@ class TakingBack:
 
 
 def names_of(files: Iterable[str], applied: Iterable[Changeset]) -> frozenset[str]:
-    """Return all paths that some files have had in these changes: of one that was moved also those before and after."""
+    """Return all absolute paths that some files have had in these changes: of one that was moved also those before and
+    after.
+    """
     names, moves = set(files), [(each.path, each.moved_from) for made in applied for each in made if each.moved_from]
     for _ in moves:
         names.update(path for pair in moves if not names.isdisjoint(pair) for path in pair)
@@ -177,8 +184,8 @@ def taking_back(
     over: bool = False,
     still_shown: Callable[[str], bool] = lambda path: False,
 ) -> TakingBack:
-    """Return what takes back changes that were applied in this order, with `over` also where the user has changed their
-    lines since. `still_shown` is `Editor.still_shows`. Blocks; use a worker thread.
+    """Return the changes that take back these, which were applied in this order; with `over` also on lines that the
+    user has changed since. `still_shown` is `Editor.still_shows`. Blocks.
     """
     applied = tuple(applied)
     read = FirstRead(view, deleted_by(applied, still_shown))
@@ -186,7 +193,9 @@ def taking_back(
 
 
 def deleted_by(applied: Iterable[Changeset], still_shown: Callable[[str], bool]) -> dict[str, str | None]:
-    """Return the texts of the files that these changes have deleted or moved away and that the editor shows on."""
+    """Return the texts of the files, by path, that these changes have deleted or moved away and that the editor still
+    shows.
+    """
     changes = [each for made in applied for each in made]
     gone = {each.path: each.base for each in changes if each.kind == "delete"}
     gone |= {each.moved_from: each.base for each in changes if each.moved_from is not None}
@@ -194,7 +203,7 @@ def deleted_by(applied: Iterable[Changeset], still_shown: Callable[[str], bool])
 
 
 def rebased_on_present(earlier: EarlierTexts, read: FirstRead) -> TakingBack:
-    """Return what brings the files from their present texts, which were `read`, to these earlier ones."""
+    """Return the changes that bring the files from their present texts, which `read` has, to these earlier ones."""
     changed, moves = earlier.changed(), earlier.moves()
     files = {
         file.path: file for path in (*changed, *moves.values(), *earlier.runs) if (file := read.file(path)) is not None
@@ -240,13 +249,13 @@ def renamed_since(texts: Mapping[str, str], view: FileView, since: float, made: 
 
 
 def edited_texts(changeset: Changeset) -> dict[str, str]:
-    """Return the texts that the files of edits had before these."""
+    """Return the texts, by path, that the files of edits had before these; other changes are left out."""
     return {each.path: each.base for each in changeset if each.kind == "edit" and each.base is not None}
 
 
 def followed(parts: Iterable[AppliedPart], view: FileView) -> tuple[list[Changeset], dict[str, str]]:
-    """Return what was applied for the files where they are now, and the new paths of those that the user has renamed,
-    by the old ones: not of those that the agent itself has moved or deleted. Blocks.
+    """Return what was applied as changes of the files at their present paths, and the new paths of files that the user
+    has renamed, by the old ones; those that the agent moved or deleted are not among them. Blocks.
     """
     parts, changes, moved = tuple(parts), list[Changeset](), dict[str, str]()
     own = [change for part in parts for change in part.changeset if change.kind != "edit"]

@@ -44,7 +44,7 @@ TAKEN_BACK = "The user took back what was changed for: {titles}. Read files agai
 
 
 class OneRun(Protocol):
-    """Port: what going back needs of a run of a session."""
+    """Port: a run of a session, as far as rewinding needs it."""
 
     @property
     def session(self) -> Session: ...
@@ -57,7 +57,7 @@ class OneRun(Protocol):
 
 
 class Runs(Protocol):
-    """The runs of a server, and which of them are at work."""
+    """Port: the runs of a server by their ids. `active` returns the ids of those that have not ended."""
 
     def get(self, run_id: str) -> OneRun: ...
 
@@ -67,13 +67,17 @@ class Runs(Protocol):
 
 
 def runs_since(session: Session, run_id: str) -> tuple[str, ...]:
-    """Return a run and all later ones of its session. Of those that a rewind took back before, a half may be left."""
+    """Return the ids of a run and all later ones of its session. Also runs that a rewind took back before are among
+    them. ValueError for an unknown run.
+    """
     names = list(session.context.runs)
     return tuple(names[names.index(run_id) :])
 
 
 def check(session: Session, run_id: str, runs: Runs) -> tuple[str, ...]:
-    """Return the runs to take back. SessionError while the session is at work, and for a run inside of a rewind."""
+    """Return the ids of the runs to take back. SessionError for an unknown run, while a run of the session has not
+    ended, and for a run inside of a rewind.
+    """
     if at_work(session, runs):
         raise SessionError("rewind.busy")
     if run_id not in session.context.runs:
@@ -87,8 +91,8 @@ def check(session: Session, run_id: str, runs: Runs) -> tuple[str, ...]:
 
 
 def planned(session: Session, gone: tuple[str, ...], runs: Runs, read: FirstRead) -> EarlierTexts:
-    """Return the texts before these runs, and before what was taken from attempts at them. A rewind among them counts
-    for nothing, with all that it took back.
+    """Return the texts before these runs, and before what was taken from attempts at them. Rewinds among them, and what
+    these took back, are ignored.
     """
     return earlier_texts(followed(_applied(session, gone, runs), read.view)[0], read.text)
 
@@ -102,7 +106,9 @@ def _applied(session: Session, gone: tuple[str, ...], runs: Runs) -> list[Applie
 
 
 async def rewind(parts: RunParts, gone: tuple[str, ...], what: What, runs: Runs) -> Ended:
-    """Take back these runs; the work of a run of the kind `session.rewind`."""
+    """Take back what these runs changed, said, or both (`what`), as the work of a run of the kind `session.rewind`;
+    return its status and summary. Places that the user changed since stay.
+    """
     session, output, titles = parts.session, parts.output, _titles(parts.session, gone)
     conflicts: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
@@ -143,9 +149,9 @@ async def rewind(parts: RunParts, gone: tuple[str, ...], what: What, runs: Runs)
 
 
 async def undo_rewind(run: OneRun, runs: Runs) -> Applied | None:
-    """Undo a rewind: its runs have again what it took from them. Return None; if the editor refused some of the files,
-    return what it did, and the rewind stands, so that these can be undone later. SessionError if the session is at
-    work.
+    """Undo a rewind: what it took from its runs is theirs again, and in the editor. Return None; if the editor refused
+    some files, return what it did: the rewind then still counts, and these can be undone later. SessionError if a run
+    of the session has not ended.
     """
     session, rewind_id = run.session, run.record.run_id
     event = _standing(session, rewind_id)
@@ -181,7 +187,7 @@ def _standing(session: Session, rewind_id: str) -> events.SessionRewound:
 
 
 def at_work(session: Session, runs: Runs) -> frozenset[str]:
-    """Return the runs of a session that are at work."""
+    """Return the ids of the runs of a session that have not ended."""
     return frozenset(name for name in runs.active() if runs.get(name).session is session)
 
 
@@ -224,7 +230,7 @@ def _titles(session: Session, gone: tuple[str, ...]) -> str:
 
 
 class Known(Protocol):
-    """A run of any session."""
+    """Port: a run of any session, with its record."""
 
     @property
     def session(self) -> Session: ...
@@ -251,18 +257,22 @@ def load_attempts(session: Session, run_ids: Iterable[str], resume: Callable[...
 
 
 def attempts_at(gone: Collection[str], runs: Iterable[Each]) -> list[Each]:
-    """Return the attempts at some runs."""
+    """Return those of `runs` that are attempts at the runs in `gone`, ids."""
     return [run for run in runs if run.record.attempt_of in gone]
 
 
 def applied_data(attempt: Known, refused: Iterable[str]) -> list[dict[str, Any]]:
-    """Return what is taken back of what an attempt has applied, as an event stores it. The editor `refused` files."""
+    """Return as plain data what is taken back of an attempt's applied changes; not the files that the editor
+    `refused`.
+    """
     taken = taken_from(attempt.record.applied, refused)
     return [{"ts": part.ts, "step": part.step_id, "changes": staged_data(part.changeset)} for part in taken]
 
 
 def take(attempt: Known, refused: tuple[str, ...]) -> None:
-    """Have an attempt know that what it has applied was taken back, but for the files that the editor `refused`."""
+    """Record in an attempt, and emit in its session, that its applied changes were taken back, except in the files that
+    the editor `refused`.
+    """
     record = attempt.record
     paths = tuple(path for part in take_from(record, refused) for path in part.changeset.paths)
     outcome: events.Outcome = "partial" if record.applied else "full"
@@ -273,7 +283,9 @@ def take(attempt: Known, refused: tuple[str, ...]) -> None:
 
 
 def give_back(attempt: Known, data: Iterable[Mapping[str, Any]]) -> None:
-    """Have an attempt know that what it had applied is in the user's files again."""
+    """Record in an attempt, and emit in its session, that the changes in `data` (of `applied_data`) are in the user's
+    files again.
+    """
     for kept in data:
         part = AppliedPart(staged_from(kept["changes"]), kept["step"], kept["ts"])
         if part in attempt.record.applied:  # the process died before it was told

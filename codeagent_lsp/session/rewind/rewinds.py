@@ -31,8 +31,8 @@ def after_undo(
     refused: Iterable[str],
     only: Collection[str] | None = None,
 ) -> list[AppliedPart]:
-    """Return what can be undone after an undo of some parts, perhaps of `only` these files, in which the editor refused
-    some.
+    """Return the parts that can still be undone after an undo of some, limited to the files `only` unless None, in
+    which the editor `refused` some files.
     """
     files = frozenset(refused)
     left = []
@@ -57,7 +57,7 @@ def taken_from(applied: Iterable[AppliedPart], refused: Iterable[str]) -> tuple[
 
 
 class Changed(Protocol):
-    """A run, with what it has applied."""
+    """Port: a run, with the changes that it has applied and that can be undone, in order."""
 
     applied: list[AppliedPart]
 
@@ -71,7 +71,7 @@ def take_from(run: Changed, refused: Iterable[str]) -> tuple[AppliedPart, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Rewind:
-    """One rewind: its event, and what it took from the runs that it took back."""
+    """One rewind that stands: its event, and the applied changes that it took from each run, by the run's id."""
 
     event: events.SessionRewound
     taken: Mapping[str, tuple[AppliedPart, ...]]
@@ -79,7 +79,9 @@ class Rewind:
 
 @dataclass(slots=True)
 class Rewinds:
-    """The rewinds that stand, by the id of the run that each was. `silenced` are the runs whose talk is taken back."""
+    """The rewinds of a session that stand, by the id of the run that each was. `silenced` are the ids of the runs whose
+    part of the conversation is taken back.
+    """
 
     standing: dict[str, Rewind] = field(default_factory=dict)
     silenced: frozenset[str] = frozenset()
@@ -95,7 +97,7 @@ class Rewinds:
 
     def give_back(self, rewind_id: str, runs: Mapping[str, Changed]) -> None:
         """Give the runs back what a rewind took from them; what was staged comes back by events of its own. The rewind
-        itself has nothing left to undo, even where its changes had to stay.
+        itself then has no changes left to undo.
         """
         rewind = self.standing.pop(rewind_id, None)
         if run := runs.get(rewind_id):
@@ -108,7 +110,9 @@ class Rewinds:
         self._silence()
 
     def leaves(self, run_id: str) -> bool:
-        """Return whether a run still counts: it is not itself a rewind that stands, and none took it back."""
+        """Return whether a run still counts: no rewind took it back, and it is not a rewind itself that has not been
+        undone.
+        """
         return run_id not in self.standing and not any(run_id in each.event.gone for each in self.standing.values())
 
     def _silence(self) -> None:
@@ -116,7 +120,7 @@ class Rewinds:
 
 
 def silenced_in(records: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-    """Return the runs whose talk is taken back after all of these stored events."""
+    """Return the ids of the runs whose part of the conversation is taken back after all of these stored events."""
     standing: dict[str, events.SessionRewound] = {}
     for record in records:
         if record.get("type") not in (events.SessionRewound.type, events.SessionRestored.type):
@@ -130,12 +134,12 @@ def silenced_in(records: Iterable[Mapping[str, Any]]) -> frozenset[str]:
 
 
 def staged_data(changeset: Changeset) -> list[dict[str, Any]]:
-    """Return staged changes as an event stores them."""
+    """Return staged changes as plain data, for an event."""
     return [change.to_dict() for change in changeset]
 
 
 def staged_from(data: Iterable[Mapping[str, Any]]) -> Changeset:
-    """Return the changes that `staged_data` stored."""
+    """Return the changes from the result of `staged_data`. KeyError if it is malformed."""
     return Changeset(tuple(map(FileChange.from_dict, data)))
 
 

@@ -41,9 +41,9 @@ _WHY = {CUT: "rewrite.cut", REPEATED: "rewrite.loop"}
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One task for the direct path. `words` replace those of the request; `is_task` says that a change is wanted, so
-    that words alone are no result; `told` adds the words to the conversation as the user's; `attempts` is a limit
-    (None: the setting's).
+    """One task for the direct path. `words` replace those of the request; with `is_task` a change is wanted, so that
+    words alone are no result; with `told` the words join the conversation as the user's; `attempts` is a limit (None:
+    the setting's).
     """
 
     request: RunRequest
@@ -66,7 +66,9 @@ class DirectPath:
         self.words = SolutionWords(parts)
 
     async def solve(self, work: Work) -> Solution:
-        """Do one task and return its solution; the words and the result join the conversation."""
+        """Do one task and return its solution, whose changes are staged; the words and the result join the
+        conversation. Errors of the model are raised as ModelError.
+        """
         parts, request = self._parts, work.request
         await parts.toolbox.open()
         brief, earlier = self._brief(work), self._earlier()
@@ -89,7 +91,9 @@ class DirectPath:
         return solution
 
     async def rewrite(self, request: RunRequest, target: Target) -> Solution:
-        """Do a quick action: replace the selection by new code, checked by its syntax and the tests beside the file."""
+        """Do a quick action: stage new code for the selection, checked by its syntax and the tests beside the file;
+        return the solution.
+        """
         parts = self._parts
         await parts.toolbox.open()
         limits = self._limits()
@@ -111,7 +115,7 @@ class DirectPath:
         return await solver.solve(is_task=True)
 
     async def check(self, request: RunRequest) -> Verdict | None:
-        """Check a change that was made outside of the direct path; see `SolvingWorkshop.check_change`."""
+        """Run the checks on a change that was made by tools; result as of `SolvingWorkshop.check_change`."""
         workshop = SolvingWorkshop(self._parts, Subject(self._brief(Work(request))), small=False)
         return await workshop.check_change()
 
@@ -194,7 +198,7 @@ def _lines(target: Target) -> range:
 
 
 class SolutionWords:
-    """Words about the solutions of one run."""
+    """Makes the sentences about the solutions of one run, for the user and for the conversation."""
 
     def __init__(self, parts: RunParts) -> None:
         self._parts = parts
@@ -217,7 +221,9 @@ class SolutionWords:
         return "stopped", "\n".join(filter(None, lines))
 
     def conversation(self, solution: Solution) -> str:
-        """Return the message about this task for later turns of the conversation."""
+        """Return the message about this task for later turns of the conversation: the answer, the changed files,
+        failing tests.
+        """
         relative = self._parts.proposal.view.roots.relative
         names = ", ".join(relative(path) for path in self._parts.proposal.changeset.paths)
         changed = (

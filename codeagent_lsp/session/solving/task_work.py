@@ -34,7 +34,9 @@ MENDING_ROUNDS = 2
 
 
 class TaskWork:
-    """The work on one request. `proof` says which answer forms the model is good at."""
+    """The work on one request, which chooses between the tool loop and the direct path. `proof` says which answer forms
+    the model is good at.
+    """
 
     def __init__(self, parts: RunParts, model: Model, request: RunRequest, proof: Proof) -> None:
         setting = parts.services.user.settings().agent.answer_form
@@ -51,14 +53,14 @@ class TaskWork:
 
     @property
     def is_capable(self) -> bool:
-        """Return whether the model works with tools and in a large window: untried, or proved by its own trial."""
+        """Whether the model works with tools in a large window: known as such, or proved by its own trial."""
         info = self._model.info
         proved = self._proof.calls_tools and window_of(info) >= CAPABLE_WINDOW
         return self._forced in (None, "tools") and (info.capable or proved)
 
     @property
     def is_direct(self) -> bool:
-        """Return whether the direct path is tried first."""
+        """Whether the direct path is tried first."""
         return not self._by_tools and self.wish != "none" and not self._request.images
 
     async def solve(self) -> tuple[events.RunStatus, str]:
@@ -66,7 +68,7 @@ class TaskWork:
         return await self._solved(is_task=self.wish == "change", told=True)
 
     async def step(self, words: str, notes: str) -> LoopResult:
-        """Do one step of a plan on the direct path, with what has happened before it as `notes`; the result is
+        """Do one step of a plan on the direct path; `notes` are what happened before it. The result's ending is
         `unsolved` if a change is missing or tests fail.
         """
         sure = wants_edit(words)
@@ -105,8 +107,8 @@ class TaskWork:
         return status, text if status == "completed" else f"{self._unfinished(result)[1]}\n{text}"
 
     async def judged(self, conversation: Conversation | None, ended: Ended) -> Ended:
-        """Have the model mend what a hook does not let pass, by its conversation or else on the direct path; at most
-        `MENDING_ROUNDS` times. What is denied then is not proposed.
+        """Let the model repair what a hook refuses, in its conversation or, without one, on the direct path, at most
+        twice; return status and summary. What is still refused then is not proposed.
         """
         for _ in range(MENDING_ROUNDS):
             if ended[0] != "completed" or not (reason := await self._parts.proposal.judge()):
@@ -166,7 +168,7 @@ class TaskWork:
 
 
 def wish_of(parts: RunParts, request: RunRequest) -> Wish:
-    """Return whether a request asks for changed files; `none` in the mode `readOnly`."""
+    """Return whether a request asks for changed files: `change`, `unclear` or `none`; `none` in the mode `readOnly`."""
     if request.kind in ANSWERS or parts.services.user.mode() == "readOnly":
         return "none"
     if request.kind == "test":

@@ -134,10 +134,8 @@ class _RunWorkshop:
 
 
 class SelectionWorkshop(_RunWorkshop):
-    """The workshop of a quick action: the file that the user points at, as it was then, and with `checks` the tests
-    beside it.
-
-    Staging needs no further permission, as the user has named this place.
+    """The workshop of a quick action: the file with the user's selection, as it was then, and with `checks` the tests
+    beside it. Staging needs no further permission, as the user has named this place.
     """
 
     def __init__(self, parts: RunParts, target: Target, *, checks: bool) -> None:
@@ -148,17 +146,17 @@ class SelectionWorkshop(_RunWorkshop):
         self._plan: CheckPlan | None = None
 
     async def check(self) -> Verdict | None:
-        """Run the tests beside the file."""
+        """Run the tests beside the file; None if there are none."""
         if self._plan is None:
             self._plan = await asyncio.to_thread(self._beside, [self._name]) if self._checks else CheckPlan()
         return await self._checked(self._plan)
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
-        """Return the whole file that the user points at; `SelectionQuestion` chooses what the model sees of it."""
+        """Return the whole file with the selection; `SelectionQuestion` chooses what the model sees of it."""
         return Material((ShownFile(self._name, self._file),))
 
     async def stage(self, texts: Mapping[str, str], material: Material) -> str:
-        """Stage the new text."""
+        """Stage the new text; return '', or the reason of a refusal for the model."""
         try:
             self._staging.write({self._file.path: texts[self._name]}, read=[self._file])
         except EditRefused as refusal:
@@ -177,9 +175,8 @@ class SolvingWorkshop(_RunWorkshop):
         self._calls = 0
 
     async def check(self) -> Verdict | None:
-        """Run the checks. Without a shell nothing can run, which says nothing about the code.
-
-        If the task is about all uses of a name, a removed name that is still used counts as a failure.
+        """Run the checks of the task and return their result; None if there are none or commands cannot run. If the
+        task is about all uses of a name, a removed name that is still used counts as a failure.
         """
         verdict = await self._checked(await self._planned())
         if not self._subject.brief.everywhere or not self.staged():
@@ -196,8 +193,9 @@ class SolvingWorkshop(_RunWorkshop):
         )
 
     async def draft(self) -> tuple[Mapping[str, str], Material, str]:
-        """Return the new texts for a rename that is plainly asked for, made with the syntax trees, and where the
-        name is left; empty for others.
+        """Return, for a rename that the task clearly asks for, the new texts by relative path, made with the syntax
+        trees; the files as they were; and a sentence on the places that keep the old name, '' for none. All empty for
+        other tasks.
         """
         words = self._subject.brief.words
         asked = rename_in(words)
@@ -222,7 +220,9 @@ class SolvingWorkshop(_RunWorkshop):
         return await passing_changes(self._parts, file, changes, plan)
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
-        """Return what to show for the task in its present state."""
+        """Return the files and other material to show to the model for the task in its present state, in at most `room`
+        tokens.
+        """
         subject = replace(self._subject, wanted=wanted)
 
         def gathered() -> Material:
@@ -327,14 +327,16 @@ class SolvingWorkshop(_RunWorkshop):
 
 
 class NameChanges:
-    """The changes of names that a task asks for, or that staged changes have made, in all files."""
+    """Finds the changes of names that a task asks for, or that staged changes have made, in all files. Methods
+    block.
+    """
 
     def __init__(self, files: WorkspaceFiles) -> None:
         self._files = files
 
     def renamed(self, words: str) -> tuple[Mapping[str, str], Material, tuple[str, ...]]:
-        """Return the new texts, by name, for a rename that is all that the words ask for, the files as they were, and
-        where they have the old name still, as `file:line`; empty for other tasks.
+        """If the words ask for a rename and nothing else, return the new texts by relative path, the files as they
+        were, and the places that keep the old name, as `file:line`; all empty for other tasks.
         """
         asked = rename_in(words)
         # In a workspace that was not listed to its end, files with the name would be left out.
@@ -385,7 +387,9 @@ class NameChanges:
 
 
 def defined_names(name: str, text: str | None) -> frozenset[str]:
-    """Return the names that a text defines, in the language of its file name."""
+    """Return the names that a text defines, in the language of its file name; empty for None and for unknown
+    languages.
+    """
     source = source_of(name, text) if text is not None else None
     return frozenset(each.symbol.name for each in source.definitions) if source is not None else frozenset()
 
@@ -394,14 +398,16 @@ def defined_names(name: str, text: str | None) -> frozenset[str]:
 
 
 class StageTextParameters(Parameters):
-    """The path of a file and its whole new text."""
+    """Parameters of the internal tool that stages a text: the path of a file and its whole new text."""
 
     path: str
     content: str = Field(description="The whole new text")
 
 
 class StageText(Tool[StageTextParameters]):
-    """Stages a new text for a file; `read` is the file as the model was shown it."""
+    """A tool for one call by this program, not by models: stages a new text for a file, under the permissions of
+    `edit_file`; `read` is the file as the model was shown it.
+    """
 
     traits: ClassVar[ToolTraits] = EditFile.traits
     parameters = StageTextParameters

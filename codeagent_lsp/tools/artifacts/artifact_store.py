@@ -41,7 +41,9 @@ class Artifact:
 
 
 class ArtifactStore:
-    """The artifacts in `folder`, which is created for the first. All methods block; they are thread-safe."""
+    """The artifacts in `folder`, which the first export creates: at most 200 files, 16 MiB each and 256 MiB in all by
+    default. All methods block; they are thread-safe.
+    """
 
     def __init__(
         self,
@@ -58,8 +60,8 @@ class ArtifactStore:
         self._lock = Lock()
 
     def put(self, name: str, data: bytes) -> Artifact:
-        """Store `data` under a name and return the artifact. ToolRetry for an invalid name, ToolFailed if there is no
-        room, OSError if it cannot be written.
+        """Store `data` under a name, in place of an artifact of that name, and return the artifact. ToolRetry for an
+        invalid name, ToolFailed if there is no room, OSError if it cannot be written.
         """
         named = checked_name(name)
         with self._lock:
@@ -76,7 +78,7 @@ class ArtifactStore:
             return Artifact(named, info.st_size, info.st_mtime, str(path))
 
     def list(self) -> tuple[Artifact, ...]:
-        """Return all artifacts, sorted by name."""
+        """Return all artifacts, sorted by name; none if the folder does not exist yet. OSError if it cannot be read."""
         found = []
         try:
             entries = list(os.scandir(self._folder))
@@ -112,7 +114,7 @@ class ArtifactStore:
         return name if folder == os.path.realpath(self._folder) else ""
 
     def remove(self) -> None:
-        """Delete all artifacts with their folder."""
+        """Delete all artifacts with their folder; what cannot be deleted stays, without an error."""
         with self._lock:
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -127,7 +129,7 @@ class ArtifactStore:
 
 
 def checked_name(name: str) -> str:
-    """Return the normalised name. ToolRetry if it is no portable file name."""
+    """Return the name in Unicode's normal form C. ToolRetry if it is no portable file name of at most 120 bytes."""
     known = unicodedata.normalize("NFC", name)
     if len(os.fsencode(known)) > MAX_NAME or known.endswith((" ", ".")) or not _NAME.fullmatch(known):
         raise ToolRetry(

@@ -50,14 +50,16 @@ _FILE, _ARTIFACT = "file:", "artifact:"
 
 
 class ExportParameters(Parameters):
-    """The file, and the name of its copy."""
+    """Parameters of `export_artifact`: the file, and the name of its copy."""
 
     file_path: str = Field(min_length=1, max_length=4096, description="File, relative to the workspace")
     artifact_name: str | None = Field(None, min_length=1, max_length=200, description="Default: the file's own name")
 
 
 class ExportArtifact(Tool[ExportParameters]):
-    """Export a copy of one file."""
+    """The tool `export_artifact`: stores a copy of one file, as staged, open or built by commands, outside of the
+    workspace.
+    """
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "export_artifact",
@@ -72,7 +74,9 @@ class ExportArtifact(Tool[ExportParameters]):
     output = dict[str, Any]  # name, size, path, sha256
 
     async def run(self, arguments: ExportParameters, context: ToolContext) -> ToolOutput:
-        """Return the name, size, path and SHA-256 hash of the copy."""
+        """Store the copy; the data is its name, size in bytes, absolute path and SHA-256 in hexadecimal. FileRefused if
+        there is no such file, ToolFailed if it is larger than 16 MiB or there is no room.
+        """
         artifact, digest = await _exported(arguments.file_path, arguments.artifact_name, context)
         data = _data(artifact) | {"sha256": digest}
         return ToolOutput(f"Exported {_told(artifact)}", data, artifacts=(data,))
@@ -83,7 +87,7 @@ class NoArguments(Parameters):
 
 
 class ListArtifacts(Tool[NoArguments]):
-    """List the artifacts of the session."""
+    """The tool `list_artifacts`: the artifacts of the session, without their contents."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "list_artifacts", "List the artifacts of this session: name, size, place.", "read", "artifacts"
@@ -93,14 +97,14 @@ class ListArtifacts(Tool[NoArguments]):
     output = list[dict[str, Any]]  # name, size, path
 
     async def run(self, arguments: NoArguments, context: ToolContext) -> ToolOutput:
-        """Return the artifacts sorted by name."""
+        """Return the artifacts sorted by name; the data has the name, size in bytes and absolute path of each."""
         found = await asyncio.to_thread(_store(context).list)
         text = "\n".join(map(_told, found)) or "There are no artifacts."
         return ToolOutput(text, [_data(item) for item in found])
 
 
 class BatchExportParameters(Parameters):
-    """The files to export, each under its own name: no two may have the same."""
+    """Parameters of `batch_export_artifacts`: the files, each exported under its own name: no two may have the same."""
 
     file_paths: list[str] = Field(min_length=1, max_length=MAX_AT_ONCE)
 
@@ -114,7 +118,9 @@ class BatchExportParameters(Parameters):
 
 
 class BatchExportArtifacts(Tool[BatchExportParameters]):
-    """Export copies of several files, each by itself."""
+    """The tool `batch_export_artifacts`: exports up to 50 files; one that cannot be exported does not stop the
+    others.
+    """
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "batch_export_artifacts",
@@ -129,7 +135,9 @@ class BatchExportArtifacts(Tool[BatchExportParameters]):
     output = list[dict[str, Any]]  # name, size, path; or file_path, error
 
     async def run(self, arguments: BatchExportParameters, context: ToolContext) -> ToolOutput:
-        """Return the result for each file. ToolFailed if none could be exported, with the code of the first."""
+        """Return for each file what `export_artifact` does, or its path and the error. ToolFailed if none could be
+        exported, with the code of the first.
+        """
         lines, data = [], []
         codes = []
         for path in arguments.file_paths:
@@ -147,7 +155,9 @@ class BatchExportArtifacts(Tool[BatchExportParameters]):
 
 
 class ImportParameters(Parameters):
-    """The source and the destination. A web address is normalised, so that what is approved is what is fetched."""
+    """Parameters of `import_file`: the source and the destination. A web address is normalised, so that what is
+    approved is what is fetched.
+    """
 
     source_url: str = Field(
         min_length=1, max_length=4096, description="https://…, artifact:NAME, or file:PATH in the workspace"
@@ -161,7 +171,9 @@ class ImportParameters(Parameters):
 
 
 class ImportFile(Tool[ImportParameters]):
-    """Stage a text from another place."""
+    """The tool `import_file`: stages a text from the web, an artifact or another file of the workspace; a binary from
+    this machine is put into the private copy in which commands run.
+    """
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "import_file",
@@ -186,23 +198,27 @@ class ImportFile(Tool[ImportParameters]):
         self._web = web
 
     def approves(self, arguments: ImportParameters, settings: Settings) -> bool:
-        """Return whether nothing leaves this machine, or the user's settings allow the host."""
+        """Return whether the call needs no approval: the source is on this machine, or the user's settings allow its
+        host.
+        """
         return _allowed(arguments.source_url, settings)
 
     async def run(self, arguments: ImportParameters, context: ToolContext) -> ToolOutput:
-        """Return what was staged."""
+        """Fetch the source and stage it; the data is the path, the source and the number of lines. FileRefused or
+        ToolFailed if it cannot be read or is no text, ToolRetry for a destination that cannot be written to.
+        """
         (staged,) = await _imported([arguments], context, self._web)
         return staged
 
 
 class BatchImportParameters(Parameters):
-    """Several imports, all or none."""
+    """Parameters of `import_files_batch`: several imports, of which all are staged or none."""
 
     files: list[ImportParameters] = Field(min_length=1, max_length=MAX_AT_ONCE)
 
 
 class ImportFilesBatch(Tool[BatchImportParameters]):
-    """Stage several texts from other places in one step."""
+    """The tool `import_files_batch`: up to 50 imports as one staged step, which is undone as one."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "import_files_batch",
@@ -226,11 +242,13 @@ class ImportFilesBatch(Tool[BatchImportParameters]):
         self._web = web
 
     def approves(self, arguments: BatchImportParameters, settings: Settings) -> bool:
-        """Return whether the settings allow each of the sources."""
+        """Return whether the call needs no approval: each source is on this machine, or the user's settings allow its
+        host.
+        """
         return all(_allowed(item.source_url, settings) for item in arguments.files)
 
     async def run(self, arguments: BatchImportParameters, context: ToolContext) -> ToolOutput:
-        """Return what was staged."""
+        """Fetch all sources, then stage them; errors as in `import_file`, and then no text is staged."""
         staged = await _imported(arguments.files, context, self._web)
         return ToolOutput("\n".join(item.text for item in staged), [item.data for item in staged])
 

@@ -41,7 +41,7 @@ MAX_NODES = 150
 
 @dataclass(frozen=True, slots=True)
 class NamedPlace:
-    """Where a name stands: absolute path, the text there, the offset of the name, and the name."""
+    """The place of a name: absolute path, the file's text, the offset of the name in it (code points), and the name."""
 
     path: str
     text: str
@@ -55,8 +55,8 @@ def server_calls(
     ignored: tuple[str, ...] = (),
     place: str = "",
 ) -> tuple[ForeignTool, ...]:
-    """Return the tools of other agents that ask language servers by operations, for calls with these operations. Our
-    parameter `place` takes the place of a name.
+    """Return the tools by which other agents ask language servers, as far as calls with these operations are calls of
+    one of our tools. `place` names our parameter that takes a position `line:column`; '' if there is none.
     """
 
     def placed(given: dict[str, Any]) -> dict[str, Any]:
@@ -100,8 +100,8 @@ async def ask(
     place: tuple[int, int] | None = None,
     more: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[ServerAnswer, ...]:
-    """Return what the servers answer to an LSP request about a file, or a `place` of two offsets in it; none without a
-    server.
+    """Return what the servers answer to an LSP request about a file (absolute path), or a `place` of two offsets in it,
+    start and end; () without a server. Waits for them.
     """
     servers = context.get(CodeServers)
     if servers is None:
@@ -118,7 +118,9 @@ async def ask_again(
     more: Mapping[str, Any],
     place: tuple[int, int] | None = None,
 ) -> ServerAnswer | None:
-    """Return what the server that gave `answer` says about an item of it, or a place; None if it says nothing."""
+    """Ask the server that gave `answer` about an item of it, or a place, and return what it says; None if it says
+    nothing.
+    """
     servers = context.get(CodeServers)
     if servers is None:
         return None
@@ -132,7 +134,9 @@ async def ask_again(
 async def first(
     context: ToolContext, answers: Iterable[ServerAnswer], read: Callable[[ServerAnswer, Texts], T]
 ) -> tuple[ServerAnswer, T] | None:
-    """Return the first answer that has something in it, as `read` understands it; None if none has."""
+    """Return the first answer in which `read`, called in a thread, finds something, and what it found; None if none has
+    any.
+    """
     for answer in answers:
         if found := await asyncio.to_thread(read, answer, Texts(context.view)):
             return answer, found
@@ -140,14 +144,16 @@ async def first(
 
 
 def no_server(path: str) -> ToolFailed:
-    """Return the failure of a tool that needs a server where there is none."""
+    """Return, without raising it, the failure of a tool that needs a language server for a file if none answers."""
     return ToolFailed(
         f"No language server answered for {path}. Use find_references, read_file and edit_file.", ErrorCode.NOT_FOUND
     )
 
 
 def shown_places(context: ToolContext, found: Iterable[CodePlace]) -> list[CodePlace]:
-    """Return the places that the user's rules let be shown."""
+    """Return the places that the user's rules let the model see; places outside of the workspace, without text, are
+    kept.
+    """
     # A place outside of the workspace is shown as a path and a line only, without any text.
     return [place for place in found if place.start < 0 or may_show(context, place.path, None)]
 
@@ -213,8 +219,8 @@ class ExactPlaces:
 
 
 async def exact_definition(context: ToolContext, symbol: str, path: str | None) -> ExactPlaces | None:
-    """Return where the name `symbol` that a file uses is defined, by the language servers; None without a file or a
-    server.
+    """Return where the name `symbol` that a file uses is defined, by the language servers; None without a path, a place
+    of the name in it, or a server.
     """
     place = await _named(context, symbol, path)
     if place is None:
@@ -223,8 +229,8 @@ async def exact_definition(context: ToolContext, symbol: str, path: str | None) 
 
 
 async def exact_references(context: ToolContext, symbol: str, targets: Sequence[str]) -> ExactPlaces | None:
-    """Return the uses of the definitions of a name in these files (shown paths), and the definitions; None if no
-    server knows any.
+    """Return the definitions and uses of a name that is defined in these files (shown paths); None if no server knows
+    any, or there are more than 5 files.
     """
     # One question for each definition; for many, as of `__init__`, the index answers sooner and as well.
     if not targets or len(targets) > MAX_TARGETS:
@@ -244,7 +250,9 @@ async def exact_references(context: ToolContext, symbol: str, targets: Sequence[
 
 
 async def exact_calls(context: ToolContext, symbol: str, path: str, depth: int) -> tuple[str, Graph] | None:
-    """Return the server and the graph of calls around a function, `depth` steps each way; None without a server."""
+    """Return the server's name and the graph of calls around a function, `depth` steps each way; None without a server
+    or if it knows no such function.
+    """
     place = await _named(context, symbol, path)
     if place is None:
         return None

@@ -69,8 +69,8 @@ def replaced(source: SourceFile, definition: Definition, code: str) -> Splice:
 
 
 def insert_before(source: SourceFile, definition: Definition, code: str) -> Splice:
-    """Return the splice that inserts the code on lines of its own, above the definition's doc comment and
-    decorators.
+    """Return the splice that inserts the code on lines of its own, above the definition's doc comment and decorators.
+    EditRefused if other code is on the line there.
     """
     extent = extent_of(source, definition)
     if not first_alone(source, extent.top):
@@ -82,7 +82,9 @@ def insert_before(source: SourceFile, definition: Definition, code: str) -> Spli
 
 
 def insert_after(source: SourceFile, definition: Definition, code: str) -> Splice:
-    """Return the splice that inserts the code on lines of its own, below the definition."""
+    """Return the splice that inserts the code on lines of its own, below the definition. EditRefused if other code
+    follows on its last line.
+    """
     extent = extent_of(source, definition)
     if not last_alone(source, extent.tail):
         raise _shares_line(source, definition, extent.tail)
@@ -96,8 +98,8 @@ def insert_after(source: SourceFile, definition: Definition, code: str) -> Splic
 
 def delete(source: SourceFile, definition: Definition, *, emptied: bool) -> Splice:
     """Return the splice that deletes a definition with its doc comment, decorators and the blank lines on one side.
-
-    `emptied`: nothing else is left in a block that must not be empty, so `pass` takes its place.
+    `emptied`: nothing else is left in a block that must not be empty, so `pass` takes its place. EditRefused if other
+    code is on its lines.
     """
     _refuse_shared(source, definition)
     extent = extent_of(source, definition)

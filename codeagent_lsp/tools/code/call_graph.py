@@ -54,7 +54,9 @@ class Graph:
 
 
 def to_mermaid(graph: Graph) -> str:
-    """Return the graph as the text of a Mermaid flowchart."""
+    """Return the graph as the text of a Mermaid flowchart, left to right; edges to nodes that are not in it are left
+    out.
+    """
     # names such as `end` are words of Mermaid's own
     number = {node.id: f"n{at}" for at, node in enumerate(graph.nodes)}
     lines = ["flowchart LR"]
@@ -104,13 +106,13 @@ class DefinitionPlace(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Return an identifier that is unique among all definitions: path, 1-based line and qualified name."""
+        """An identifier that is unique among all definitions: path, 1-based line and qualified name."""
         return f"{self.source.path}:{self.definition.symbol.line_start}:{self.definition.qualified}"
 
 
 @dataclass
 class CallGraph:
-    """Builds the call graph; holds the nodes and edges found so far."""
+    """Builds one call graph and holds the nodes and edges found so far; use a new object for each graph."""
 
     codebase: Codebase
     _nodes: dict[str, Node] = field(default_factory=dict)
@@ -119,7 +121,9 @@ class CallGraph:
     _full: bool = False
 
     async def of(self, starts: Sequence[DefinitionPlace], depth: int) -> Graph:
-        """Return the graph of the callees and callers of `starts`, up to `depth` steps in both directions."""
+        """Return the graph of the callees and callers of `starts`, up to `depth` steps in both directions and 150
+        nodes.
+        """
         for start in starts:
             self._node(start)
         # Each way from the start only: callers of callees would soon be the whole program.

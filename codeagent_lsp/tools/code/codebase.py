@@ -27,7 +27,9 @@ _MAX_PLAIN = 20
 
 
 class Codebase:
-    """The code below `path` (absolute; None: the whole workspace). `truncated` is True once a limit left files out."""
+    """The code below `path` (absolute; None: the whole workspace) during one tool call; parsed files are kept.
+    `truncated` is True once a limit left files out.
+    """
 
     def __init__(self, context: ToolContext, path: str | None = None) -> None:
         self.truncated = False
@@ -48,7 +50,7 @@ class Codebase:
         return await self._having(name, lambda view: {*view.using(name), *view.defining(name)})
 
     async def files(self) -> list[str]:
-        """Return the absolute paths of all files of known languages."""
+        """Return the absolute paths of all files of known languages, sorted, at most 5,000."""
         view = await self._index()
         if view is None:
             listed: Iterable[str] = await asyncio.to_thread(self._reach.walked)
@@ -58,7 +60,9 @@ class Codebase:
         return self._bounded(sorted(path for path in whole if grammar_of(path) is not None), MAX_WALKED)
 
     async def symbols(self) -> list[SymbolInfo]:
-        """Return all definitions of all files, sorted by path."""
+        """Return all definitions of all files, sorted by path. At most 400 files that the index does not know are
+        parsed.
+        """
         view = await self._index()
         known: dict[str, tuple[SymbolInfo, ...]] = {}
         if view is None:
@@ -75,7 +79,7 @@ class Codebase:
         return [symbol for path in sorted(known) for symbol in known[path]]
 
     async def imports(self) -> list[tuple[str, tuple[Import, ...]]]:
-        """Return every file, by its relative path, with its imports."""
+        """Return every file, by its relative path, with its imports, sorted by path. At most 400 files are parsed."""
         view, paths = await self._index(), await self.files()
         over = self._context.view.over_disk()
         saved = [path for path in paths if path not in over]
@@ -91,14 +95,16 @@ class Codebase:
         return self._sources[path]
 
     async def plain(self, name: str) -> list[search.Match]:
-        """Return the lines that contain the word `name` in files of unknown languages."""
+        """Return at most 20 lines that contain the word `name`, from files of unknown languages that the user's rules
+        let be read.
+        """
         pattern = rf"\b{re.escape(name)}\b"
         result = await search.grep(self._context.view, pattern, path=self._path, max_results=10 * MAX_FILES)
         found = [match for match in result.matches if grammar_of(match.path) is None]
         return [match for match in found[: 10 * _MAX_PLAIN] if self._reach.may_show(match.path)][:_MAX_PLAIN]
 
     def relative(self, path: str) -> str:
-        """Return a path relative to its workspace folder, as it is shown."""
+        """Return a path relative to its workspace folder, as it is shown; one outside of all folders stays absolute."""
         return self._context.view.roots.relative(path)
 
     async def _index(self) -> View | None:
@@ -143,7 +149,9 @@ class Codebase:
 
 
 class Reach:
-    """The readable files below `path` (absolute; None: the whole workspace)."""
+    """The files below `path` (absolute; None: the whole workspace) that the user's rules let a run read. Methods
+    block.
+    """
 
     def __init__(self, context: ToolContext, path: str | None) -> None:
         self._context = context
@@ -174,7 +182,7 @@ class Reach:
         return found
 
     def with_word(self, name: str, paths: Iterable[str]) -> list[str]:
-        """Return those of the files whose text has a name as a whole word."""
+        """Return those of the files, of known languages and readable, whose text has a name as a whole word."""
         word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
         return [
             path
@@ -183,12 +191,12 @@ class Reach:
         ]
 
     def parsed(self, path: str) -> SourceFile | None:
-        """Return a file parsed; None if it cannot or may not be read, or its language is unknown."""
+        """Return a file (absolute path) parsed; None if it cannot or may not be read, or its language is unknown."""
         text = self._context.view.text(path) if self.may_show(path) else None
         return source_of(self._context.view.roots.relative(path), text) if text is not None else None
 
     def may_show(self, path: str) -> bool:
-        """Return whether the user's rules let a file be shown."""
+        """Return whether the user's rules let the text of this file (absolute path) be shown to the model."""
         return may_show(self._context, path, self._path)
 
     def _has(self, path: str) -> bool:

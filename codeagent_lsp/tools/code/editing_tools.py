@@ -25,7 +25,7 @@ _MOST_FILES = 10
 
 
 class OneEdit(Parameters):
-    """One change of one definition."""
+    """One change of one definition: an item of `edits` of the tool `edit_by_ast`."""
 
     target: str = Field(description="name or Class.method; name#2 is the second of that name")
     operation: Operation
@@ -33,14 +33,14 @@ class OneEdit(Parameters):
 
 
 class EditByAstParameters(Parameters):
-    """Changes of one file, applied all or none."""
+    """Parameters of `edit_by_ast`: changes of one file, of which all are made or none."""
 
     path: str = Field(description="File, relative to the workspace")
     edits: list[OneEdit] = Field(min_length=1, max_length=50)
 
 
 class EditByAst(Tool[EditByAstParameters]):
-    """Change whole definitions."""
+    """The tool `edit_by_ast`: stages changes of whole definitions of one file, which are found by name."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "edit_by_ast",
@@ -61,7 +61,9 @@ class EditByAst(Tool[EditByAstParameters]):
     output = dict[str, str]
 
     async def run(self, arguments: EditByAstParameters, context: ToolContext) -> ToolOutput:
-        """Stage the edits and say which lines they change."""
+        """Stage the edits; the text says which lines change and where old names are left, the data has the `change_id`.
+        EditRefused, with nothing staged, if one cannot be made; ToolFailed if the file cannot be parsed.
+        """
         path = context.view.roots.resolve(arguments.path)
         name = context.view.roots.relative(path)
         file = await asyncio.to_thread(context.view.read, path)

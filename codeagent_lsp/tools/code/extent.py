@@ -59,7 +59,7 @@ class Extent:
 
     @property
     def top(self) -> int:
-        """Return the byte offset of the first thing that belongs to the definition."""
+        """The byte offset of the first thing that belongs to the definition, such as its doc comment."""
         return self.parts[0].start if self.parts else self.core
 
     def has(self, kind: PartKind) -> bool:
@@ -77,7 +77,9 @@ def extent_of(source: SourceFile, definition: Definition) -> Extent:
 
 
 def statement_of(node: Node) -> Node:
-    """Return the statement or declaration that consists of this node alone; the node itself if there is none."""
+    """Return the statement or declaration that consists of this node alone, as `const` does around a single name; the
+    node itself if there is none.
+    """
     parent = node.parent
     if parent is not None and parent.type == _SINGLE.get(node.type):
         return parent if sum(child.type == node.type for child in parent.children) == 1 else node

@@ -44,14 +44,18 @@ MAX_NODES = 150
 
 
 class SymbolParameters(Parameters):
-    """A name, or its place `line:column` in the file, and where to look for it."""
+    """Parameters of `find_definition` and `find_references`: a name, or its place `line:column` in the file, and where
+    to look.
+    """
 
     symbol: str = Field(description="name or Class.method", min_length=1)
     path: str | None = Field(None, description="File or folder to look in; everywhere if left out")
 
 
 class FindDefinition(Tool[SymbolParameters]):
-    """Find where a name is defined."""
+    """The tool `find_definition`: asks the language servers if a file is given, else looks for the name in the code
+    index.
+    """
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "find_definition",
@@ -68,7 +72,9 @@ class FindDefinition(Tool[SymbolParameters]):
     output = list[dict[str, Any]]
 
     async def run(self, arguments: SymbolParameters, context: ToolContext) -> ToolOutput:
-        """Return one line for each definition; if the path has none, those elsewhere."""
+        """Return one line for each definition (at most 200), which the data has as objects; if the path has none, those
+        elsewhere. A name that is not found is no error.
+        """
         arguments = await _with_name(arguments, context)
         exact = await exact_definition(context, arguments.symbol, arguments.path)
         if exact is not None:
@@ -91,7 +97,9 @@ class FindDefinition(Tool[SymbolParameters]):
 
 
 class FindReferences(Tool[SymbolParameters]):
-    """Find where a name is used."""
+    """The tool `find_references`: the definitions and uses of a name, from the language servers, else by name and
+    syntax.
+    """
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "find_references",
@@ -114,7 +122,9 @@ class FindReferences(Tool[SymbolParameters]):
     output = dict[str, Any]  # definitions, references, text_matches, left_out
 
     async def run(self, arguments: SymbolParameters, context: ToolContext) -> ToolOutput:
-        """Return the definitions, then each use with its line; ambiguous results are marked."""
+        """Return the definitions, then each use with its line, 200 at most; those that may mean something else are
+        marked. A name that is not found is no error.
+        """
         arguments = await _with_name(arguments, context)
         codebase = _codebase(context, arguments.path)
         # `path` limits where the uses are sought; the definition may be anywhere.
@@ -136,7 +146,7 @@ class FindReferences(Tool[SymbolParameters]):
 
 
 class CallGraphParameters(Parameters):
-    """The function at the centre of the graph."""
+    """Parameters of `call_graph`: the function at the centre, and how far to go."""
 
     function_name: str = Field(description="name or Class.method", min_length=1)
     path: str | None = Field(None, description="File that defines it, if several do")
@@ -144,7 +154,7 @@ class CallGraphParameters(Parameters):
 
 
 class CallGraph(Tool[CallGraphParameters]):
-    """Show the callers and callees of a function."""
+    """The tool `call_graph`: the callers and callees of a function, from a language server, else by name."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "call_graph",
@@ -163,7 +173,9 @@ class CallGraph(Tool[CallGraphParameters]):
     output = dict[str, Any]  # nodes, edges, mermaid
 
     async def run(self, arguments: CallGraphParameters, context: ToolContext) -> ToolOutput:
-        """Return one line for each caller with its callees."""
+        """Return the graph as one line for each caller with its callees; the data has `nodes`, `edges` and `mermaid`.
+        ToolFailed if the function is not found.
+        """
         if is_place(arguments.function_name):
             name = await _name_at(arguments.path, arguments.function_name, context)
             arguments = arguments.model_copy(update={"function_name": name, "path": None})
@@ -183,13 +195,13 @@ class CallGraph(Tool[CallGraphParameters]):
 
 
 class DependencyGraphParameters(Parameters):
-    """The part of the workspace to look at."""
+    """Parameters of `dependency_graph`: the part of the workspace to look at."""
 
     path: str | None = Field(None, description="File, or folder; the whole workspace if left out")
 
 
 class DependencyGraph(Tool[DependencyGraphParameters]):
-    """Show which files import which."""
+    """The tool `dependency_graph`: the imports between files of the workspace, by syntax and file names."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "dependency_graph",
@@ -204,7 +216,9 @@ class DependencyGraph(Tool[DependencyGraphParameters]):
     output = dict[str, Any]  # nodes, edges, mermaid
 
     async def run(self, arguments: DependencyGraphParameters, context: ToolContext) -> ToolOutput:
-        """Return one line for each file with its imports."""
+        """Return one line for each file with the files that it imports; the data has `nodes`, `edges` and `mermaid`.
+        Above 150 files, folders represent them.
+        """
         focus = ""
         path = context.view.roots.resolve(arguments.path) if arguments.path else None
         if path is not None and context.view.roots.kind(path) != "folder":
@@ -341,10 +355,8 @@ def _drawn(graph: call_graph.Graph, notes: Sequence[str]) -> ToolOutput:
 
 
 def dependency_graph(imports: Mapping[str, Iterable[str]], focus: str = "") -> Graph:
-    """Return the graph of files by their imports; `focus` restricts it to one file, its importers and two steps of
-    imports.
-
-    If there are too many files, their folders represent them.
+    """Return the graph of files by their imports, relative paths; `focus` restricts it to one file, its importers and
+    two steps of imports. Above 150 files, their folders represent them.
     """
     edges = {
         (unit(path), unit(target)): None

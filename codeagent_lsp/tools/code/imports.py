@@ -18,8 +18,8 @@ _MOST = 50
 
 @dataclass(frozen=True)
 class ImportTargets:
-    """The files of a workspace, indexed by name and folder. `modules` maps the folder of a `go.mod` to its module's
-    name.
+    """The files of a workspace, indexed by name and folder; paths are relative, with `/`. `modules` maps the folder of
+    a `go.mod` to its module's name. Made for one tool call.
     """
 
     paths: frozenset[str]
@@ -39,12 +39,12 @@ class ImportTargets:
         return (found,) if found is not None else ()
 
     def ending(self, path: str) -> tuple[str, ...]:
-        """Return the files whose path ends with these components."""
+        """Return the index paths of the files whose path ends with these components, at most 50."""
         found = self._by_name.get(path.rpartition("/")[2], ())
         return tuple(each for each in found if each == path or each.endswith(f"/{path}"))[:_MOST]
 
     def inside(self, folder: str, ending: str) -> tuple[str, ...]:
-        """Return the files directly in a folder whose names have this ending."""
+        """Return the files directly in a folder whose names have this ending, at most 50."""
         return tuple(path for path in self._folders.get(folder, ()) if path.endswith(ending))[:_MOST]
 
     def is_folder(self, folder: str) -> bool:
@@ -53,7 +53,9 @@ class ImportTargets:
 
 
 def resolved(language: str, path: str, imported: Import, files: ImportTargets) -> tuple[str, ...]:
-    """Return the files that an import in the file at `path` refers to; none if that cannot be determined."""
+    """Return the paths of the files that an import in the file at `path` refers to, relative as in `files`; () if that
+    cannot be determined.
+    """
     rule = _RULES.get(language)
     found = rule(path, imported, files) if rule is not None and imported.module else ()
     return tuple(dict.fromkeys(each for each in found if each != path))

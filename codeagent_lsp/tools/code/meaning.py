@@ -51,8 +51,8 @@ _MOST_TEXT = 160
 
 
 class Elsewhere(NamedTuple):
-    """The targets in other texts: the dotted names of the types with such members, and whether there are members and
-    others.
+    """What other texts define under the same name: the dotted names of the types that have it as a member (`owners`),
+    and whether there are members and other definitions at all.
     """
 
     owners: frozenset[str] = frozenset()
@@ -61,7 +61,7 @@ class Elsewhere(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Return whether there are any targets."""
+        """Whether there are any targets in other texts."""
         return self.members or self.others
 
 
@@ -127,7 +127,9 @@ def cannot_mean(source: SourceFile, uses: Uses, targets: Sequence[Definition], e
 
 
 def is_member(source: SourceFile, definition: Definition) -> bool:
-    """Return whether a definition is accessed through an object: a method or a field."""
+    """Return whether a definition is accessed through an object or a type: a method, a field, or a constant of an
+    enumeration.
+    """
     if not definition.symbol.parent or _is_plain_constant(definition):
         return False
     if definition.name is not None and definition.name.type in MEMBER_NAMES:
@@ -153,8 +155,8 @@ def with_constructors(source: SourceFile, definitions: Sequence[Definition]) -> 
 
 
 def hidden(source: SourceFile, definitions: Sequence[Definition], use: Use) -> bool:
-    """Return whether a plain name is used outside the module of the definitions, or in a module or class that has its
-    own.
+    """Return whether a plain name cannot mean these definitions at a use: it is outside of their module, or inside of a
+    module or class that defines the name itself.
     """
     first = definitions[0]
     if not _spanned(source, first.symbol.parent, use):
@@ -196,13 +198,13 @@ def is_self(source: SourceFile, use: Use, owner: str) -> bool:
 
 
 def dotted(path: str) -> str:
-    """Return the path of a receiver or a module with dots between its names, whatever its language puts there."""
+    r"""Return the path of a receiver or a module with dots between its names, instead of its language's `::` or `\`."""
     return path.replace("::", ".").replace("\\", ".").strip(".")
 
 
 def is_prescribed(source: SourceFile, definitions: Iterable[Definition], sources: Iterable[SourceFile]) -> bool:
-    """Return whether one of the definitions, members of a type in `source`, may have its name from somewhere else;
-    `sources` are the texts that may hold its interface.
+    """Return whether one of the definitions, members of a type in `source`, may have to keep its name because a base
+    class or an interface has it; `sources` are the texts that may hold that.
     """
     members = [each for each in definitions if is_member(source, each)]
     if not members:
@@ -223,9 +225,9 @@ def is_prescribed(source: SourceFile, definitions: Iterable[Definition], sources
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """An occurrence of a name. `line` and `column` are 1-based; `kind`: definition, call, use, import or member.
-
-    `within` is the dotted name of the enclosing definition, '' at the top of the file.
+    """An occurrence of a name; `text` is its line, for a definition the signature. `line` and `column` are 1-based;
+    `kind`: definition, call, use, import or member. `within` is the dotted name of the enclosing definition, '' at the
+    top of the file.
     """
 
     path: str
@@ -250,7 +252,7 @@ def defined(source: SourceFile, symbol: str) -> tuple[Definition, ...]:
 
 
 def elsewhere(targets: Sequence[tuple[SourceFile, Definition]]) -> Elsewhere:
-    """Return a summary of the targets in other texts, for `references`."""
+    """Return what `references` has to know of targets that are in other texts."""
     members = [definition for source, definition in targets if is_member(source, definition)]
     top = any(
         not is_member(source, definition) and Uses(source).home(definition) is None for source, definition in targets

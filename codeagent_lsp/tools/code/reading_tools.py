@@ -36,13 +36,13 @@ NO_INDEX = "There is no code index here. Use grep and glob_file_search."
 
 
 class FileParameters(Parameters):
-    """The file to read."""
+    """Parameters of `ast_parse` and `ast_get_imports`: the file to read."""
 
     path: str = Field(description="File, relative to the workspace")
 
 
 class AstParse(Tool[FileParameters]):
-    """Show the outline of a file."""
+    """The tool `ast_parse`: the outline of one file by its syntax tree."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "ast_parse",
@@ -61,7 +61,9 @@ class AstParse(Tool[FileParameters]):
     output = dict[str, Any]  # language, symbols, imports, errors
 
     async def run(self, arguments: FileParameters, context: ToolContext) -> ToolOutput:
-        """Return one line for each definition, indented by depth."""
+        """Return one line for each definition, indented by depth, and the first 5 syntax errors; the data has
+        `language`, `symbols`, `imports` and `errors`. ToolFailed if there is no grammar for the file.
+        """
         source = await read_source(context, arguments.path)
         symbols = source.parsed.outline.symbols
         errors = [f"line {source.line(node.start_byte)}" for node in source.faults[:_MAX_FAULTS]]
@@ -83,7 +85,7 @@ class AstParse(Tool[FileParameters]):
 
 
 class FindSymbolsParameters(Parameters):
-    """The definitions to look for, and where."""
+    """Parameters of `ast_find_symbols`: which definitions, and where to look."""
 
     path: str | None = Field(None, description="File or folder; everywhere if left out")
     name: str | None = Field(None, description="Name or part of one")
@@ -91,7 +93,7 @@ class FindSymbolsParameters(Parameters):
 
 
 class AstFindSymbols(Tool[FindSymbolsParameters]):
-    """Find definitions by name and kind."""
+    """The tool `ast_find_symbols`: finds definitions by a part of their name or by kind, without a pattern of text."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "ast_find_symbols",
@@ -113,7 +115,7 @@ class AstFindSymbols(Tool[FindSymbolsParameters]):
     output = list[dict[str, Any]]
 
     async def run(self, arguments: FindSymbolsParameters, context: ToolContext) -> ToolOutput:
-        """Return one line for each definition, exact matches of the name first."""
+        """Return one line for each definition, exact matches of the name first, at most 200; none is no error."""
         path = context.view.roots.resolve(arguments.path) if arguments.path else None
         codebase = Codebase(context, path)
         # A single file is parsed now; the index may be a moment behind it.
@@ -129,14 +131,14 @@ class AstFindSymbols(Tool[FindSymbolsParameters]):
 
 
 class ExtractParameters(Parameters):
-    """The definition to extract."""
+    """Parameters of `ast_extract_function`: the file and the definition."""
 
     path: str = Field(description="File, relative to the workspace")
     function_name: str = Field(description="name or Class.method; name#2 is the second of that name")
 
 
 class AstExtractFunction(Tool[ExtractParameters]):
-    """Show the text of one definition."""
+    """The tool `ast_extract_function`: the text of one definition, found by name."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "ast_extract_function",
@@ -152,7 +154,9 @@ class AstExtractFunction(Tool[ExtractParameters]):
     output = dict[str, Any]  # path, name, start_line, end_line, text
 
     async def run(self, arguments: ExtractParameters, context: ToolContext) -> ToolOutput:
-        """Return its lines with 1-based numbers, in the format of `read_file`."""
+        """Return its lines with 1-based numbers, in the format of `read_file`. EditRefused, with the candidates, if the
+        name means no definition or several; ToolFailed if there is no grammar for the file.
+        """
         source = await read_source(context, arguments.path)
         definition = find_one(source, arguments.function_name)
         extent = extent_of(source, definition)
@@ -165,7 +169,7 @@ class AstExtractFunction(Tool[ExtractParameters]):
 
 
 class AstGetImports(Tool[FileParameters]):
-    """List the imports of a file."""
+    """The tool `ast_get_imports`: the imports of one file, and which files of the workspace they mean."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "ast_get_imports",
@@ -180,7 +184,9 @@ class AstGetImports(Tool[FileParameters]):
     output = list[dict[str, Any]]  # module, names, line, files
 
     async def run(self, arguments: FileParameters, context: ToolContext) -> ToolOutput:
-        """Return one line for each import with the files it refers to."""
+        """Return one line for each import with the files it refers to, relative paths; none for installed packages.
+        ToolFailed if there is no grammar for the file.
+        """
         source = await read_source(context, arguments.path)
         files = await files_of(Codebase(context), context)
         found = [(each, resolved(source.language, source.path, each, files)) for each in source.imports]
@@ -194,7 +200,9 @@ class AstGetImports(Tool[FileParameters]):
 
 
 async def read_source(context: ToolContext, path: str) -> SourceFile:
-    """Return a file of the workspace parsed, as the run sees it. ToolFailed if there is no grammar for it."""
+    """Return a file of the workspace parsed, as the run sees it. ToolFailed if there is no grammar for it, FileRefused
+    if it cannot be read.
+    """
     absolute = context.view.roots.resolve(path)
 
     def read() -> SourceFile:
@@ -213,7 +221,9 @@ async def files_of(codebase: Codebase, context: ToolContext) -> ImportTargets:
 
 
 def described(symbol: SymbolInfo) -> dict[str, Any]:
-    """Return a definition as a JSON-like object; `type` and `file_path` are its kind and path again."""
+    """Return a definition as an object for JSON, with the dotted name as `name`; `type` and `file_path` repeat its kind
+    and path under other names.
+    """
     return {
         "name": symbol.qualified,
         "kind": symbol.kind,
@@ -228,14 +238,14 @@ def described(symbol: SymbolInfo) -> dict[str, Any]:
 
 
 class SearchParameters(Parameters):
-    """The description to search for."""
+    """Parameters of `search_semantic`: the words to search for, and how many pieces of code to return at most."""
 
     query: str = Field(description="Words and names that describe the code", min_length=1)
     limit: int = Field(5, ge=1, le=MOST)
 
 
 class SearchSemantic(Tool[SearchParameters]):
-    """Find the pieces of code that match a description best."""
+    """The tool `search_semantic`: the pieces of code that fit some words best, by the code index."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "search_semantic",
@@ -255,7 +265,9 @@ class SearchSemantic(Tool[SearchParameters]):
     output = list[Piece]  # path, start_line and end_line (1-based, included), text, score
 
     async def run(self, arguments: SearchParameters, context: ToolContext) -> ToolOutput:
-        """Return each piece below a line with its place and score."""
+        """Return each piece below a line with its place and score, best first; nothing found is no error. ToolFailed if
+        the run has no index.
+        """
         found = await index_of(context).search(arguments.query, arguments.limit)
         pieces: list[Piece] = [
             {"path": chunk.path, "start_line": chunk.line_start, "end_line": chunk.line_end, "text": chunk.text,
@@ -271,13 +283,15 @@ class SearchSemantic(Tool[SearchParameters]):
 
 
 class BuildParameters(Parameters):
-    """The folder whose files are counted."""
+    """Parameters of `code_index_build`: the folder whose files are counted. The whole workspace is indexed in any
+    case.
+    """
 
     path: str | None = Field(None, description="Count only files in this folder")
 
 
 class CodeIndexBuild(Tool[BuildParameters]):
-    """Update the code index to the state of the disk."""
+    """The tool `code_index_build`: waits, 300 s at most, until the code index is that of the disk."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "code_index_build",
@@ -293,7 +307,9 @@ class CodeIndexBuild(Tool[BuildParameters]):
     output = dict[str, object]
 
     async def run(self, arguments: BuildParameters, context: ToolContext) -> ToolOutput:
-        """Return the number of indexed files. ToolFailed if the index cannot be kept."""
+        """Update the index; the data has its `state` and the number of indexed files. ToolFailed if the index cannot be
+        kept.
+        """
         index, roots = index_of(context), context.view.roots
         below = roots.relative(roots.resolve(arguments.path)) if arguments.path else ""
         status = await index.refresh()

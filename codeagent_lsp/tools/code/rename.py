@@ -51,8 +51,8 @@ _REQUIRED = re.compile(r"([A-Za-z_$][\w$]*)\s*=\s*require\b")
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """The splices of a rename, and the 1-based lines on which the old name was left; `doubtful` are those among them
-    with uses in code that may mean the same, for all that the syntax shows.
+    """The splices of a rename, and the 1-based lines on which the old name was left. `doubtful` are those of these
+    lines on which it may mean the renamed definition, as the syntax alone cannot exclude it.
     """
 
     splices: tuple[Splice, ...]
@@ -99,8 +99,8 @@ def left(source: SourceFile, old: str, changed: Iterable[tuple[int, int]]) -> tu
 
 
 def blind(source: SourceFile, old: str) -> Iterator[int]:
-    """Yield the byte offsets of a name in code where the syntax does not show what it is: in the arguments of a macro
-    or of a shell command, a pattern, a line of the preprocessor, or what the grammar cannot read.
+    """Yield the byte offsets at which a name is in code whose meaning the syntax does not show: arguments of a macro or
+    of a shell command, a pattern, a line of the preprocessor, or code that the grammar cannot read.
     """
     captures = source.parsed.captures
     wanted = old.encode("utf-8", "replace")
@@ -167,7 +167,7 @@ def _bare(source: SourceFile, start: int, end: int, old: str) -> tuple[int, int]
 
 
 def written(use: Use, old: str, new: str) -> str:
-    """Return the replacement for a use; a shorthand property (`{a}`) becomes `a: new`, so that its key is kept."""
+    """Return what replaces a use: `new`, or `old: new` for a shorthand property (`{a}`), so that its key is kept."""
     if use.node.type == "shorthand_property_identifier":
         return f"{old}: {new}"
     parent = use.node.parent
@@ -191,7 +191,7 @@ def rename_elsewhere(
     source: SourceFile, home: SourceFile, definitions: Sequence[Definition], new: str, files: ImportTargets
 ) -> Renamed:
     """Return the splices that rename, in `source`, the certain uses of `definitions` of `home`, which share one dotted
-    name, and the lines where the old name is left. EditRefused where the file has the new name already.
+    name, and the lines on which the old name is left. EditRefused if the file has the new name already.
     """
     first, uses = definitions[0], Uses(source)
     certain = _CertainUses(uses, home, first, _brought(source, home, files))

@@ -66,7 +66,7 @@ _MOST_TOLD = 2000
 
 
 class PlaceParameters(Parameters):
-    """A name in a file."""
+    """Parameters of `hover` and `type_hierarchy`: a name in a file."""
 
     path: str = Field(description="File, relative to the workspace")
     symbol: str = Field("", description="name or Class.method")
@@ -74,13 +74,15 @@ class PlaceParameters(Parameters):
 
 
 class RenameSymbolParameters(PlaceParameters):
-    """A name in a file, and what it shall be."""
+    """Parameters of `rename_symbol`: a name in a file, and the new one."""
 
     new_name: str = Field(min_length=1, description="The new name")
 
 
 class RenameSymbol(Tool[RenameSymbolParameters]):
-    """Rename a name everywhere."""
+    """The tool `rename_symbol`: stages the renaming of a name in all files, by a language server, else by syntax as far
+    as that is sure.
+    """
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "rename_symbol",
@@ -100,7 +102,9 @@ class RenameSymbol(Tool[RenameSymbolParameters]):
     )
 
     async def run(self, arguments: RenameSymbolParameters, context: ToolContext) -> ToolOutput:
-        """Stage the server's edit; every place must hold the old name."""
+        """Stage the renaming and report its places; a server's edit is refused if a place does not hold the old name.
+        ToolRetry for an invalid name or place, EditRefused or PermissionDenied with nothing staged.
+        """
         new = arguments.new_name.strip()
         if not _NAME.fullmatch(new):
             raise ToolRetry(f"{arguments.new_name!r} is no name.")
@@ -121,7 +125,7 @@ class RenameSymbol(Tool[RenameSymbolParameters]):
 
 
 class CodeActionsParameters(Parameters):
-    """The lines of a file, and which action to make."""
+    """Parameters of `code_actions`: the lines of a file, and which action to apply, if any."""
 
     path: str = Field(description="File, relative to the workspace")
     line_start: int = Field(1, ge=1, description="First line")
@@ -131,7 +135,9 @@ class CodeActionsParameters(Parameters):
 
 
 class CodeActions(Tool[CodeActionsParameters]):
-    """List the quick fixes and refactorings of language servers, or make one."""
+    """The tool `code_actions`: lists the quick fixes and refactorings of language servers for some lines, or stages
+    one.
+    """
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "code_actions",
@@ -148,7 +154,9 @@ class CodeActions(Tool[CodeActionsParameters]):
     output = list[dict[str, str]]
 
     async def run(self, arguments: CodeActionsParameters, context: ToolContext) -> ToolOutput:
-        """Return the titles, or stage the edit of the one that was named."""
+        """Return the titles, none without a server; or stage the edit of the one in `apply` and report it. ToolRetry
+        for an unknown title or if the file changed meanwhile, EditRefused or PermissionDenied with nothing staged.
+        """
         path = context.view.roots.resolve(arguments.path)
         text = (await asyncio.to_thread(context.view.read, path)).text
         span = _lines(text, arguments.line_start, arguments.line_end or arguments.line_start)
@@ -171,7 +179,7 @@ class CodeActions(Tool[CodeActionsParameters]):
 
 
 class Hover(Tool[PlaceParameters]):
-    """Show the type and documentation of a name."""
+    """The tool `hover`: the type and documentation of a name, by a language server."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "hover",
@@ -186,7 +194,9 @@ class Hover(Tool[PlaceParameters]):
     forms: ClassVar[CallForms] = CallForms(arguments=FILE_PATH, foreign=server_calls(("hover",), place="symbol"))
 
     async def run(self, arguments: PlaceParameters, context: ToolContext) -> ToolOutput:
-        """Return the text of the first server that has one."""
+        """Return the text of the first server that has one. ToolFailed if none has, ToolRetry if there is no such
+        name.
+        """
         _require_place(arguments)
         place = await name_in(context, arguments.path, arguments.symbol, arguments.line)
         answers = await ask(context, "textDocument/hover", place.path, (place.offset, place.offset))
@@ -198,7 +208,7 @@ class Hover(Tool[PlaceParameters]):
 
 
 class TypeHierarchy(Tool[PlaceParameters]):
-    """Show what a type extends and what extends it."""
+    """The tool `type_hierarchy`: the direct supertypes and subtypes of a type, by a language server."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "type_hierarchy",
@@ -214,7 +224,9 @@ class TypeHierarchy(Tool[PlaceParameters]):
     output = dict[str, Any]  # supertypes, subtypes
 
     async def run(self, arguments: PlaceParameters, context: ToolContext) -> ToolOutput:
-        """Return one line for each type, one step up and one step down."""
+        """Return one line for each type, one step up and one step down; the data has `supertypes` and `subtypes`.
+        ToolFailed if no server answers, ToolRetry if there is no such name.
+        """
         _require_place(arguments)
         place = await name_in(context, arguments.path, arguments.symbol, arguments.line)
         at = (place.offset, place.offset)

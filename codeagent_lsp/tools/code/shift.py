@@ -28,9 +28,9 @@ _OFF_SIDE = "python"
 
 
 def shifted(source: SourceFile, code: str, indent: str, before: str = "") -> str:
-    """Return `code` re-indented to `indent` with its relative indentation kept; LF, without blank lines around it. What
-    stands inside strings stays as it is, or as the text has it, where the code was moved together with them; so do
-    lines at the margin that the code `before`, which it replaces, has there as well.
+    """Return `code` re-indented to `indent`, with LF and without blank lines around it; its lines keep their
+    indentation relative to each other. Lines inside strings stay unchanged, or get the text's form if a model has moved
+    them with the code. Lines without indentation stay so if `before`, the code to be replaced, has them too.
     """
     lines = _lines(code)
     inside = literals_of_piece("\n".join(lines), source.parsed.grammar)
@@ -69,8 +69,8 @@ def shifted(source: SourceFile, code: str, indent: str, before: str = "") -> str
 
 
 def dedented(code: str, grammar: Grammar, before: str = "") -> str:
-    """Return code without the indentation that all its lines share; what stands inside strings stays as it is, and so
-    do lines at the margin that the text `before` has there as well.
+    """Return code without the indentation that all its lines share. Lines inside strings stay unchanged, and so do
+    lines at the margin that the text `before` also has there.
     """
     lines = code.split("\n")
     fixed = fixed_lines(literals_of_piece(code, grammar)) | _margin(lines, before, grammar)
@@ -80,8 +80,8 @@ def dedented(code: str, grammar: Grammar, before: str = "") -> str:
 
 
 def unmoved(code: str, source: SourceFile) -> str:
-    """Return code with the lines inside its strings as the text has them, where a model has moved them together with
-    the code: by as many blanks as most lines of the code stand deeper, or less deep, than the same lines of the text.
+    """Return code in which the lines inside strings are indented as in the text, if a model has moved them together
+    with the code, by as many blanks as most other lines of the code.
     """
     lines = code.split("\n")
     inside = [each for each in literals_of_piece(code, source.parsed.grammar) if not each.moves]
@@ -137,8 +137,11 @@ def unit(source: SourceFile) -> str:
 
 
 def in_style(code: str, text: str, inside: Collection[Literal] = (), known: Counter[str] | None = None) -> str:
-    """Return `code` indented with tabs or with spaces, whichever `text` uses exclusively, but for what is `inside`
-    literals. Comments follow the code around them; deeper blanks stay, unless the line is `known` with other ones.
+    """Return `code` indented with tabs or with spaces, whichever `text` uses exclusively; unchanged if it uses both or
+    none.
+
+    Lines `inside` literals stay, except comments, which follow the code around them. Blanks beyond the indentation stay
+    too, unless the text has the line (in `known`) with other ones.
     """
     tabs, blanks = re.search(r"^\t+\S", text, re.MULTILINE), re.search(r"^ {2,}\S", text, re.MULTILINE)
     # Both or none: the file has no style to follow.
@@ -174,7 +177,9 @@ def in_style(code: str, text: str, inside: Collection[Literal] = (), known: Coun
 
 
 def has_one_style(code: str, text: str) -> bool:
-    """Return whether neither uses tabs, or neither blanks, not even in literals: then `in_style` changes nothing."""
+    """Return whether one of tabs and blanks is used for indentation in neither text, literals included, so that
+    `in_style` would change nothing.
+    """
     return any(
         not re.search(style, text, re.MULTILINE) and not re.search(style, code, re.MULTILINE) for style in _STYLES
     )

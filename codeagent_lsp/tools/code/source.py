@@ -41,18 +41,18 @@ class Definition:
 
     @property
     def qualified(self) -> str:
-        """Return the dotted name `Parent.name`."""
+        """The dotted name `Parent.name`."""
         return self.symbol.qualified
 
     @property
     def body(self) -> Node | None:
-        """Return the node of its body, if any."""
+        """The node of its body; None if it has none."""
         return body_of(self.node)
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A parsed text. `path` is the shown name and determines the language."""
+    """A parsed text, of which nothing changes. `path` is the name as shown to the model and determines the language."""
 
     path: str
     text: str
@@ -60,17 +60,17 @@ class SourceFile:
 
     @property
     def language(self) -> str:
-        """Return the name of the grammar."""
+        """The name of the grammar, such as `python` or `tsx`."""
         return self.parsed.grammar.name
 
     @property
     def data(self) -> bytes:
-        """Return the text as the UTF-8 bytes that the tree's offsets refer to."""
+        """The text as the UTF-8 bytes that the tree's offsets refer to."""
         return self.parsed.source
 
     @property
     def root(self) -> Node:
-        """Return the root node of the tree."""
+        """The root node of the syntax tree."""
         return self.parsed.tree.root_node
 
     @cached_property
@@ -104,7 +104,7 @@ class SourceFile:
         return len(self.data[:place].decode("utf-8", "replace"))
 
     def trimmed(self, end: int) -> int:
-        """Return the end of a node without a line end, which some grammars include in comments, entirely or in half."""
+        """Return the end of a node (byte offset) without the line end, which some grammars include in comments."""
         return end - (len(last := self.data[max(0, end - 2) : end]) - len(last.rstrip(b"\r\n")))
 
     def trimmed_blanks(self, end: int) -> int:
@@ -125,13 +125,13 @@ class SourceFile:
         return self.data.rfind(b"\n", 0, place) + 1
 
     def line_end(self, place: int) -> int:
-        """Return the offset of the end of the line, before its LF or CRLF."""
+        """Return the byte offset of the end of the line of `place`, before its LF or CRLF."""
         end = self.data.find(b"\n", place)
         end = len(self.data) if end < 0 else end
         return end - 1 if self.data[end - 1 : end] == b"\r" and end > place else end
 
     def line_after(self, place: int) -> int:
-        """Return the offset of the start of the next line; the end of the text for the last one."""
+        """Return the byte offset of the start of the next line; the end of the text for the last one."""
         end = self.data.find(b"\n", place)
         return len(self.data) if end < 0 else end + 1
 
@@ -147,8 +147,8 @@ def walked(root: Node, into: Callable[[Node], bool] = lambda _: True) -> Iterato
 
 
 def source_of(path: str, text: str, within: tuple[int, int] | None = None) -> SourceFile | None:
-    """Return the text parsed; None for an unknown language, or a text that is too long or cannot be parsed. Its
-    definitions and imports are only those that overlap the range `within` of bytes, where one is given.
+    """Return the text parsed; None for an unknown language, or a text that is too long or cannot be parsed. With
+    `within`, a range of bytes, its definitions and imports are only those that overlap it.
     """
     parsed = parse.parsed(path, text, within=within)
     return SourceFile(path, text, parsed) if parsed is not None else None
@@ -204,7 +204,7 @@ def find_one(source: SourceFile, target: str) -> Definition:
 
 
 def ambiguous(path: str, target: str, candidates: Sequence[Definition]) -> str:
-    """Return a message that lists the candidates for `target` and how to name each."""
+    """Return a message for the model that lists the candidates for `target`, at most 20, and how to name each."""
     shown = "\n".join(
         f"  {normal(target)}#{number}: line {each.symbol.line_start}: {each.symbol.signature}"
         for number, each in enumerate(candidates[:_MOST_SHOWN], 1)

@@ -51,7 +51,9 @@ def applied(source: SourceFile, splices: Sequence[Splice]) -> str:
 
 
 def problem(source: SourceFile, text: str, splices: Sequence[Splice] = ()) -> str | None:
-    """Return the first new error in `text`, with its 1-based line; None if there is none."""
+    """Return a sentence on the first new error in `text`, the edited text of `source`, with its 1-based line: of
+    syntax, or a definition that was lost though no splice removes it. None if there is none.
+    """
     after = source_of(source.path, text)
     if after is None:
         return "the result cannot be parsed"
@@ -67,7 +69,7 @@ def problem(source: SourceFile, text: str, splices: Sequence[Splice] = ()) -> st
 
 
 def is_sound(path: str, text: str) -> bool:
-    """Return whether a text has no syntax error at all: then there is none that an earlier text had not."""
+    """Return whether a text can be parsed and has no syntax error at all; False for an unknown language."""
     source = source_of(path, text)
     if source is None or source.faults:
         return False

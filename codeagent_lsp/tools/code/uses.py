@@ -70,7 +70,9 @@ _NO_PATTERN_FIELDS = frozenset(("right", "value", "type", "default", "default_va
 
 
 class Use(NamedTuple):
-    """A use of a name. `receiver` is the text in front of the dot, '' if there is none."""
+    """One use of a name: its node, whether it is called or imported, how it is accessed, and the text before the dot
+    (`receiver`, '' if there is none).
+    """
 
     node: Node
     call: bool
@@ -81,13 +83,13 @@ class Use(NamedTuple):
 
 @dataclass(frozen=True)
 class Uses:
-    """The uses of names in one text."""
+    """Finds the uses of names in one text. The scopes are computed once, when they are first needed."""
 
     source: SourceFile
 
     @cached_property
     def scopes(self) -> Scopes:
-        """Return the scopes of the text, computed once."""
+        """The scopes of the text, computed once."""
         return Scopes(self.source)
 
     def named(self, name: str) -> Iterator[Use]:
@@ -108,8 +110,8 @@ class Uses:
         return self.scopes.bound_at(use.node)
 
     def in_other_namespace(self, definition: Definition, use: Use) -> bool:
-        """Return whether a use cannot refer to a definition because its name is of another kind, such as that of a
-        type where the definition is a function.
+        """Return whether a use cannot refer to a definition because its name is of another kind, such as a type's for a
+        function.
         """
         if use.imported:
             return False
@@ -124,13 +126,17 @@ class Uses:
         return bool(rivals) and (use.imported or any(not self.in_other_namespace(each, use) for each in rivals))
 
     def rivals(self, definitions: Sequence[Definition]) -> list[Definition]:
-        """Return the definitions of the same dotted name that are of another kind."""
+        """Return the definitions in this text with the same dotted name that are of another kind, as a type and a
+        function are.
+        """
         language, name = self.source.language, definitions[0].qualified
         same = [each for each in self.source.definitions if each.qualified == name and each not in definitions]
         return [each for each in same if not any(of_one_kind(each, other, language) for other in definitions)]
 
     def namespaces_of(self, use: Use) -> frozenset[str]:
-        """Return the namespaces that a use may be of; empty where its language has only one."""
+        """Return the namespaces that a use may be of, such as those of types and of values; empty if its language has
+        only one.
+        """
         node = use.node
         kind = node.parent.type if node.parent is not None else ""
         is_type = node.type in ("type_identifier", "namespace_identifier")
@@ -204,7 +210,9 @@ class Uses:
 
 
 def namespaces(definition: Definition, language: str) -> frozenset[str]:
-    """Return the namespaces that a definition puts its name into; empty where its language has only one."""
+    """Return the namespaces that a definition puts its name into, such as that of types or of values; empty if its
+    language has only one.
+    """
     kind, node = definition.symbol.kind, definition.node
     is_type, is_called = kind in _TYPES, kind in ("function", "method")
     match language:
@@ -269,7 +277,9 @@ def of_one_kind(one: Definition, other: Definition, language: str) -> bool:
 
 
 def around(source: SourceFile, place: int) -> Definition | None:
-    """Return the innermost definition, other than a variable or constant, around a byte offset."""
+    """Return the innermost definition around a byte offset, variables and constants not counted; None if there is
+    none.
+    """
     found = None
     for definition in source.definitions:
         node = definition.outer
@@ -369,7 +379,7 @@ class Binding(NamedTuple):
 
 @dataclass
 class Scopes:
-    """The scopes of one text and the names bound in them."""
+    """The scopes of one text and the names bound in them, collected once when it is made."""
 
     source: SourceFile
     _kinds: dict[int, str] = field(default_factory=dict)
@@ -395,7 +405,7 @@ class Scopes:
 
     @property
     def bound_names(self) -> frozenset[bytes]:
-        """Return all names that some scope binds, as UTF-8."""
+        """All names that some scope binds, as UTF-8."""
         return frozenset(self._bindings)
 
     def bound_at(self, node: Node) -> Node | None:

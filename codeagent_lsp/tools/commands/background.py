@@ -61,9 +61,9 @@ CloseShell = Callable[[str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What a background command has printed since it was asked last, and whether it `runs`. `code` is None if it has
-    not ended by itself; `result` is there once it has ended and what it wrote is staged. `ready` tells whether what was
-    waited for was printed.
+    """What a background command has printed since the last call, and whether it still `runs`. `code` is None if it has
+    not ended by itself; `result` is set once it has ended and what it wrote is staged. `ready` is False if the text
+    that was waited for was not printed.
     """
 
     name: str
@@ -84,8 +84,9 @@ class _Beside:
 
 
 class BackgroundCommands:
-    """Port: the background commands of one run. `open_shell` opens a private view by name, `close_shell` removes it;
-    `record` receives every command; the values of `variables` are masked in what is heard.
+    """Port: the background commands of one run, at most 4 at once, which `close` ends with it. `open_shell` opens a
+    private view by name, `close_shell` removes it; `record` receives every command; the values of `variables` are
+    masked in what is heard.
     """
 
     def __init__(
@@ -103,8 +104,8 @@ class BackgroundCommands:
         self._tasks = BackgroundTasks()
 
     async def start(self, command: Command, ready: str, seconds: float) -> Heard:
-        """Start a command and return what it prints until `ready` is in it, it has ended, or the time is over.
-        ToolFailed if there are too many.
+        """Start a command and return what it prints until `ready` is in it, it has ended, or `seconds` are over; it
+        then runs on. ToolFailed if 4 run already.
         """
         if sum(running.at_work for running in self._known.values()) >= MOST_AT_ONCE:
             raise ToolFailed(f"{MOST_AT_ONCE} commands run in the background already. Stop one first.")
@@ -117,14 +118,16 @@ class BackgroundCommands:
         return replace(running.heard(), ready=is_ready)
 
     async def output(self, name: str, seconds: float) -> Heard:
-        """Return what a command has printed since it was asked last; wait for more, or its end, if that is nothing."""
+        """Return what a command has printed since it was asked last; if that is nothing, wait for more or its end, at
+        most `seconds`. ToolRetry if there is none of this name.
+        """
         running = self._named(name)
         await running.until(running.has_news, seconds)
         return running.heard()
 
     async def beside(self, name: str, script: str, seconds: float) -> tuple[str, int]:
-        """Run a command in the view of another one; return its output, masked, and exit code. ToolFailed if it takes
-        longer.
+        """Run a shell script in the private view of a background command; return its output, masked, and its exit code.
+        ToolFailed if it takes longer than `seconds`, ToolRetry if there is none of this name.
         """
         running = self._named(name)
         self._record(script, running.command.cwd, running.level, None)
@@ -136,12 +139,12 @@ class BackgroundCommands:
         return text, code
 
     def network(self, name: str) -> bool:
-        """Return whether a command may use the network."""
+        """Return whether a command may use the network. ToolRetry if there is none of this name."""
         return self._named(name).command.network
 
     async def stop(self, name: str) -> Heard:
-        """End a command and everything that it has started; return what it printed since it was asked last, and what
-        became of what it wrote. ToolRetry if there is none of this name.
+        """End a command and everything that it has started, and wait up to 600 s for that; return what it printed since
+        it was asked last, and what became of what it wrote. ToolRetry if there is none of this name.
         """
         running = self._named(name)
         # The supervisor ends when its input does, and all below it with it; what was written can be staged then.
@@ -150,7 +153,7 @@ class BackgroundCommands:
         return running.heard()
 
     def close(self) -> None:
-        """End all; what they wrote since they started is dropped."""
+        """Cancel all commands without waiting for their end; what they wrote since they started is dropped."""
         self._tasks.cancel()
 
     async def _run(self, running: _Running, command: Command) -> None:

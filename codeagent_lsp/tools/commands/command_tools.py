@@ -91,8 +91,8 @@ class RunCmdParameters(Parameters):
 
 
 class RunCmd(Tool[RunCmdParameters]):
-    """The tool `run_cmd`. With `apart` its data has each stream by itself, and the order of both in its text is
-    approximate.
+    """The tool `run_cmd`: runs a shell command in a private copy of the workspace and stages the text files that it
+    writes. With `apart` its data has each stream by itself, and the order of both in its text is approximate.
     """
 
     apart: ClassVar[bool] = False
@@ -113,7 +113,9 @@ class RunCmd(Tool[RunCmdParameters]):
     output = CommandResult
 
     async def run(self, arguments: RunCmdParameters, context: ToolContext) -> ToolOutput:
-        """Return the output, how the command ended, and what became of the files that it wrote."""
+        """Run the command and wait for its end; the text is its output, exit code and written files. A command that
+        fails is no error of the tool: `failed` says how. ToolFailed if commands cannot run here.
+        """
         shell = context.open_shell()
         network = arguments.allow_network or context.settings.shell.allow_network
         folder = folder_of(context.view.roots, arguments.working_dir)
@@ -139,14 +141,14 @@ class RunCmd(Tool[RunCmdParameters]):
 
 
 class CommandOutputParameters(Parameters):
-    """The command, by its id, and how long to wait for output, in seconds."""
+    """Parameters of `command_output`: the command, by its id, and how long to wait for output, in seconds."""
 
     id: str
     wait: float = Field(5.0, ge=0, le=60)
 
 
 class CommandOutput(Tool[CommandOutputParameters]):
-    """The tool `command_output`: each call returns what came since the last one."""
+    """The tool `command_output`: each call returns what a background command printed since the last one."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "command_output",
@@ -161,13 +163,15 @@ class CommandOutput(Tool[CommandOutputParameters]):
     forms: ClassVar[CallForms] = COMMAND_OUTPUT
 
     async def run(self, arguments: CommandOutputParameters, context: ToolContext) -> ToolOutput:
-        """Return the output, and whether it still runs."""
+        """Return the new output, and whether the command still runs. ToolRetry if there is none with this id."""
         heard = await context.need(BackgroundCommands, _NONE).output(arguments.id, arguments.wait)
         return _output(heard, context)
 
 
 class RunBesideParameters(Parameters):
-    """A command, and the id of one in the background, in whose place it runs; `timeout` is in seconds."""
+    """Parameters of `run_beside`: a command, and the id of the background command in whose private view it runs;
+    `timeout` is in seconds.
+    """
 
     command: CommandLine
     id: str
@@ -202,13 +206,13 @@ class RunBeside(Tool[RunBesideParameters]):
 
 
 class StopCommandParameters(Parameters):
-    """The command, by its id."""
+    """Parameters of `stop_command`: the command, by its id."""
 
     id: str
 
 
 class StopCommand(Tool[StopCommandParameters]):
-    """The tool `stop_command`: ends a background command and stages what it wrote."""
+    """The tool `stop_command`: ends a background command and stages the text files that it wrote."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "stop_command",
@@ -223,12 +227,16 @@ class StopCommand(Tool[StopCommandParameters]):
     forms: ClassVar[CallForms] = STOP_COMMAND
 
     async def run(self, arguments: StopCommandParameters, context: ToolContext) -> ToolOutput:
-        """Return its last output, and what became of the files that it wrote."""
+        """Return its last output, and what became of the files that it wrote. ToolRetry if there is none with this
+        id.
+        """
         return _output(await context.need(BackgroundCommands, _NONE).stop(arguments.id), context)
 
 
 async def in_background(command: Command, ready: str, context: ToolContext) -> ToolOutput:
-    """Start a command in the background; from now on the model is offered the tools for it."""
+    """Start a command in the background and return what it prints first, within 1 s or, with `ready`, 30 s. From now on
+    the model is offered the tools for it.
+    """
     commands = context.need(BackgroundCommands, _NONE)
     # A command in the background is read as it goes on; nothing waits for its end to keep the whole.
     started = replace(command, seconds=command.seconds or MOST_SECONDS, whole=False)
@@ -240,8 +248,8 @@ async def in_background(command: Command, ready: str, context: ToolContext) -> T
 
 
 def folder_of(roots: Roots, path: str | None) -> str:
-    """Return the folder in which a command runs: `path`, or the first workspace folder. ToolRetry if it is no
-    folder.
+    """Return the absolute path of the folder in which a command runs: `path`, or the first workspace folder. ToolRetry
+    if it is no folder.
     """
     if path is None:
         if not roots.folders:
@@ -254,7 +262,9 @@ def folder_of(roots: Roots, path: str | None) -> str:
 
 
 def told(result: CommandResult, roots: Roots) -> str:
-    """Return the text for the model: the output, the exit code, the written files."""
+    """Return the text for the model: the output, how the command ended and in how many seconds, and the written
+    files.
+    """
     finished = result.finished
     parts = [finished.output.rstrip("\n")] if finished.output.strip() else ["(no output)"]
     parts.append(f"[{_ending(result)}, {finished.seconds:.1f} s{_where(result)}]")

@@ -41,13 +41,15 @@ _AROUND = Shape("several files are the folder around them", _around)
 
 
 class GetDiagnosticsParameters(Parameters):
-    """The file or folder to check."""
+    """Parameters of `get_diagnostics`: the file or folder to check; None for what is open or changed."""
 
     path: str | None = Field(None, description="File or folder; default: what is open or changed")
 
 
 class GetDiagnostics(Tool[GetDiagnosticsParameters]):
-    """List problems, the worst first."""
+    """The tool `get_diagnostics`: problems from the client, from linters run in the private view, or from the syntax
+    alone.
+    """
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "get_diagnostics",
@@ -71,7 +73,9 @@ class GetDiagnostics(Tool[GetDiagnosticsParameters]):
     output = list[Diagnostic]
 
     async def run(self, arguments: GetDiagnosticsParameters, context: ToolContext) -> ToolOutput:
-        """Return `path:line:column severity code message (source)` lines, and which sources were used."""
+        """Return `path:line:column severity code message (source)` lines, the worst first, and which sources were used;
+        200 files are looked at at most. A linter that fails is reported, and is no error.
+        """
         view = context.view
         path = view.roots.resolve(arguments.path) if arguments.path else None
         files, more = await asyncio.to_thread(_targets, view, path)

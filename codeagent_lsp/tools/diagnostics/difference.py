@@ -55,8 +55,8 @@ class Diagnostics(Protocol):
     """Port: the diagnostics that the client shows."""
 
     async def of(self, path: str) -> tuple[Diagnostic, ...] | None:
-        """Return the diagnostics of an open file for its current buffer; None if the client has none to give. Never
-        raises.
+        """Return the diagnostics of an open file (absolute path) for its current buffer; None if the client has none to
+        give. Never raises.
         """
 
 
@@ -74,7 +74,9 @@ class ServersWithDiagnostics(Protocol):
 def from_lsp(
     items: Sequence[Any], path: str, text: str, encoding: Encoding, lines: LineIndex | None = None
 ) -> tuple[Diagnostic, ...]:
-    """Convert LSP diagnostics of a text to `Diagnostic`s, at most `MAX_ITEMS`; invalid ones are left out."""
+    """Convert LSP diagnostics of a text to `Diagnostic`s; only the first 500 are read, and invalid ones are left
+    out.
+    """
     lines = lines or LineIndex.of(text)
     made = (_diagnostic(item, path, text, lines, encoding) for item in items[:MAX_ITEMS])
     return tuple(item for item in made if item is not None)
@@ -112,8 +114,8 @@ def _is_count(value: Any) -> bool:
 @dataclass(frozen=True, slots=True)
 class Difference:
     """The diagnostics that a change made (`new`, places in the new texts) and removed (`fixed`, places in the old
-    ones); `unknown` are the files, absolute paths, of which it is not known; `sources` name what has checked the
-    others, besides their syntax.
+    ones). `unknown` are the absolute paths of files that could not be checked in time; `sources` name what has checked
+    the others, besides their syntax.
     """
 
     new: tuple[Diagnostic, ...] = ()
@@ -123,7 +125,7 @@ class Difference:
 
     @property
     def errors(self) -> int:
-        """Return how many of the new ones are errors."""
+        """The number of errors among the new diagnostics."""
         return sum(item.severity == "error" for item in self.new)
 
 
@@ -170,7 +172,9 @@ def since(found: Difference, before: Difference) -> Difference:
 
 
 def told(found: Difference, name: Callable[[str], str]) -> str:
-    """Return the difference for a reader: "2 fixed, 1 new: …", at most `MAX_LINES` lines; '' if there is none."""
+    """Return the difference for a reader: "2 fixed, 1 new: …", with at most 10 lines for the new ones; '' if there is
+    none. `name` makes a shown name of an absolute path.
+    """
     counts = [f"{len(found.fixed)} fixed"] if found.fixed else []
     counts += [f"{len(found.new)} new"] if found.new else []
     if not counts:
@@ -180,7 +184,9 @@ def told(found: Difference, name: Callable[[str], str]) -> str:
 
 
 def new_lines(found: Difference, name: Callable[[str], str]) -> tuple[str, ...]:
-    """Return a line for each new diagnostic, the worst first, at most `MAX_LINES` in all."""
+    """Return a line for each new diagnostic, the worst first, at most 10 in all; the last then says how many more there
+    are.
+    """
     shown = found.new if len(found.new) <= MAX_LINES else found.new[: MAX_LINES - 1]
     lines = [
         f"{name(item.path)}:{item.line}:{item.column} {item.severity} {printable_line(item.message, _MAX_MESSAGE)}"
@@ -252,7 +258,9 @@ def ordered(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 
 
 def show(found: tuple[Diagnostic, ...], name: Callable[[str], str]) -> str:
-    """Return one line each, at most `MAX_SHOWN`, and the total if there are more; '' for none."""
+    """Return one line for each diagnostic, at most 50, and the total if there are more; '' for none. `name` makes a
+    shown name of an absolute path.
+    """
     lines = [_line(item, name) for item in found[:MAX_SHOWN]]
     if len(found) > MAX_SHOWN:
         errors = sum(item.severity == "error" for item in found)

@@ -78,7 +78,9 @@ class _Found:
 
 
 class EditDiagnostics:
-    """What the changes of one run made worse and better. `servers` and `lint` are None where nothing can run."""
+    """Checks what the changes of one run made worse and better, and keeps the results for the user's own texts.
+    `servers` and `lint` are None if none can run.
+    """
 
     def __init__(self, views: BeforeAndAfter, servers: ServersWithDiagnostics | None, lint: Lint | None) -> None:
         self._views = views
@@ -204,7 +206,7 @@ def _syntax(view: FileView, path: str) -> tuple[Diagnostic, ...] | None:
 
 
 class AfterEdits:
-    """Port: the remark on one run's edits."""
+    """Port: for one run, the remark on new and fixed diagnostics that follows the result of a call that edits."""
 
     def __init__(self, diagnostics: EditDiagnostics) -> None:
         self._diagnostics = diagnostics
@@ -214,16 +216,16 @@ class AfterEdits:
 
     @property
     def late(self) -> bool:
-        """Return whether diagnostics of earlier edits are still to be told."""
+        """Whether diagnostics of earlier edits were not ready in time and are still to be reported."""
         return bool(self._late)
 
     async def of(self, context: ToolContext, changeset: Changeset, seconds: float) -> Difference:
-        """Return the difference that all of these changes make."""
+        """Return the difference that all of these changes make, also in files that depend on them, within `seconds`."""
         return await self._diagnostics.of(changeset, await dependents(context, changeset), seconds)
 
     async def remark(self, context: ToolContext, changeset: Changeset) -> str:
-        """Return what is new and what is fixed in all that the run has staged, as far as that was not said before; ''
-        if there is nothing to say.
+        """Return what is new and what is fixed in all that the run has staged, as far as no earlier remark said it; ''
+        if there is nothing to say. Waits 2 s at most; what is not known by then is left to the next remark.
         """
         if not changeset:
             return ""
@@ -253,7 +255,7 @@ class AfterEdits:
 
 
 async def with_remark(context: ToolContext, run: Callable[[], Awaitable[ToolOutput]]) -> ToolOutput:
-    """Run a call, and add the remark to its result if it has staged something."""
+    """Run a call and return its output, with the remark on diagnostics added if it has staged something."""
     after, before = context.get(AfterEdits), context.staging.changeset
     output = await run()
     if after is None or (context.staging.changeset == before and not after.late):
@@ -270,8 +272,8 @@ def _named(paths: Sequence[str], name: Callable[[str], str], what: str) -> str:
 
 
 async def dependents(context: ToolContext, changeset: Changeset) -> tuple[str, ...]:
-    """Return such files of the workspace, absolute paths, at most `MAX_FILES`, and none if it takes longer than
-    `REMARK_SECONDS`.
+    """Return the absolute paths of files, at most 20, that use names which a changeset changes; () if finding them
+    takes longer than 0.5 s or fails.
     """
     try:
         async with asyncio.timeout(DEPENDENTS_SECONDS):

@@ -83,7 +83,7 @@ def read_pyright(output: str) -> Iterator[Diagnostic]:
 
 
 def read_tsc(output: str) -> Iterator[Diagnostic]:
-    """Parse `tsc --pretty false`."""
+    """Parse `tsc --pretty false`; lines that are no diagnostics are skipped."""
     for match in filter(None, map(_TSC.match, output.splitlines())):
         severity = _LEVELS[match["severity"]]
         yield from _made(
@@ -92,7 +92,7 @@ def read_tsc(output: str) -> Iterator[Diagnostic]:
 
 
 def read_eslint(output: str) -> Iterator[Diagnostic]:
-    """Parse `eslint -f json`."""
+    """Parse `eslint -f json`; nothing if it is no valid JSON."""
     for file in _items(_json(output)):
         for item in _items(file.get("messages")):
             severity: Severity = "error" if item.get("severity") == 2 else "warning"
@@ -203,7 +203,8 @@ Markers = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Linter:
-    """A linter: its program, its files, its arguments and the parser of its output.
+    """A linter: its program (`name`), the suffixes of its files, its arguments (`words`), further variables of its
+    environment, and the parser of its output.
 
     `markers` are files at the top of its project; with `needs_marker` it is not used without one. `whole` linters check
     their project and get no files. `instead_of` names a linter that makes this one redundant.
@@ -260,7 +261,9 @@ class Job:
 
     @property
     def command(self) -> Command:
-        """Return the shell command; both streams come back separately, as reports."""
+        """The command to run in the shadow, limited to 60 s; both streams come back as reports, and files it writes are
+        dropped.
+        """
         # With `./`, no name can be an option.
         names = () if self.linter.whole else tuple(f"./{relative_name(file, self.folder)}" for file in self.files)
         words = shlex.join((self.program, *self.linter.words[1:], *names))
@@ -271,7 +274,9 @@ class Job:
         return Command(script, self.folder, SECONDS, environment=environment, proposes=False)
 
     def read(self, output: str, seen_as: str = "") -> Iterable[Diagnostic]:
-        """Return the diagnostics in an output, with absolute paths; `seen_as` is the folder's path in that output."""
+        """Yield the diagnostics in an output, with absolute paths; `seen_as` is the folder's path in that output, '' if
+        the same.
+        """
         for item in self.linter.read(output):
             inner = item.path.removeprefix(f"{seen_as}/") if seen_as else item.path
             yield replace(item, path=os.path.normpath(os.path.join(self.folder, inner)))
@@ -280,7 +285,9 @@ class Job:
 def jobs_for(
     view: FileView, files: Iterable[str], which: Callable[[str], str | None] = shutil.which
 ) -> tuple[Job, ...]:
-    """Return the jobs for these files, absolute paths; `which` finds programs on PATH."""
+    """Return the jobs for these files, absolute paths; `which` finds programs on PATH. None for files without a linter
+    here.
+    """
     groups: dict[tuple[str, str, str], list[str]] = {}
     for file in files:
         # In the order of the table: a linter stands behind the one that makes it redundant.
@@ -342,7 +349,9 @@ class Checked:
 
 
 async def check(shell: Shell, jobs: Iterable[Job]) -> Checked:
-    """Run the jobs until TOTAL_SECONDS have passed; later ones are reported as failed."""
+    """Run the jobs one after the other until 180 s have passed; later ones are reported as failed. Never raises
+    ToolFailed.
+    """
     found: list[Diagnostic] = []
     used: list[str] = []
     failed: list[tuple[str, str]] = []

@@ -50,7 +50,7 @@ Error = tuple[int, int, str]
 
 
 def syntax_errors(path: str, text: str) -> tuple[Diagnostic, ...] | None:
-    """Return the syntax errors of code or of a data file, at most `MAX_PER_FILE`; None if the language is not known."""
+    """Return the syntax errors of code or of a data file, at most 10; None if the language is not known."""
     if (data := data_errors(path, text)) is not None:
         return data
     if not is_for_syntax(path):
@@ -64,8 +64,8 @@ def syntax_errors(path: str, text: str) -> tuple[Diagnostic, ...] | None:
 
 
 def broken_syntax(path: str, before: str, after: str) -> tuple[Diagnostic, ...] | None:
-    """Return the syntax errors that a change brings into C or C++ that had none, but for lines with names in capitals,
-    which may be macros; None for other files, and where something was wrong before.
+    """Return the syntax errors that a change brings into C or C++, without lines with names in capitals, which may be
+    macros. None for other files, and if the text before had errors itself.
     """
     grammar = grammar_of(path)
     if grammar is None or grammar.name not in _MACROS or not before.strip():
@@ -112,7 +112,9 @@ def _message(source: bytes, node: Node) -> str:
 
 
 def data_errors(path: str, text: str) -> tuple[Diagnostic, ...] | None:
-    """Return what keeps a data file from being read, at most one error; None for a file of another kind."""
+    """Return the first error that keeps a data file from being parsed; () if there is none, None for a file of another
+    kind or with more than 2,000,000 characters.
+    """
     check = _check_for(path)
     if check is None or len(text) > MAX_CHARS:
         return None
@@ -124,7 +126,7 @@ def data_errors(path: str, text: str) -> tuple[Diagnostic, ...] | None:
 
 
 def is_data(path: str) -> bool:
-    """Return whether files of this name are data that can be checked."""
+    """Return whether files of this name are data, such as JSON, whose syntax can be checked."""
     return _check_for(path) is not None
 
 
@@ -311,8 +313,8 @@ class _Entry(NamedTuple):
 
 
 def broken_comments(path: str, before: str, after: str) -> tuple[Diagnostic, ...]:
-    """Return an error if a change takes the beginning or the end of a comment away, in a language with or without a
-    grammar: the code up to the next such sign is then none any more, which no parser complains of.
+    """Return an error if a change removes the beginning or the end of a comment, in a language with or without a
+    grammar: the code up to the next such sign is then a comment, which no parser reports.
     """
     if max(len(before), len(after)) > MAX_CHARS or loose_comments(path, after) <= loose_comments(path, before):
         return ()
@@ -322,8 +324,8 @@ def broken_comments(path: str, before: str, after: str) -> tuple[Diagnostic, ...
 
 
 def moved_entries(path: str, before: str, after: str) -> tuple[Diagnostic, ...]:
-    """Return a warning for each entry of a YAML file on a line that a change does not touch, but that belongs elsewhere
-    since, or has become text, or the other way round; at most `MAX_PER_FILE`.
+    """Return at most 10 warnings about entries of a YAML file on lines that a change does not touch, but that now
+    belong to another parent, have become text, or were text before.
     """
     if PurePosixPath(path).suffix.lower() not in _YAML or max(len(before), len(after)) > MAX_CHARS:
         return ()

@@ -42,7 +42,7 @@ _EDIT = {**FILE_PATH, "old_string": "old_str", "new_string": "new_str"}
 
 
 class EditParameters(Parameters):
-    """One replacement in one file."""
+    """Parameters of `edit_file`: one replacement in one file."""
 
     path: str = Field(description="File, relative to the workspace")
     old_str: str = Field(description="Exact text to replace, with enough context to be unique")
@@ -52,7 +52,7 @@ class EditParameters(Parameters):
 
 
 class EditFile(Tool[EditParameters]):
-    """Replace one piece of a file."""
+    """The tool `edit_file`: stages the replacement of one piece of text, or of each of its occurrences, in a file."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "edit_file",
@@ -70,7 +70,9 @@ class EditFile(Tool[EditParameters]):
     output = dict[str, str]
 
     async def run(self, arguments: EditParameters, context: ToolContext) -> ToolOutput:
-        """Stage the edit and show what it changes."""
+        """Stage the edit; the text shows the changed lines, the data has the `change_id`. EditRefused if the old text
+        is not found, or found more than once without `replace_all`; FileRefused if the file cannot be read.
+        """
         path = context.view.roots.resolve(arguments.path)
         file = await asyncio.to_thread(context.view.read, path)
         done = await asyncio.to_thread(replaced, file.text, arguments)
@@ -78,14 +80,14 @@ class EditFile(Tool[EditParameters]):
 
 
 class WriteFileParameters(Parameters):
-    """The path and the whole new text of a file."""
+    """Parameters of `write_file`: the path and the whole new text of a file."""
 
     path: str = Field(description="File, relative to the workspace")
     content: str = Field(description="The whole new text")
 
 
 class WriteFile(Tool[WriteFileParameters]):
-    """Create a file or replace its whole text."""
+    """The tool `write_file`: stages a new file, or a new text for a whole existing one."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "write_file",
@@ -103,7 +105,9 @@ class WriteFile(Tool[WriteFileParameters]):
     output = dict[str, str]
 
     async def run(self, arguments: WriteFileParameters, context: ToolContext) -> ToolOutput:
-        """Stage the text; an existing file keeps its line ends."""
+        """Stage the text; an existing file keeps its line ends. EditRefused if it has this text already, ToolRetry if
+        the path is no text file or below a file.
+        """
         path = context.view.roots.resolve(arguments.path)
         known = await asyncio.to_thread(existing_text, context, path)
         if known is None:
@@ -122,7 +126,7 @@ class WriteFile(Tool[WriteFileParameters]):
 
 
 class InsertTextParameters(Parameters):
-    """A text, and the line after which it goes."""
+    """Parameters of `insert_text`: a text, and the line after which it is inserted."""
 
     path: str = Field(description="File, relative to the workspace")
     text: str = Field(description="Whole lines")
@@ -130,7 +134,7 @@ class InsertTextParameters(Parameters):
 
 
 class InsertText(Tool[InsertTextParameters]):
-    """Insert lines into a file."""
+    """The tool `insert_text`: stages whole lines after a line of a file, found by its number."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "insert_text",
@@ -147,7 +151,9 @@ class InsertText(Tool[InsertTextParameters]):
     output = dict[str, str]
 
     async def run(self, arguments: InsertTextParameters, context: ToolContext) -> ToolOutput:
-        """Stage the text with the line ends of the file."""
+        """Stage the text with the line ends of the file. ToolRetry if the file has no such line, EditRefused for an
+        empty text.
+        """
         path = context.view.roots.resolve(arguments.path)
         file = await asyncio.to_thread(context.view.read, path)
         done = await asyncio.to_thread(inserted, file.text, arguments.text, arguments.line)
@@ -156,13 +162,13 @@ class InsertText(Tool[InsertTextParameters]):
 
 
 class BatchEditParameters(Parameters):
-    """Several replacements, all or none."""
+    """Parameters of `batch_edit`: several replacements, of which all are made or none."""
 
     edits: list[EditParameters] = Field(min_length=1, max_length=100)
 
 
 class BatchEdit(Tool[BatchEditParameters]):
-    """Make several edits in one step."""
+    """The tool `batch_edit`: up to 100 edits, as of `edit_file`, as one staged step."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "batch_edit",
@@ -180,7 +186,9 @@ class BatchEdit(Tool[BatchEditParameters]):
     output = dict[str, str]
 
     async def run(self, arguments: BatchEditParameters, context: ToolContext) -> ToolOutput:
-        """Stage all edits as one step; the first refusal names its edit and stages nothing."""
+        """Stage all edits as one step; each sees the result of those before it. EditRefused names the first edit that
+        cannot be made, and then nothing is staged.
+        """
         before: dict[str, FileText] = {}
         after: dict[str, str] = {}
         for number, edit in enumerate(arguments.edits, 1):
@@ -200,7 +208,7 @@ class BatchEdit(Tool[BatchEditParameters]):
 
 
 class PreviewEditParameters(Parameters):
-    """An edit to preview."""
+    """Parameters of `preview_edit`: an edit as of `edit_file`."""
 
     path: str
     old_str: str
@@ -208,7 +216,7 @@ class PreviewEditParameters(Parameters):
 
 
 class PreviewEdit(Tool[PreviewEditParameters]):
-    """Show what an edit would change, without making it."""
+    """The tool `preview_edit`: the diff of an edit that is not made."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "preview_edit",
@@ -223,7 +231,7 @@ class PreviewEdit(Tool[PreviewEditParameters]):
     forms: ClassVar[CallForms] = CallForms(arguments=_EDIT, also=EDIT)
 
     async def run(self, arguments: PreviewEditParameters, context: ToolContext) -> ToolOutput:
-        """Return the unified diff."""
+        """Return the unified diff; errors as from `edit_file`."""
         path = context.view.roots.resolve(arguments.path)
         before = (await asyncio.to_thread(context.view.read, path)).text
         done = await asyncio.to_thread(replaced, before, EditParameters(**arguments.model_dump()))
@@ -231,7 +239,9 @@ class PreviewEdit(Tool[PreviewEditParameters]):
 
 
 def replaced(text: str, edit: EditParameters) -> str:
-    """Return `text` with one edit made; line numbers copied from a read result are ignored."""
+    """Return `text` with one edit made; line numbers copied from a read result are ignored. EditRefused if the old text
+    is not found or not unique.
+    """
     old, new = edit.old_str, edit.new_str
     # Only where the text as given is not there: a file may well begin its lines with numbers.
     if old not in text and (plain := without_line_numbers(old)) != old:
@@ -251,7 +261,7 @@ def replaced(text: str, edit: EditParameters) -> str:
 
 def inserted(text: str, new: str, line: int | None) -> str:
     """Return `text` with the lines `new` after its line `line`, 0 for the top, None for the end. ToolRetry if it has no
-    such line.
+    such line, EditRefused if `new` is empty.
     """
     lines = split_lines(text)
     at = len(lines) if line is None else line
@@ -278,7 +288,7 @@ def rewritten(known: str, content: str) -> str:
 
 
 def refuse_below_file(context: ToolContext, path: str) -> None:
-    """Refuse a path below an existing file now rather than when the user applies the change (ToolRetry)."""
+    """Refuse an absolute path below an existing file now rather than when the user applies the change (ToolRetry)."""
     for parent in Path(path).parents:
         if context.view.roots.kind(str(parent)) == "folder":
             return
@@ -288,7 +298,9 @@ def refuse_below_file(context: ToolContext, path: str) -> None:
 
 
 def existing_text(context: ToolContext, path: str, parameter: str = "path") -> FileText | None:
-    """Return the file at a path; None if there is none. ToolRetry, naming `parameter`, if it is not a text."""
+    """Return the file at an absolute path; None if there is none. ToolRetry, naming `parameter`, if it is not a
+    text.
+    """
     if not context.view.exists(path):
         return None
     try:
@@ -332,7 +344,7 @@ def hunks_told(name: str, before: str, after: str) -> str:
 
 
 def lines_counted(lines: int) -> str:
-    """Return a number of lines in words."""
+    """Return a number of lines in English: "1 line", "2 lines"."""
     return f"{lines} line{'' if lines == 1 else 's'}"
 
 

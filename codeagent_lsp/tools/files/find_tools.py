@@ -27,14 +27,14 @@ _SPANS = re.compile(r"\A\(\?[a-z]*s[a-z]*\)|(?<!\\)(?:\\\\)*\\n")
 
 
 class GlobParameters(Parameters):
-    """A glob pattern and the folder to search."""
+    """Parameters of `glob_file_search`: a glob pattern and the folder to search."""
 
     pattern: str = Field(description="Glob, for instance **/*.py")
     path: str | None = Field(None, description="Folder to search in")
 
 
 class GlobFileSearch(Tool[GlobParameters]):
-    """Find files by pattern, the newest first."""
+    """The tool `glob_file_search`: finds files by a name pattern, new and staged ones included."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "glob_file_search",
@@ -51,7 +51,7 @@ class GlobFileSearch(Tool[GlobParameters]):
     output = list[str]
 
     async def run(self, arguments: GlobParameters, context: ToolContext) -> ToolOutput:
-        """Return one path per line."""
+        """Return one relative path per line, the newest first, at most 200; none is no error."""
         view = context.view
         where = view.roots.resolve(arguments.path) if arguments.path else None
         if where is not None:
@@ -79,7 +79,7 @@ def relative(
 
 
 class GrepParameters(Parameters):
-    """A regular expression and where to search for it."""
+    """Parameters of `grep`: a regular expression and where to search for it."""
 
     pattern: str = Field(description="Regular expression")
     path: str | None = Field(None, description="File or folder to search in")
@@ -91,7 +91,9 @@ class GrepParameters(Parameters):
 
 
 class Grep(Tool[GrepParameters]):
-    """Find lines by regular expression."""
+    """The tool `grep`: finds lines by a regular expression, with unsaved and staged text, also in stored command
+    outputs.
+    """
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "grep",
@@ -118,7 +120,9 @@ class Grep(Tool[GrepParameters]):
     output = list[dict[str, Any]]  # path, and line and text, or with `output` count
 
     async def run(self, arguments: GrepParameters, context: ToolContext) -> ToolOutput:
-        """Return `path:line:text`, with `-` instead of `:` for context lines, or the files, or `path:count`."""
+        """Return `path:line:text`, with `-` instead of `:` for context lines, or the files, or `path:count`. Files that
+        need the user's approval to be read are named, but not shown.
+        """
         view, asked = context.view, None
         by_line = arguments.output is None
         if arguments.path:
@@ -156,7 +160,9 @@ class Grep(Tool[GrepParameters]):
 
 
 def may_show(context: ToolContext, path: str, asked: str | None) -> bool:
-    """Return whether the user's rules let this file be read, or it is a secret place that was named and approved."""
+    """Return whether the user's rules let this file be read, or it is in a secret place that was named in the call and
+    so approved (`asked`, an absolute path).
+    """
     roots = context.view.roots
     verdict = reading(path, context.settings.permissions, roots).verdict
     approved = asked is not None and roots.is_secret(asked) and (path == asked or path.startswith(f"{asked}/"))

@@ -58,7 +58,9 @@ _PATCHED = re.compile(r"^(\*\*\* (?:(?:Add|Update|Delete) File|Move to): )(?!/)(
 
 
 def every(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of an edit with a number of expected replacements as all, if these are so many, or one."""
+    """Return the arguments of an edit with the number of replacements that it expects as `replace_all`, if that is
+    above one.
+    """
     expected, many = number(given.get("expected_replacements")), given.get("allow_multiple")
     given = without(given, "expected_replacements", "allow_multiple")
     if expected is None and many is None:

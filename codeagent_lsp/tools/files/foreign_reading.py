@@ -78,7 +78,9 @@ _FILE_TYPES = {  # ripgrep's names of types, where they are not the files' endin
 def editors(
     command: str, arguments: Mapping[str, str] | None = None, shapes: tuple[Shape, ...] = (), **fixed: Any
 ) -> tuple[ForeignTool, ...]:
-    """Return the tools that edit files by commands, for calls with one of their commands."""
+    """Return the file editing tools of other agents, for calls whose `command` is this one. `arguments` maps their
+    names of parameters to ours, `fixed` are arguments to add.
+    """
     when = given_as("command", command)
     # Our undo takes back the last step, whichever file it was in.
     ignored = ("command", *({"undo_edit": ("path",)}.get(command, ())))
@@ -252,7 +254,9 @@ SOUGHT: Mapping[str, str] = MappingProxyType(
 
 
 def sought(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a search in the spelling of `grep`, whatever other agents' searches call them."""
+    """Return the arguments of a search in the spelling of `grep`, from all the spellings that other agents' searches
+    use.
+    """
     # All are read before `without` takes them away: `grep` refuses parameters that it does not know.
     around = [number(given.get(name)) or 0 for name in ("-A", "-B", "before", "after", "context")]
     most = next(filter(None, (number(given.get(name)) for name in _LIMITS)), 0)

@@ -43,13 +43,15 @@ def _headed(given: dict[str, Any]) -> dict[str, Any]:
 
 
 class ApplyPatchParameters(Parameters):
-    """A patch in one of the two formats."""
+    """Parameters of `apply_patch`: a patch of one or more files, as a unified diff or in the `*** Begin Patch`
+    format.
+    """
 
     patch: str = Field(description="A unified diff, or the '*** Begin Patch' format")
 
 
 class ApplyPatch(Tool[ApplyPatchParameters]):
-    """Change several files by one patch."""
+    """The tool `apply_patch`: stages the changes, creations, moves and deletions of one patch as one step."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "apply_patch",
@@ -120,13 +122,13 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
 
 
 class UndoPatchParameters(Parameters):
-    """The staged step to undo."""
+    """Parameters of `undo_patch`: the staged step to undo, by its `change_id`."""
 
     change_id: str | None = Field(None, description="Id of a staged change; the last one when left out")
 
 
 class UndoPatch(Tool[UndoPatchParameters]):
-    """Undo staged changes of this run."""
+    """The tool `undo_patch`: takes back the last staged step of this run, or an earlier one with all after it."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "undo_patch",
@@ -139,21 +141,23 @@ class UndoPatch(Tool[UndoPatchParameters]):
     forms: ClassVar[CallForms] = CallForms(foreign=UNDO_PATCH)
 
     async def run(self, arguments: UndoPatchParameters, context: ToolContext) -> ToolOutput:
-        """Undo the step in the changeset; the user's files are not touched."""
+        """Undo the step in the changeset and name its files; the user's files are not touched. ToolFailed if there is
+        no such step.
+        """
         step = context.staging.undo(arguments.change_id)
         names = ", ".join(context.view.roots.relative(path) for path in step.paths)
         return ToolOutput(f"Taken back {step.change_id}: {names}.")
 
 
 class MoveFileParameters(Parameters):
-    """The old and the new path of a file."""
+    """Parameters of `move_file`: the old and the new path of a file."""
 
     path: str = Field(description="File to move")
     new_path: str = Field(description="Where it goes; must not exist")
 
 
 class MoveFile(Tool[MoveFileParameters]):
-    """Move or rename a file."""
+    """The tool `move_file`: stages the move of one text file, which the disk shows once the user accepts."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "move_file",
@@ -170,7 +174,9 @@ class MoveFile(Tool[MoveFileParameters]):
     output = dict[str, str]
 
     async def run(self, arguments: MoveFileParameters, context: ToolContext) -> ToolOutput:
-        """Stage the move. ToolFailed if the new path exists."""
+        """Stage the move; the data has the `change_id`. ToolFailed if the new path exists, FileRefused if the file is
+        no text.
+        """
         roots = context.view.roots
         source, target = roots.resolve(arguments.path), roots.resolve(arguments.new_path)
         file = await asyncio.to_thread(context.view.read, source)
@@ -182,13 +188,13 @@ class MoveFile(Tool[MoveFileParameters]):
 
 
 class DeleteFileParameters(Parameters):
-    """The file to delete."""
+    """Parameters of `delete_file`: the file to delete."""
 
     path: str = Field(description="File to delete")
 
 
 class DeleteFile(Tool[DeleteFileParameters]):
-    """Stages the deletion of one file, whose text stays for undo; it leaves the disk once the user accepts."""
+    """The tool `delete_file`: stages the deletion of one text file, which leaves the disk once the user accepts."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "delete_file",
@@ -205,7 +211,7 @@ class DeleteFile(Tool[DeleteFileParameters]):
     output = dict[str, str]
 
     async def run(self, arguments: DeleteFileParameters, context: ToolContext) -> ToolOutput:
-        """Stage the deletion."""
+        """Stage the deletion; the data has the `change_id`. FileRefused if the file is missing or no text."""
         path = context.view.roots.resolve(arguments.path)
         file = await asyncio.to_thread(context.view.read, path)  # a missing or binary file is refused with advice
         step = context.staging.write({path: None}, [file])

@@ -58,14 +58,16 @@ def _lines(given: dict[str, Any]) -> dict[str, Any]:
 
 
 class ListDirParameters(Parameters):
-    """The folder to list and how deep."""
+    """Parameters of `list_dir`: the folder to list and how many levels of it."""
 
     path: str = Field(".", description="Folder, relative to the workspace")
     depth: int = Field(1, ge=1, le=MOST_LEVELS, description="Levels to show")
 
 
 class ListDir(Tool[ListDirParameters]):
-    """List files and folders; ignored ones are left out."""
+    """The tool `list_dir`: the files and folders below a folder, new and staged ones included, ignored ones left
+    out.
+    """
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "list_dir",
@@ -92,7 +94,7 @@ class ListDir(Tool[ListDirParameters]):
     output = list[str]
 
     async def run(self, arguments: ListDirParameters, context: ToolContext) -> ToolOutput:
-        """Return one line per entry."""
+        """Return one relative path per line, folders with a `/` at the end; a note if there are too many to show."""
         path = context.view.roots.resolve(arguments.path or ".")
         listing = await asyncio.to_thread(context.view.list_dir, path, arguments.depth)
         roots = context.view.roots
@@ -102,7 +104,7 @@ class ListDir(Tool[ListDirParameters]):
 
 
 class ReadFileParameters(Parameters):
-    """The file, and optionally the first and last line."""
+    """Parameters of `read_file`: the file, and optionally the first and last line, both 1-based and included."""
 
     path: str = Field(description="File, relative to the workspace")
     start_line: int | None = Field(None, ge=1, description="First line, 1-based")
@@ -110,7 +112,9 @@ class ReadFileParameters(Parameters):
 
 
 class ReadFile(Tool[ReadFileParameters]):
-    """Show a file's text with line numbers."""
+    """The tool `read_file`: the text of a file with line numbers, as staged or open in the editor; also pictures and
+    stored outputs of commands.
+    """
 
     traits: ClassVar[ToolTraits] = READ_FILE
     parameters = ReadFileParameters
@@ -135,7 +139,10 @@ class ReadFile(Tool[ReadFileParameters]):
     output = dict[str, str]
 
     async def run(self, arguments: ReadFileParameters, context: ToolContext) -> ToolOutput:
-        """Return the requested lines; for a very large file its first lines and a hint."""
+        """Return the requested lines, for a file of more than 2,000 lines without a range its first lines and a hint,
+        for a folder its entries, for a picture the image. FileRefused if it cannot be read; the data has the absolute
+        path.
+        """
         view, path = located(context.view, context.get(OutputStore), arguments.path)
         if PurePath(path).suffix.lower() in PICTURES:
             image, size = await asyncio.to_thread(picture, view, path)
@@ -149,13 +156,13 @@ class ReadFile(Tool[ReadFileParameters]):
 
 
 class ReadFilesParameters(Parameters):
-    """Several files, by name or glob, each with the lines to show."""
+    """Parameters of `read_files`: several files, by name or glob, each with the lines to show."""
 
     files: list[ReadFileParameters] = Field(min_length=1, max_length=MOST_FILES, description="path may be a glob")
 
 
 class ReadFiles(Tool[ReadFilesParameters]):
-    """Show the texts of several files: each is a call of `read_file`, with its rules, hooks and questions."""
+    """The tool `read_files`: up to 50 files; each is a call of `read_file`, with its rules, hooks and questions."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "read_files",
@@ -173,7 +180,7 @@ class ReadFiles(Tool[ReadFilesParameters]):
     output = list[str]
 
     async def run(self, arguments: ReadFilesParameters, context: ToolContext) -> ToolOutput:
-        """Return the texts below their names; what cannot be read says so in its place."""
+        """Return the texts below their names; a file that cannot be read has the reason in its place."""
         calls = context.need(Calls, "Files are read one by one here: use read_file.")
         wanted = [
             (path, part.model_dump(exclude={"path"}, exclude_none=True))
@@ -208,8 +215,8 @@ def listed(view: FileView, path: str) -> str:
 
 
 def picture(view: FileView, path: str) -> tuple[Image, int]:
-    """Return a picture and its size in bytes. FileRefused if it is none, too large or cannot be read: servers answer
-    with an error that would end the run.
+    """Return a picture (absolute path) and its size in bytes. FileRefused if it is none, too large or cannot be read:
+    servers answer with an error that would end the run.
     """
     data = view.roots.read_bytes(path, MOST_IMAGE)
     if (found := Image.of(data)) is None:
@@ -231,8 +238,8 @@ def _head(context: ToolContext, file: FileText) -> int:
 
 
 def render(file: FileText, start: int | None = None, end: int | None = None, head: int = LARGE_FILE_HEAD) -> str:
-    """Return the lines `start` to `end` (1-based, included) with numbers, and a note if some are left out. Without
-    both, `head` lines of a large file.
+    """Return the lines `start` to `end` (1-based, included) with numbers, and a note if some are left out; without
+    both, the first `head` lines of a file of more than 2,000. ToolRetry if the lines do not exist.
     """
     lines = split_lines(file.text)
     total = len(lines)

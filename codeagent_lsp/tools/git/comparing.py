@@ -86,7 +86,9 @@ async def head_of(repository: Repository, inner: str) -> Entries:
 
 
 async def index_of(repository: Repository, inner: str) -> Entries:
-    """Return the files of the index at or below `inner`; for a conflict, our side if there is one."""
+    """Return the files of the index at or below `inner` by their paths in the repository; for a conflict, our side if
+    there is one. ToolFailed if git fails or is not understood.
+    """
     output = await call(
         repository, "ls-files", "-z", "-t", "--stage", "--debug", "--no-recurse-submodules", *_only(inner)
     )
@@ -106,7 +108,9 @@ async def index_of(repository: Repository, inner: str) -> Entries:
 
 
 async def index_time(repository: Repository) -> int:
-    """Return the modification time of the index in nanoseconds; a file changed then or later may differ from it."""
+    """Return the modification time of the index in nanoseconds, 0 if it cannot be read; a file changed then or later
+    may differ from it.
+    """
     name = (await call(repository, "rev-parse", "--git-path", "index")).decode("utf-8", "surrogateescape")
     try:
         return (Path(repository.top) / name.rstrip("\n")).stat().st_mtime_ns
@@ -126,7 +130,9 @@ async def has_commits(repository: Repository) -> bool:
 
 
 async def texts_of(repository: Repository, oids: Iterable[str]) -> dict[str, Blob]:
-    """Return the texts of objects by hash. Objects larger than `MAX_TEXT` bytes are not read."""
+    """Return a `Blob` for each object by its hash. Objects of more than 512 KiB are not read, and have a note
+    instead.
+    """
     wanted = sorted(set(oids))
     # Asked first: `--batch` would send a file of a gigabyte whole.
     sizes = await _sizes(repository, wanted)
@@ -224,7 +230,9 @@ _ABSENT = _Side()
 
 
 async def in_index(repository: Repository, path: str) -> Changes:
-    """Return the index's changes since the last commit at or below `path`: what `git commit` would record now."""
+    """Return the index's changes since the last commit at or below `path` (absolute): what `git commit` would record
+    now. ToolFailed if git fails.
+    """
     inner = repository.inner(path)
     head, index = await head_of(repository, inner), await index_of(repository, inner)
     # By bytes, as git sorts.
@@ -234,7 +242,9 @@ async def in_index(repository: Repository, path: str) -> Changes:
 
 
 async def in_view(repository: Repository, view: FileView, path: str) -> Changes:
-    """Return the changes of the current files since the last commit at or below `path`."""
+    """Return the changes of the current files, unsaved and staged text included, since the last commit at or below
+    `path` (absolute). ToolFailed if git fails.
+    """
     inner = repository.inner(path)
     head, index = await head_of(repository, inner), await index_of(repository, inner)
     present = _Present(repository, view, head, index, await index_time(repository))

@@ -54,14 +54,18 @@ _QUOTES = ('""', "''", "“”", "``")
 
 
 class GitDiffParameters(Parameters):
-    """The file or folder to compare, and the index instead of the files."""
+    """Parameters of `git_diff`: the file or folder to compare, and whether git's index is compared instead of the
+    files.
+    """
 
     path: str | None = Field(None, description="File or folder")
     staged: bool = Field(False, description="Only what is in git's index")
 
 
 class GitDiff(Tool[GitDiffParameters]):
-    """Show the changes since the last commit, of the current files or of the index."""
+    """The tool `git_diff`: the changes since the last commit, of the files with unsaved and staged text or of git's
+    index.
+    """
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "git_diff",
@@ -81,7 +85,9 @@ class GitDiff(Tool[GitDiffParameters]):
     output = list[str]
 
     async def run(self, arguments: GitDiffParameters, context: ToolContext) -> ToolOutput:
-        """Return a list of the files, then their diffs, one repository after the other."""
+        """Return a list of the files, then their diffs, one repository after the other; the data has the absolute
+        paths. ToolFailed if there is no repository.
+        """
         parts = []
         for place, repository in await _repositories(arguments.path, context):
             changes = await _changes(context, repository, place, arguments.staged, arguments.path)
@@ -94,14 +100,14 @@ class GitDiff(Tool[GitDiffParameters]):
 
 
 class GitLogParameters(Parameters):
-    """The number of commits and the path that they touch."""
+    """Parameters of `git_log`: the largest number of commits, and the path that they touch."""
 
     limit: int = Field(20, ge=1, le=200, description="Most commits")
     path: str | None = Field(None, description="Only commits that touch this file or folder")
 
 
 class GitLog(Tool[GitLogParameters]):
-    """List commits, newest first."""
+    """The tool `git_log`: the last commits of HEAD, newest first."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "git_log",
@@ -116,7 +122,9 @@ class GitLog(Tool[GitLogParameters]):
     output = list[str]
 
     async def run(self, arguments: GitLogParameters, context: ToolContext) -> ToolOutput:
-        """Return one line per commit."""
+        """Return one line per commit: short hash, date, author, subject; the data has the hashes. ToolFailed without a
+        repository.
+        """
         commits: list[Commit] = []
         for place, repository in await _repositories(arguments.path, context):
             commits += await history_of(repository, repository.inner(place), arguments.limit)
@@ -125,13 +133,13 @@ class GitLog(Tool[GitLogParameters]):
 
 
 class GenerateCommitParameters(Parameters):
-    """The changes to describe."""
+    """Parameters of `generate_commit`: which changes to describe."""
 
     staged_only: bool = Field(False, description="Only what is in git's index")
 
 
 class GenerateCommit(Tool[GenerateCommitParameters]):
-    """Write a message for the changes; the user commits."""
+    """The tool `generate_commit`: asks the model for a commit message for the present changes; it commits nothing."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "generate_commit",
@@ -211,7 +219,7 @@ async def _changes(
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit: abbreviated hash, author date (YYYY-MM-DD), author, first line of the message."""
+    """One commit: abbreviated hash, author date (YYYY-MM-DD), author's name, first line of the message."""
 
     name: str
     date: str
@@ -333,7 +341,9 @@ def _untracked(paths: Sequence[str], name: Name) -> str:
 
 
 async def write_message(complete: Complete, diff: str, subjects: Sequence[str]) -> str:
-    """Return a message for `diff` in the style of `subjects`. ToolFailed after two unusable answers."""
+    """Ask the model for a commit message for `diff` in the style of `subjects` and return it. ToolFailed after two
+    unusable answers.
+    """
     style = "\n".join(f"- {subject}" for subject in subjects) or "(this is the first commit)"
     asked = f"Earlier subjects:\n{style}\n\nChanges:\n{diff}"
     message = await _answer(complete, asked)
@@ -348,12 +358,12 @@ async def write_message(complete: Complete, diff: str, subjects: Sequence[str]) 
 
 
 def tidy(answer: str) -> str:
-    """Return the answer without trailing blanks and surrounding empty lines."""
+    """Return a model's answer without trailing blanks on its lines and without surrounding empty lines."""
     return "\n".join(line.rstrip() for line in answer.strip().splitlines())
 
 
 def fault_of(message: str) -> str:
-    """Return the fault of a message as a sentence; '' if it is good."""
+    """Return the reason, a sentence for the model, why an answer is no usable commit message; '' if it is one."""
     subject, _, rest = message.partition("\n")
     if not subject:
         return "It is empty."

@@ -66,9 +66,9 @@ class Hook:
         return not self.tools or any(fnmatchcase(name, tool) for tool in self.tools for name in names)
 
     def is_met(self, names: Sequence[str], subjects: Sequence[str], command: str = "") -> bool:
-        """Return whether its condition holds for a tool with these names, called for one of `subjects`: a path as the
-        user and as the system knows it, or the commands in the line `command`, which is read as the permissions read
-        it. Where these are not known, or cannot be seen before they run, it holds: a guard rather runs too often.
+        """Return whether its condition holds for a call of a tool with these names. `subjects` are the call's paths, as
+        written and resolved; `command` is its command line, read as the permissions read it. If these are not known
+        before the call, the condition holds, since a guard should rather run too often.
         """
         match = _CONDITION.fullmatch(self.only)
         if match is None or not names:
@@ -90,8 +90,8 @@ class Hook:
 @dataclass(frozen=True, slots=True)
 class HookFile:
     """The hooks of one file, an absolute path. `digest` covers them and the files of the workspace that they run;
-    `left_out` says what was not understood; `foreign` tells that its commands expect the names of another program;
-    `stops` that no hooks of such files are to run.
+    `left_out` says what in it was not understood. `foreign` says that its commands expect the names of another program,
+    `stops` that no hooks of foreign files may run.
     """
 
     path: str
@@ -102,12 +102,14 @@ class HookFile:
     stops: bool = False
 
     def of(self, event: HookEvent, names: Sequence[str] = ()) -> tuple[Hook, ...]:
-        """Return the hooks for an event, and for a tool, or the beginning of a session, with these names."""
+        """Return the hooks for an event, and for a tool, or the beginning of a session, with one of these names; () for
+        names means any.
+        """
         return tuple(hook for hook in self.hooks if hook.event == event and (not names or hook.is_for(names)))
 
 
 class HookShelf:
-    """Reads the hooks from `own`, the user's files, and from a workspace. All methods block."""
+    """Reads the hooks from `own`, the user's files, and from a workspace, anew with each call. All methods block."""
 
     def __init__(self, own: Sequence[Path], trust: Trust) -> None:
         self.trust = trust
@@ -119,8 +121,9 @@ class HookShelf:
         self._finder = ScriptFinder()
 
     def files(self, view: FileView) -> tuple[HookFile, ...]:
-        """Return the files that define hooks, the user's own first. One in which all are switched off switches off
-        those of the same kind: the user's all of them, the workspace's those of the workspace.
+        """Return the files that define hooks, or that have faults, the user's own first. A file of another program that
+        switches hooks off does so for the files of that program: one of the user's for all, one of the workspace's for
+        those there.
         """
         own = [_file(path, data, view, self._finder) for path, data in self._of_user()]
         project = [_file(path, data, view, self._finder) for path, data in _of_project(view)]
@@ -249,13 +252,13 @@ class HookConsent:
         self._answers: dict[str, bool] = {}
 
     def copy(self) -> HookConsent:
-        """Return what the user has said until now, for another run: what becomes of it there stays there."""
+        """Return a copy for another run, with the answers until now; later answers there do not come back here."""
         made = HookConsent(self._shelf, self._session_id, self._brings)
         made._answers.update(self._answers)
         return made
 
     def decided(self, file: HookFile, shell: Shell) -> bool:
-        """Return whether the user has said in this run what becomes of the hooks of a file as they are."""
+        """Return whether the user has already answered in this run whether these hooks, with this content, may run."""
         return _digest(file, shell.isolation) in self._answers
 
     def given(self, file: HookFile, shell: Shell) -> bool:
@@ -263,8 +266,8 @@ class HookConsent:
         return self._answers.get(_digest(file, shell.isolation), False)
 
     async def ask(self, context: ToolContext, file: HookFile, shell: Shell) -> None:
-        """Have it decided: asked once in a run, and again if they have changed or would be isolated less. Who does not
-        trust them is not asked again, but told.
+        """Make sure that the hooks of a file, as they are, are decided: ask the user, at most once in a run, unless
+        they trust them already. After a refusal in this session there is only a notice.
         """
         digest, name = _digest(file, shell.isolation), context.view.roots.relative(file.path)
         async with self._asking:

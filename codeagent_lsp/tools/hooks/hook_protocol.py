@@ -44,28 +44,30 @@ _NO_SCRIPT = re.compile(r"\S*python[\w.]*: can't open file .*: \[Errno \d+\]")
 
 
 def foreign_name(tool: ToolTraits) -> str:
-    """Return the name that a tool has in the files of another program; its own if it has none there."""
+    """Return the name by which hooks written for Claude Code know a tool; its own name if it has none there."""
     server, dot, name = tool.name.partition(".")
     return tool.hook_name or (f"mcp__{server}__{name}" if dot else tool.name)
 
 
 def names_of(tool: ToolTraits, *, guards: bool = False) -> tuple[str, ...]:
-    """Return the names by which a hook may mean a tool: its own, that of other programs, and for all edits and all
-    commands those of the plain one. For hooks that are `guards`, to take a file away is to edit it; there is nothing to
-    format in it afterwards.
+    """Return the names by which a hook may mean a tool: its own, that in Claude Code, and for all tools that edit or
+    run commands the names of the plain ones. A tool that removes files counts as editing only for hooks that are
+    `guards`, which run before the call.
     """
     also = tool.hooked_as if guards or not tool.removes else ()
     return tuple(dict.fromkeys((tool.name, foreign_name(tool), *also)))
 
 
 def told_path(arguments: Mapping[str, Any], roots: Roots) -> str:
-    """Return the file that a hook is told for a call with these arguments, an absolute path; '' for none."""
+    """Return the absolute path of the file that hooks are sent for a call with these arguments; '' for none."""
     path = arguments.get("path")
     return roots.resolve(path) if isinstance(path, str) else ""
 
 
 def tells_content(arguments: Mapping[str, Any], forms: CallForms) -> bool:
-    """Return whether a call with these arguments tells a hook all that it writes."""
+    """Return whether the arguments of a call contain the whole text that it writes, so that a hook before it sees
+    it.
+    """
     own = {*_CONTENT, *(forms.arguments[name] for name in _CONTENT if name in forms.arguments)}
     return any(isinstance(arguments.get(name), str) for name in own)
 
@@ -80,8 +82,8 @@ def tool_input(arguments: Mapping[str, Any], forms: CallForms, roots: Roots) -> 
 
 
 def subjects(told: Mapping[str, Any], roots: Roots) -> tuple[str, ...]:
-    """Return what a call is about, from the arguments that hooks are told: its path, or the commands in its line. What
-    may be one, as it stands behind another word (`timeout 5 git push`, `bash -c 'git push'`), counts as one.
+    """Return what a call is about, from the arguments that hooks are sent: its path as given and relative, or the
+    commands in its line, also those behind another word (`timeout 5 git push`, `bash -c 'git push'`). () for neither.
     """
     given = told.get("tool_input")
     if not isinstance(given, Mapping):
@@ -101,14 +103,14 @@ def subjects(told: Mapping[str, Any], roots: Roots) -> tuple[str, ...]:
 
 
 def command_line(told: Mapping[str, Any]) -> str:
-    """Return the command line of a call, from the arguments that hooks are told; '' for none."""
+    """Return the command line of a call, from the arguments that hooks are sent; '' for none."""
     given = told.get("tool_input")
     command = given.get("command", given.get("cmd")) if isinstance(given, Mapping) else None
     return command if isinstance(command, str) else ""
 
 
 def as_json(event: Mapping[str, Any]) -> bytes:
-    """Return the event as JSON in one line; texts that are too long lose their end."""
+    """Return the event as one line of JSON in UTF-8; above 1 MiB of characters, long texts in it lose their end."""
     written = json.dumps(event, ensure_ascii=False, default=str)
     if len(written) > MOST_CHARS:
         written = json.dumps(_shortened(event, MOST_CHARS // 16), ensure_ascii=False, default=str)
@@ -127,8 +129,9 @@ def _shortened(value: Any, limit: int) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class HookAnswer:
-    """What a hook wants. `denied` is the reason for a denial, None for no objection; `asks` has the user asked;
-    `context` is for the model, `notice` for the user; `problem` says how the hook itself failed, which denies nothing.
+    """The answer of one hook. `denied` is the reason for a denial, None for no objection; `asks` demands that the user
+    is asked; `context` is for the model, `notice` for the user; `problem` says how the hook itself failed, which denies
+    nothing.
     """
 
     denied: str | None = None
@@ -139,8 +142,8 @@ class HookAnswer:
 
 
 def answer_of(finished: Finished, stdout: str, stderr: str, *, words_are_context: bool) -> HookAnswer:
-    """Return the answer of a hook that has run; `words_are_context` says that plain words on its standard output are
-    meant for the model.
+    """Return the answer of a hook that has run, by its exit code (2 denies) or JSON; with `words_are_context`, plain
+    text on its standard output is meant for the model.
     """
     if finished.ending != "exited":
         return HookAnswer(problem=finished.ending)

@@ -125,7 +125,7 @@ class _Named:
 
 
 class ScriptFinder:
-    """Finds the scripts of commands; what a text names is kept, as it is asked for again and again. Methods block."""
+    """Finds the files that commands run; the names found in a text are cached as long as it lives. Methods block."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, bool], _Named] = {}

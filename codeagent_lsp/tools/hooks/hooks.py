@@ -71,8 +71,8 @@ _NEVER = object()
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What hooks are told of their run. `mode` is the mode of permissions; `writes` tells whether the run may change
-    files.
+    """The facts about a run that its hooks are sent. `mode` returns the mode of permissions; `writes` whether the run
+    may change files.
     """
 
     session_id: str
@@ -82,7 +82,9 @@ class RunFacts:
 
 
 class OwnView:
-    """A private view of the workspace for the hooks of one run: opened with the first hook, to be left with the run."""
+    """A private view of the workspace for the hooks of one run: opened for the first hook; call `leave` when the run
+    ends.
+    """
 
     def __init__(self, opened: Callable[[], Awaitable[Shell]], close: Callable[[], Coroutine[Any, Any, None]]) -> None:
         self._opened = opened
@@ -92,7 +94,9 @@ class OwnView:
         self._ending = BackgroundTasks()
 
     async def shell(self) -> Shell | None:
-        """Return the shell that the hooks run in, opened with the first use; None if it cannot be opened."""
+        """Return the shell that the hooks run in, opened at the first call; None if it cannot be opened, and the next
+        call tries again.
+        """
         # Two calls at once must not open two views.
         async with self._opening:
             if self._shell is None:
@@ -109,8 +113,8 @@ class OwnView:
 
 
 class Hooks:
-    """Port: the hooks of one run. `own_view` is where they run (None: in the view of the run's commands), `consent` is
-    what the user has said already; `brings` returns what else of the workspace needs trust.
+    """Port: the hooks of one run. `own_view` is the view in which they run (None: that of the run's commands),
+    `consent` is what the user has said already; `brings` returns what else of the workspace needs trust.
     """
 
     def __init__(
@@ -131,7 +135,9 @@ class Hooks:
         self._before: dict[str, str] = {}  # what hooks add before a call, by its id, until its output is there
 
     async def decided(self, context: ToolContext) -> HookConsent:
-        """Have the user decide about all hooks now; return what they say, for runs that cannot ask."""
+        """Ask the user now about all hooks that they have not decided about; return the answers, for runs that cannot
+        ask.
+        """
         shell = await self._shell(context)
         for file in await asyncio.to_thread(self._shelf.files, context.view) if shell is not None else ():
             if file.hooks and shell is not None:
@@ -139,21 +145,23 @@ class Hooks:
         return self._consent
 
     async def on_session(self, context: ToolContext, source: SessionSource) -> str:
-        """Return what the hooks add to the first request of a session. None of them denies anything, and together they
-        have a minute.
+        """Run the hooks for the start of a session, 60 s in all, and return the text that they add to its first
+        request, '' for none. None of them can deny anything.
         """
         return (await self._run(context, "SessionStart", {"source": source}, source=source)).context
 
     async def on_prompt(self, context: ToolContext, words: str) -> str:
-        """Return what the hooks add to the user's words. PermissionDenied with the reason if one denies them."""
+        """Run the hooks for the user's words and return the text that they add, '' for none. PermissionDenied with the
+        reason if one denies them.
+        """
         answer = await self._run(context, "UserPromptSubmit", {"prompt": words})
         if answer.denied is not None:
             raise PermissionDenied(answer.denied)
         return answer.context
 
     async def before_tool(self, context: ToolContext, call: ToolCall, tool: Tool[Any], decision: Decision) -> Decision:
-        """Return the decision about a call, which may have become a question. PermissionDenied with the reason if a
-        hook denies it.
+        """Run the hooks before a call and return the decision about it, which is a question if a hook demands one.
+        PermissionDenied with the reason if a hook denies the call.
         """
         answer = await self._of_tool(context, "PreToolUse", call, tool)
         if answer.denied is not None:
@@ -185,8 +193,8 @@ class Hooks:
         return replace(output, text="\n".join(filter(None, (output.text, *added))))
 
     async def before_proposal(self, context: ToolContext) -> str:
-        """Return the reason why what is staged is not to be proposed, '' for none. What no tool call has written is
-        given to the hooks for tools first; changes that were judged already are not judged again.
+        """Return the reason, for the model, why hooks refuse what is staged, '' if they do not. Changes that no tool
+        call wrote are first given to the hooks for tools; the same changes are not judged twice.
         """
         # A hook may change what is staged, which is then something else to be judged; two hooks may do so in turn for
         # ever.
@@ -201,7 +209,7 @@ class Hooks:
         return reason if judged == context.staging.changeset else context.words("hooks.still_written")
 
     async def at_end(self, context: ToolContext, status: str, files: Sequence[str]) -> None:
-        """Tell the hooks that the run has ended; what they say and write counts for nothing."""
+        """Run the hooks for the end of the run; their answers are ignored and what they write is dropped."""
         await self._run(context, "RunEnd", {"status": status, "files": list(files)})
 
     async def _before_proposal(self, context: ToolContext, *, again: bool) -> str:
@@ -380,28 +388,30 @@ def _changed(before: Changeset, after: Changeset) -> list[FileChange]:
 
 
 class SeenChanges:
-    """The text of each file, None for a deleted one, as hooks of one run have seen it."""
+    """The texts of files, None for a deleted one, as the hooks of one run were last sent them."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str | None] = {}
 
     def add(self, path: str, text: str | None) -> None:
-        """Note what hooks were told of a file."""
+        """Note the text of a file (absolute path) that hooks were sent, None for a deletion."""
         self._texts[path] = text
 
     def forget(self, path: str) -> None:
-        """Note that a file is to be told again."""
+        """Drop the note on a file, so that its change counts as unseen again."""
         self._texts.pop(path, None)
 
     def add_written(self, paths: Iterable[str], before: Changeset, after: Changeset) -> None:
-        """Note what a hook has written, unless it is a change of something that none has seen."""
+        """Note that the hooks have seen what one of them wrote in these files; not for a file in which there was a
+        change before that no hook has seen.
+        """
         for path in paths:
             earlier, now = before.get(path), after.get(path)
             if earlier is None or self._is_seen(earlier):
                 self._texts[path] = None if now is None else now.text
 
     def unseen(self, changes: Changeset) -> list[FileChange]:
-        """Return the changes that no hook has seen as they are."""
+        """Return the changes whose present text no hook has been sent."""
         return [change for change in changes if not self._is_seen(change)]
 
     def _is_seen(self, change: FileChange) -> bool:

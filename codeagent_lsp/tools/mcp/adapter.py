@@ -75,17 +75,17 @@ class Open(Parameters):
 
 
 class Callee(Protocol):
-    """Port: performs the calls of a server's tools."""
+    """Port: sends calls of tools to one MCP server."""
 
     settings: ServerSettings
 
     async def call(self, tool: RemoteTool, arguments: dict[str, Any], calling: Calling) -> dict[str, Any]:
-        """Return the tool's result as defined by MCP (`CallToolResult`)."""
+        """Return the tool's result as defined by MCP (`CallToolResult`). ToolFailed or McpRefused if there is none."""
 
 
 class McpTool(Tool[Open]):
-    """A server's tool. `changed` returns whether its description differs from the approved one;
-    `accept` approves it, `before` returns the approved one.
+    """One tool of an MCP server, as the agent's own tools are. `changed` returns whether its description differs from
+    the approved one; `accept` approves it, `before` returns the approved one.
     """
 
     def __init__(
@@ -106,20 +106,22 @@ class McpTool(Tool[Open]):
 
     @property
     def caution(self) -> str:
-        """Return the warning, for the user, that the tool's description has changed; '' if it has not."""
+        """The warning, for the user, that the tool's description has changed since it was approved; '' if it has
+        not.
+        """
         return _CHANGED.format(words=self.news) if self._changed() else ""
 
     @property
     def news(self) -> str:
-        """Return the words that changed in the tool's description and parameters; '' if none did."""
+        """The words that changed in the tool's description and parameters; '' if none did."""
         return changed_words(self._before(), self.remote) if self._changed() else ""
 
     def accepted(self) -> None:
-        """Record the user's approval of the tool's current description."""
+        """Record the user's approval of the tool's current description, so that `changed` is False from now on."""
         self._accept()
 
     def input_schema(self) -> dict[str, Any]:
-        """Return the server's schema, reduced to what a model needs."""
+        """Return the server's JSON Schema, cut to 6,000 characters and to what a model needs."""
         return self._schema
 
     def output_schema(self) -> dict[str, Any] | None:
@@ -127,7 +129,9 @@ class McpTool(Tool[Open]):
         return None if self.remote.output is None else bounded_schema(self.remote.output)
 
     async def run(self, arguments: Open, context: ToolContext) -> ToolOutput:
-        """Call the tool on its server and return the rendered result."""
+        """Call the tool on its server and return its result as text and data. McpRefused or ToolFailed if the call
+        fails.
+        """
         name = self.traits.name
         calling = Calling(context, name, self.server.settings.seconds)
         result = await self.server.call(self.remote, arguments.model_dump(), calling)
@@ -163,7 +167,7 @@ def adapted(
     before: Callable[[], RemoteTool | None] = lambda: None,
 ) -> McpTool:
     """Return the agent's tool for a server's tool. Its parameters reject clearly wrong arguments before the user is
-    asked.
+    asked. `changed`, `accept` and `before` are as for `McpTool`.
     """
     settings = server.settings
 
@@ -199,7 +203,9 @@ def adapted(
 
 
 def changed_words(before: RemoteTool | None, now: RemoteTool) -> str:
-    """Return the changed words as one line, `[-gone-] {+new+}`; all words of `now` if those before are unknown."""
+    """Return the changed words as one line, `[-gone-] {+new+}`, cut to 1,200 characters; all words of `now` if those
+    before are unknown or too many to compare.
+    """
     old, new = (_words(before) if before else []), _words(now)
     # The time of a comparison grows with the product of both.
     if not old or len(old) + len(new) > MAX_COMPARED:
@@ -225,8 +231,8 @@ def _bounded(line: str) -> str:
 
 
 async def rendered(result: Mapping[str, Any], tool: str, outputs: OutputStore | None) -> ToolOutput:
-    """Render an MCP result of the tool with this full name. McpRefused if the result is marked as an error,
-    ReplyUnreadable if it is none.
+    """Return an MCP result of the tool with this full name as output: texts, and pictures and other data stored in
+    `outputs`. McpRefused if the result is marked as an error, ReplyUnreadable if it is no valid one.
     """
     content = result.get("content")
     if not isinstance(content, list) and result.get("structuredContent") is None and result.get("isError") is not True:
@@ -311,7 +317,7 @@ def _bounded_content(words: Iterable[str]) -> str:
 
 
 def bounded_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object within `MAX_SCHEMA` characters: long texts go first, then all texts, then deep
+    """Return the schema of an object within 6,000 characters: long texts are cut first, then all texts, then deep
     levels.
     """
     # Words go before structure: a parameter without a description can still be given, one without a type is a guess.

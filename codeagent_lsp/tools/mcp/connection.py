@@ -82,23 +82,23 @@ class Connection:
 
     @property
     def gone(self) -> asyncio.Event:
-        """Return the event that is set when the connection has ended."""
+        """The event that is set when the connection has ended."""
         return self._health.gone
 
     @property
     def version(self) -> str:
-        """Return the negotiated protocol version."""
+        """The negotiated protocol version, a date such as `2025-06-18`."""
         return self._opened.protocol_version
 
     @property
     def tells(self) -> bool:
-        """Return whether the server announces changes of its tool list."""
+        """Whether the server announces changes of its tool list; then `tools` need not be asked again."""
         offered = self._opened.server_capabilities.tools
         return offered is None or bool(offered.list_changed)
 
     @property
     def diagnosis(self) -> Diagnosis:
-        """Return the facts that explain an error of this connection."""
+        """The facts that explain an error of this connection, as they are now."""
         return Diagnosis(self._settings, self._health)
 
     async def open(self, stack: AsyncExitStack) -> None:
@@ -119,7 +119,9 @@ class Connection:
             raise self.diagnosis.problem(error) from error
 
     async def tools(self) -> tuple[RemoteTool, ...]:
-        """Return the tools that the server lists now. McpProblem if it fails."""
+        """Ask the server for its tools and return at most 128. McpProblem if it fails or takes longer than the server's
+        limit.
+        """
         if self._opened.server_capabilities.tools is None:
             return ()
         found: dict[str, RemoteTool] = {}
@@ -144,9 +146,8 @@ class Connection:
         return tuple(found.values())[:MAX_TOOLS]
 
     async def call(self, name: str, arguments: Mapping[str, Any], calling: Calling) -> dict[str, Any]:
-        """Call a tool and return its result as defined by MCP. McpRefused or ToolFailed with a graded code.
-
-        Cancelling the coroutine sends a cancellation to the server.
+        """Call a tool and return its result as defined by MCP. McpRefused if the server rejects it, ToolFailed for
+        other failures and after `calling.seconds`. Cancelling the coroutine sends a cancellation to the server.
         """
         # What an earlier call has met must not explain the failure of this one.
         garbled, self._health.status, self._health.login = self._health.garbled, 0, None
@@ -160,7 +161,7 @@ class Connection:
             raise self.diagnosis.call_failure(error, name, calling.seconds, noisy=noisy) from error
 
     async def listen(self) -> None:
-        """Subscribe to changes of the tool list, a few times if it fails; then wait for ever."""
+        """Subscribe to changes of the tool list, 3 times if it fails; then wait for ever. Ends by cancellation only."""
         for attempt in range(1, LISTENS + 1):
             try:
                 async with AsyncExitStack() as stack:
@@ -222,13 +223,15 @@ async def _unchecked(name: str, result: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The facts by which the errors of one connection are explained."""
+    """The settings and the observed health of one connection, by which its errors are explained."""
 
     settings: ServerSettings
     health: Health
 
     def problem(self, error: BaseException) -> McpProblem:
-        """Return an error as a problem of this server."""
+        """Return, without raising it, the problem of this server that most likely caused an error, with a sentence for
+        the user.
+        """
         health, name, where = self.health, self.settings.name, self.settings.where
         # From what is known best to what is only guessed: the error itself is often only "closed".
         if isinstance(health.login, McpProblem):

@@ -46,7 +46,9 @@ class Elicitation:
             self._calls.remove(calling)
 
     async def answer(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult | ErrorData:
-        """Ask the user on behalf of the last call; decline without a call, or for anything but a valid form."""
+        """Ask the user on behalf of the last call and return the answer; decline without a running call, for an invalid
+        form, and after 5 forms in one call.
+        """
         # A server does not say in which of its calls it asks.
         calling = self._calls[-1] if self._calls else None
         schema = params.requested_schema if isinstance(params, ElicitRequestFormParams) else None
@@ -77,13 +79,13 @@ class Form:
 
     @property
     def usual(self) -> dict[str, Any] | None:
-        """Return the values that the server suggests; None if a required one has no default."""
+        """The values that the server suggests, by field; None if a required one has no default."""
         values = {name: field["default"] for name, field in self.fields.items() if field.get("default") is not None}
         return values if self.required <= values.keys() else None
 
     @property
     def wants_secret(self) -> bool:
-        """Return whether any of its texts or formats indicates a secret."""
+        """Whether any of its texts or formats indicates a secret, such as a password."""
         told = [(name, field.get("title"), field.get("description")) for name, field in self.fields.items()]
         words = [self.message, *(str(part) for parts in told for part in parts if part)]
         return any(field.get("format") == "password" for field in self.fields.values()) or any(
@@ -92,7 +94,7 @@ class Form:
 
 
 def read_form(message: str, schema: Any) -> Form | None:
-    """Parse an elicitation request; None if it cannot be asked: too large, nested, or malformed."""
+    """Parse an elicitation request; None if it cannot be asked: more than 20 fields, nested, or malformed."""
     fields = schema.get("properties") if isinstance(schema, Mapping) else None
     if not isinstance(fields, Mapping) or len(fields) > MAX_FIELDS:
         return None

@@ -98,7 +98,9 @@ def stated_code(result: Mapping[str, Any]) -> ErrorCode:
 
 
 def grade(error: BaseException) -> ErrorCode:
-    """Return the error code for an error in the communication with a server."""
+    """Return the error code for an error in the communication with a server, by its type, its JSON-RPC code or its
+    text.
+    """
     first = first_error(error)
     code = protocol_code(first)
     if code is not None and code in _BY_CODE:
@@ -116,7 +118,9 @@ def protocol_code(error: BaseException) -> int | None:
 
 
 def said(error: BaseException) -> str:
-    """Return the message of an error on one line, without invisible characters."""
+    """Return the message of an error on one line of at most 300 characters, without invisible ones; its type if it has
+    none.
+    """
     first = first_error(error)
     words = str(first) or type(first).__name__
     return one_line(words, REASON)

@@ -31,19 +31,21 @@ NOTE = 160
 
 
 class Logins(Protocol):
-    """Port: the parts outside of this package that a login needs."""
+    """Port: what a login in the browser needs from the rest of the program: the user, the keyring, masking, the audit
+    log.
+    """
 
     async def browse(self, server: str, where: str, url: str) -> bool:
         """Ask whether the login page at `url` of a server at `where` may be opened, and open it; False if not."""
 
     async def vault(self) -> Vault:
-        """Return the vault for tokens. Its methods block; ToolFailed if it fails."""
+        """Return the vault for tokens. Its methods block; they raise ToolFailed if the keyring fails."""
 
     async def learn(self, secrets: Iterable[str]) -> None:
-        """Mask these secrets everywhere from now on."""
+        """Have these secrets masked in all texts that are shown or stored from now on."""
 
     async def record(self, server: str, where: str, step: Step, reason: str = "") -> None:
-        """Record a step of a login."""
+        """Write a step of a login at the address `where` to the audit log."""
 
     def words(self, key: str, /, **values: object) -> str:
         """Return a sentence in the user's language."""
@@ -51,9 +53,9 @@ class Logins(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The client's side as servers may see it: the workspace's folders and the environment. `changed` is called when a
-    list of tools changes, `waits` when waiting for the user begins (True) or ends; `logins` is None where no login is
-    possible; `network` is how other machines are reached.
+    """What servers may see of the client: the workspace's folders and the environment. `changed` is called when a list
+    of tools changes, `waits` when waiting for the user begins (True) or ends; `logins` is None if no login is possible;
+    `network` is how other machines are reached.
     """
 
     folders: Callable[[], Sequence[str]]
@@ -75,7 +77,9 @@ class Calling:
     _told: float = field(default=-NOTE_SECONDS)
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        """Show the server's progress as a status line, at most every NOTE_SECONDS."""
+        """Show the server's progress as a status line of at most 160 characters, twice a second at most; others are
+        dropped.
+        """
         now = time.monotonic()
         if now - self._told < NOTE_SECONDS:
             return

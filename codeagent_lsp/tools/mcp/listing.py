@@ -38,12 +38,12 @@ class RemoteTool:
 
     @property
     def pin(self) -> str:
-        """Return the SHA-256 hash of what model and user decide by: name, description, parameters."""
+        """The SHA-256 hash, in hexadecimal, of what model and user decide by: name, description, parameters."""
         told = json.dumps([self.name, self.description, self.schema], sort_keys=True, ensure_ascii=True, default=str)
         return hashlib.sha256(told.encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the tool as a JSON-like object."""
+        """Return the tool as plain JSON data, from which `remote_tool` makes it again."""
         return asdict(self)
 
 
@@ -75,8 +75,8 @@ class _Known:
 
 
 class Pins:
-    """The pins of all servers in one file. An unreadable file counts as empty; if it cannot be written, pins live in
-    memory.
+    """The approved descriptions (pins) of the tools of all servers, in one file. An unreadable file counts as empty; if
+    it cannot be written, pins live in memory only.
     """
 
     def __init__(self, file: Path) -> None:
@@ -84,11 +84,11 @@ class Pins:
         self._servers: dict[str, _Known] | None = None
 
     def listed(self, server: ServerSettings) -> tuple[RemoteTool, ...]:
-        """Return the tools that this server listed last time."""
+        """Return the tools that this server listed last time, also by an earlier process; () if it never did."""
         return self._of(server).tools
 
     def keep(self, server: ServerSettings, tools: Iterable[RemoteTool]) -> None:
-        """Store the tools that the server lists now and pin the new ones."""
+        """Store the tools that the server lists now in the file, and pin those that are seen for the first time."""
         known = self._of(server)
         for tool in known.tools:  # as they were until now
             self._remember(known, tool)
@@ -107,7 +107,7 @@ class Pins:
         return self._of(server).approved.get(tool.name)
 
     def accept(self, server: ServerSettings, tool: RemoteTool) -> None:
-        """Pin a tool as it is now, after the user approved it."""
+        """Pin a tool as it is now, after the user approved it, and write the file."""
         known = self._of(server)
         if known.pins.get(tool.name) != tool.pin:
             known.pins[tool.name] = tool.pin

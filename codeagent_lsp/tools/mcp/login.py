@@ -71,7 +71,9 @@ async def login_for(
 
 
 class Login(httpx2.Auth):
-    """OAuth authentication for httpx. Its errors are a McpProblem, which is also stored in `health.login`."""
+    """OAuth authentication of httpx for one server; made by `login_for`. It fails with a McpProblem, which is also
+    stored in `health.login`.
+    """
 
     def __init__(self, settings: ServerSettings, logins: Logins, health: Health, waiting: Waiting) -> None:
         self._settings = settings
@@ -86,7 +88,9 @@ class Login(httpx2.Auth):
         self._under_way = False
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """Send plain requests until one is answered with 401, then run the library's OAuth flow."""
+        """Yield the request unchanged until one is answered with 401, then run the library's OAuth flow, which opens a
+        browser and waits for the user. McpProblem if the login fails.
+        """
         if self._flow is None:
             response = yield request
             if response.status_code != UNAUTHORIZED:
@@ -118,7 +122,7 @@ class Login(httpx2.Auth):
             await flow.aclose()
 
     async def close(self) -> None:
-        """End a login in progress and release the port."""
+        """End a login in progress, record it as abandoned, and release the port."""
         try:
             await self._stack.aclose()
             await self._over("abandoned")
@@ -247,7 +251,9 @@ async def leads_here(host: str | None, resolve: Resolve = system_resolve) -> boo
 
 
 def is_local(host: str | None) -> bool:
-    """Return whether a host is this machine or link-local."""
+    """Return whether a host, a name or an address, is this machine or link-local by its spelling; names are not
+    resolved.
+    """
     try:
         address = ipaddress.ip_address(host or "")
     except ValueError:
@@ -333,7 +339,7 @@ class KeptLogin:
         await self._write("tokens", self._tokens)
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """Return the client registration at the server; None if there is none."""
+        """Return the registration of this client at the authorization server; None if there is none."""
         return _as(OAuthClientInformationFull, self._registered)
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:

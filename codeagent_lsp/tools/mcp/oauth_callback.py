@@ -32,7 +32,7 @@ class OAuthCallback:
 
     @property
     def address(self) -> str:
-        """Return the redirect address: an IP address, as RFC 8252 asks, since a name may be resolved otherwise."""
+        """The redirect address: with an IP address, as RFC 8252 asks, since a name may be resolved otherwise."""
         return f"http://127.0.0.1:{self.port}{PATH}"
 
     @asynccontextmanager
@@ -63,7 +63,7 @@ class OAuthCallback:
                 self._socket = _kept(self.port, again=True)
 
     def close(self) -> None:
-        """Release the port."""
+        """Release the reserved port; `opened` cannot be used afterwards."""
         self._socket.close()
 
     async def _over(self, visitors: set[asyncio.Task[None]]) -> None:

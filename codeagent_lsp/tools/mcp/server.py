@@ -43,8 +43,9 @@ _MODULE = "codeagent_lsp.tools.mcp.connection"
 
 
 class Server:
-    """One server. `told` is called at every change of state or tools; `host` creates the client's side for a
-    connection; `module` is the name of the module whose `connected` opens one.
+    """One configured MCP server, started on demand and restarted when it ends. `told` is called at every change of
+    state or tools; `host` creates the client's side for a connection; `module` is the name of the module whose
+    `connected` opens one.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class Server:
         self._deaths = 0
 
     def begin(self) -> None:
-        """Start the server, unless it runs, is off, or failed before."""
+        """Start the server in a background task, unless it runs, is off, or failed before. Returns at once."""
         if self.state in ("idle", "stopped") and (self._task is None or self._task.done()):
             self._settled.clear()
             self._become("starting")
@@ -91,7 +92,9 @@ class Server:
         return result
 
     async def ask_anew(self) -> None:
-        """List the tools again, if the server does not announce changes. ToolFailed or McpProblem."""
+        """List the tools again, unless the server announces changes. ToolFailed if it is not connected, McpProblem if
+        it fails.
+        """
         connection = self._connection
         if connection is None:
             raise ToolFailed(f"The server {self.settings.name} is {self.state}.", ErrorCode.MCP_NETWORK_ERROR)
@@ -104,14 +107,14 @@ class Server:
             self._told(self)
 
     async def close(self) -> None:
-        """Stop the server, within seconds."""
+        """Stop the server and wait up to 4 s for its end; it may be begun again."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
             await asyncio.wait([task], timeout=CLOSE_SECONDS)
 
     async def settled(self) -> None:
-        """Wait until the start has succeeded or failed."""
+        """Wait until the start has succeeded or failed; return at once if it is not starting. `state` says which."""
         if self.state == "starting":
             await self._settled.wait()
 
@@ -206,7 +209,7 @@ class Server:
 
 
 def grade_of(error: BaseException) -> ErrorCode:
-    """Return the code of a problem or error."""
+    """Return the code of a McpProblem, or the one that `grade` finds for another error."""
     return error.code if isinstance(error, McpProblem) else grade(error)
 
 
@@ -220,7 +223,9 @@ def _connector(module: str) -> Connect:
 
 
 class AdaptedTools:
-    """The agent's tools for those of all servers; an unchanged tool stays the same object."""
+    """The agent's tools for those of all servers, by full name; a tool whose description is unchanged stays the same
+    object.
+    """
 
     def __init__(self, pins: Pins) -> None:
         self._pins = pins
@@ -264,7 +269,9 @@ class ServerProvider:
         self._anew = anew
 
     async def tools(self) -> Tools:
-        """Return the current tools; none for a server that is off or failed."""
+        """Return the current tools; none for a server that is off or failed. With `anew`, ToolFailed or McpProblem if
+        it fails.
+        """
         if self._anew:
             await self._server.ask_anew()
         return self._adapted.of(self._server)

@@ -30,8 +30,8 @@ LOOK_SECONDS = 300.0
 
 
 class McpServers:
-    """The servers of one workspace. `settings` returns the current `mcp.servers`; `told` gets each server's problem
-    once; `disabled` returns the tools that the user switched off; without `logins` no login is possible.
+    """The MCP servers of one workspace. `settings` returns the current `mcp.servers`; `told` is called once with each
+    server's problem; `disabled` returns the tools that the user switched off; without `logins` no login is possible.
     """
 
     def __init__(
@@ -62,7 +62,9 @@ class McpServers:
         self._tasks = BackgroundTasks()
 
     def begin(self) -> None:
-        """Start the servers of the settings that do not run, and stop those that are no longer in the settings."""
+        """Start the servers of the settings that do not run, in the background, and stop those that are no longer in
+        the settings.
+        """
         # Without servers, nothing of this package is loaded.
         if not self._settings() and not self._servers:
             return
@@ -71,13 +73,15 @@ class McpServers:
             server.begin()
 
     def observe(self, event: events.Event) -> None:
-        """Start the servers when a run that may use tools begins."""
+        """Start the servers, as `begin` does, when the event says that a run begins that may use tools."""
         if isinstance(event, events.RunStarted) and event.kind not in events.WITHOUT_TOOLS:
             self.begin()
             self._tasks.start(self._look())
 
     async def status(self) -> list[dict[str, Any]]:
-        """Return each server with its state, and invalid entries, without waiting for a start."""
+        """Start the servers and return a row for each, with its state, error and tools, also for invalid entries of the
+        settings; does not wait for a start.
+        """
         self.begin()
         await self._plug.refresh()
         broken = [
@@ -86,18 +90,20 @@ class McpServers:
         return [*(_row(server, self._adapted.of(server)) for server in self.servers), *broken]
 
     async def reload(self) -> None:
-        """Stop all servers, read the settings again and start them, also those that failed before."""
+        """Stop all servers, read the settings again and start them, also those that failed before. Does not wait for
+        the starts.
+        """
         await self._stop(list(self._servers))
         self.begin()
 
     async def close(self) -> None:
-        """Stop all servers for good, within seconds."""
+        """Stop all servers for good; takes at most a few seconds, whatever they do."""
         await self._stop(list(self._servers))
         await self._tasks.close(CLOSE_SECONDS)
 
     @property
     def servers(self) -> tuple[Server, ...]:
-        """Return the servers in the settings with valid entries."""
+        """The servers in the settings with valid entries, disabled ones included."""
         return tuple(self._servers.values())
 
     def _in_step(self) -> None:

@@ -78,7 +78,7 @@ class ServerSettings:
 
     @property
     def where(self) -> str:
-        """Return its address for display: the program's name, or the URL without its query."""
+        """Its address for display: the program's name, or the URL without its query and fragment."""
         if self.transport == "stdio":
             return self.command
         parts = urlsplit(self.url)
@@ -86,30 +86,32 @@ class ServerSettings:
 
     @property
     def group(self) -> str:
-        """Return the group of its tools, with which their names begin."""
+        """The group of its tools, `mcp.<server>`, with which their names begin."""
         return f"{MCP_PREFIX}{self.name}"
 
     @property
     def origin(self) -> str:
-        """Return where its tools are from, for their descriptions."""
+        """The words that say where its tools are from, for their descriptions."""
         return f"MCP server {self.name}"
 
     @property
     def authorized(self) -> bool:
-        """Return whether the settings contain an Authorization header."""
+        """Whether the settings contain an Authorization header; then no login is tried."""
         return any(name.lower() == "authorization" for name in self.headers)
 
     @property
     def identity(self) -> str:
-        """Return a SHA-256 hash of what identifies the server: without limits, approvals and secrets."""
+        """A SHA-256 hash, in hexadecimal, of what the server is: transport, command and arguments, folder, address,
+        OAuth client; limits, approvals and secrets do not change it.
+        """
         told = [self.transport, self.command, self.args, self.cwd, self.where if self.url else ""]
         told += [self.oauth["clientId"]] if self.oauth else []
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
     @property
     def own(self) -> bool:
-        """Return whether it is this program's sandbox server (`sandbox-mcp`), started as this installation has it, so
-        that it runs the same code: its tools do what their annotations say.
+        """Whether it is this program's sandbox server (`sandbox-mcp`), started as this installation has it, so that it
+        runs the same code: its tools do what their annotations say.
         """
         words = self.args[2:] if self.args[:2] == ("-m", "codeagent_lsp.cli") else self.args
         if self.transport != "stdio" or words[:1] != ("sandbox-mcp",) or any(map(_REPLACING.match, self.env)):
@@ -128,14 +130,18 @@ class ServerSettings:
         return tool in self.auto_approve or "*" in self.auto_approve
 
     def same(self, other: ServerSettings) -> bool:
-        """Return whether all settings are equal."""
+        """Return whether all settings are equal, secrets included; a server with other settings has to be started
+        again.
+        """
         return asdict(self) == asdict(other)
 
 
 def read_servers(
     given: Mapping[str, Any], environ: Mapping[str, str]
 ) -> tuple[tuple[ServerSettings, ...], dict[str, McpProblem]]:
-    """Return the servers of the setting, and the problems of invalid entries by name."""
+    """Return the valid servers of the setting, of its first 32 entries, and the problems of the invalid ones by name.
+    `environ` fills in the variables that values refer to.
+    """
     servers: list[ServerSettings] = []
     problems: dict[str, McpProblem] = {}
     for name, entry in list(given.items())[:MAX_SERVERS]:
@@ -147,7 +153,9 @@ def read_servers(
 
 
 def secrets_in(given: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the secret values of the setting: headers, client secrets, and variables that look secret."""
+    """Return the secret values of the setting, of 8 characters or more: headers, client secrets, and variables that
+    look secret.
+    """
     servers, _ = read_servers(given, environ)
     found = [value for server in servers for name, value in server.env.items() if is_secret(name, value)]
     for server in servers:

@@ -91,9 +91,10 @@ class Unreadable(ValueError):
 
 @dataclass(slots=True)
 class Health:
-    """Facts about one connection. `noise` counts invalid messages since the last valid one, `garbled` all of them;
-    `status` is the last HTTP error status, 0 for none; `login` is the reason why a login failed; `refused` is what a
-    certificate or the proxy refused; `ending` is how its process ended; `gone` is set when nothing more can arrive.
+    """Facts about one connection. `noise` counts invalid messages since the last valid one, `garbled` all of them,
+    `sample` is the last one; `status` is the last HTTP error status, 0 for none; `login` is the reason why a login
+    failed; `refused` is what a certificate or the proxy refused; `problem` is the error that broke it; `stderr` has its
+    last 4,096 bytes; `ending` is how its process ended; `gone` is set when nothing more can arrive.
     """
 
     noise: int = 0
@@ -112,7 +113,7 @@ class Health:
         self.noise = 0
 
     def garbage(self, data: bytes) -> None:
-        """Record an invalid message. Unreadable after MAX_NOISE in a row."""
+        """Record an invalid message and a sample of it. Unreadable after 100 in a row."""
         self.noise += 1
         self.garbled += 1
         if data.strip():
@@ -121,12 +122,12 @@ class Health:
             raise Unreadable(f"{self.noise} lines in a row that are no messages, such as: {self.sample}")
 
     def printed(self, data: bytes) -> None:
-        """Record output on standard error; the last TAIL bytes are kept."""
+        """Record output on standard error; the last 4,096 bytes are kept."""
         self.stderr = (self.stderr + data)[-TAIL:]
 
     @property
     def last_words(self) -> str:
-        """Return the last lines of its standard error, on one line."""
+        """The last three lines of its standard error, joined to one line by ` | `; '' if it has printed nothing."""
         lines = [line for line in self.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
         return one_line(" | ".join(lines[-3:]), 2 * SAMPLE)
 
@@ -141,7 +142,7 @@ class TooLong:
 
     @property
     def answers(self) -> int | str | None:
-        """Return the id of the request that the line seems to answer; None if it cannot be determined."""
+        """The JSON-RPC id of the request that the line seems to answer; None if it cannot be determined."""
         match = _AT_HEAD.match(self.head) or _AT_TAIL.search(self.tail)
         if match is None:
             return None
@@ -149,7 +150,7 @@ class TooLong:
 
 
 class Lines:
-    """An incremental splitter of bytes into lines."""
+    """An incremental splitter of bytes into lines, with a limit; one object for each stream."""
 
     def __init__(self, limit: int = MAX_MESSAGE, most: int = MAX_SKIPPED) -> None:
         self._limit = limit
@@ -159,7 +160,9 @@ class Lines:
         self._size = 0
 
     def feed(self, data: bytes) -> list[bytes | TooLong]:
-        """Return the lines completed by `data`, without LF. Unreadable if a line exceeds the hard limit."""
+        """Return the lines completed by `data`, without LF; above 8 MiB, a `TooLong` in its place. Unreadable above 256
+        MiB.
+        """
         *ended, rest = data.split(b"\n")
         found: list[bytes | TooLong] = []
         for piece in ended:
@@ -281,14 +284,14 @@ class _Child:
 
 
 async def keep_last_words(guarded: Guarded, health: Health) -> None:
-    """Record the end of a process' standard error."""
+    """Read a process' standard error until it ends, and record the end of it in `health`."""
     reader = dict(guarded.streams)["stderr"]
     while data := await reader.read(_CHUNK):
         health.printed(data)
 
 
 async def record_end(guarded: Guarded, launch: Launch, health: Health) -> None:
-    """Record how a process that has closed its output ended."""
+    """Wait up to 1 s for the end of a process that has closed its output, and record how it ended in `health`."""
     try:
         async with asyncio.timeout(GRACE_SECONDS):
             await guarded.ended()

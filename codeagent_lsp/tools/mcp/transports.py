@@ -83,7 +83,9 @@ class TooMuch(httpx2.StreamError):
 async def http_transport(
     settings: ServerSettings, health: Health, auth: httpx2.Auth | None = None, network: NetworkSettings = DEFAULTS
 ) -> AsyncGenerator[Any, None]:
-    """Open a Streamable HTTP transport (MCP) and yield its message streams."""
+    """Open a Streamable HTTP transport (MCP) and yield its message streams, until this context ends. Errors of HTTP are
+    recorded in `health`.
+    """
     async with (
         _client(settings, health, auth, network) as client,
         streamable_http_client(settings.url, http_client=client, max_sse_event_size=MAX_MESSAGE) as streams,
@@ -95,7 +97,9 @@ async def http_transport(
 async def sse_transport(
     settings: ServerSettings, health: Health, auth: httpx2.Auth | None = None, network: NetworkSettings = DEFAULTS
 ) -> AsyncGenerator[Any, None]:
-    """Open the older HTTP+SSE transport (MCP 2024-11-05) and yield its message streams."""
+    """Open the older HTTP+SSE transport (MCP 2024-11-05) and yield its message streams, until this context ends.
+    Failures are recorded in `health`.
+    """
 
     def factory(headers: Any = None, timeout: Any = None, auth: httpx2.Auth | None = None) -> httpx2.AsyncClient:
         return _client(settings, health, auth, network)
@@ -199,7 +203,7 @@ class Socket(ClientConnection):
     """A connection that can be written to and closed after the peer closed it; it then raises only ConnectionClosed."""
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Handle the end of the connection (called once by asyncio)."""
+        """Note that the connection has ended, so that later writes raise ConnectionClosed; asyncio calls this once."""
         super().connection_lost(exc)
         self.transport = _Ended()
 
@@ -215,7 +219,9 @@ class _Straight(connect):
 async def websocket_transport(
     settings: ServerSettings, health: Health, network: NetworkSettings = DEFAULTS
 ) -> AsyncGenerator[Streams, None]:
-    """Open the connection and yield its message streams. OSError or a WebSocket error if it cannot be reached."""
+    """Open a WebSocket and yield its message streams; it is closed with this context. OSError or a WebSocket error if
+    it cannot be reached.
+    """
     came, inbox = anyio.create_memory_object_stream[Item](0)
     outbox, go = anyio.create_memory_object_stream[SessionMessage](OUTBOX)
     opened = _opened(settings, health, network)

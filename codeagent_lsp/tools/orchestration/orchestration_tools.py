@@ -32,14 +32,14 @@ _AGENTS: Mapping[str | int, str] = {
 
 
 class DelegateParameters(Parameters):
-    """The agent and its task."""
+    """Parameters of `delegate`: the agent's name and all that it has to know."""
 
     agent: str = Field(min_length=1, max_length=100, description="planner, coder, reviewer, or one you were told of")
     task: str = Field(min_length=1, max_length=20_000, description="All it must know; it sees nothing else")
 
 
 class Delegate(Tool[DelegateParameters]):
-    """Delegate a task and wait for the report."""
+    """The tool `delegate`: gives a task to another agent with a conversation of its own, and waits for its report."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "delegate",
@@ -82,20 +82,24 @@ class Delegate(Tool[DelegateParameters]):
 
 
 class Delegates(Protocol):
-    """Port: the agents that can be called in a run."""
+    """Port: the other agents that a run's model can give tasks to."""
 
     async def delegate(self, agent: str, task: str) -> str:
-        """Return the report of `agent` on `task`. ToolFailed if it is unknown or fails; PermissionDenied."""
+        """Return the report of `agent` on `task`, once it is done. ToolFailed if the agent is unknown or fails;
+        PermissionDenied if the user does not trust it.
+        """
 
 
 class EnableToolsParameters(Parameters):
-    """The group to enable."""
+    """Parameters of `enable_tools`: the group to enable."""
 
     group: str = Field(min_length=1, max_length=100)
 
 
 class EnableTools(Tool[EnableToolsParameters]):
-    """Enable a group of tools."""
+    """The tool `enable_tools`: offers the model a group of tools that its prompt does not have, for the rest of the
+    run.
+    """
 
     traits: ClassVar[ToolTraits] = ToolTraits("enable_tools", "Get more tools. Groups:", "read")
     parameters = EnableToolsParameters
@@ -103,7 +107,9 @@ class EnableTools(Tool[EnableToolsParameters]):
     output = list[str]
 
     async def run(self, arguments: EnableToolsParameters, context: ToolContext) -> ToolOutput:
-        """Return the names of its tools."""
+        """Enable the group; return the names of its tools, or their parameters if the prompt never gets them. ToolRetry
+        for an unknown group, ToolFailed if all tools are enabled already.
+        """
         groups = context.need(ToolGroups, "All tools there are are switched on.")
         names = groups.enable(arguments.group.strip())
         described = groups.described(arguments.group.strip())
@@ -111,15 +117,15 @@ class EnableTools(Tool[EnableToolsParameters]):
 
 
 class UseToolParameters(Parameters):
-    """A call of another tool."""
+    """Parameters of `use_tool`: the name and the arguments of another tool."""
 
     name: str = Field(min_length=1, max_length=200)
     arguments: dict[str, Any] = Field(default_factory=dict)
 
 
 class UseTool(Tool[UseToolParameters]):
-    """Call a tool that the prompt does not describe. Its calls are those of the other tool, with its permission, before
-    they come here (`call_forms.unwrapped`); only what names no tool does.
+    """The tool `use_tool`, by which a model calls a tool that its prompt does not describe. Such calls are replaced by
+    calls of that tool, with its permission, before they are run (`call_forms.unwrapped`).
     """
 
     traits: ClassVar[ToolTraits] = ToolTraits(
@@ -132,7 +138,7 @@ class UseTool(Tool[UseToolParameters]):
     example: ClassVar[Example] = {"name": "git_log", "arguments": {"limit": 5}}
 
     async def run(self, arguments: UseToolParameters, context: ToolContext) -> ToolOutput:
-        """Refuse: the call names itself."""
+        """Raise ToolRetry: the only calls that get here name no other tool."""
         raise ToolRetry("use_tool cannot call itself. Name the tool to call, and give its arguments.")
 
 
@@ -160,7 +166,7 @@ _SHAPES = (
 
 
 class ComposeStep(Parameters):
-    """One call; from the second on it may take arguments from the previous result."""
+    """One call in a chain; from the second on it may take arguments from the result before."""
 
     tool: str
     arguments: dict[str, Any] = Field(default_factory=dict)
@@ -168,14 +174,14 @@ class ComposeStep(Parameters):
 
 
 class ComposeParameters(Parameters):
-    """The steps of the chain."""
+    """Parameters of `compose`: the steps of the chain, from 2 to 10."""
 
     steps: list[ComposeStep] = Field(min_length=2, max_length=MOST_STEPS)
 
 
 class Compose(Tool[ComposeParameters]):
-    """Run a chain of tools. The effect `ask` prevents it from running concurrently; each step is judged by its own
-    effect.
+    """The tool `compose`: runs a chain of tools in one call. The effect `ask` prevents it from running concurrently;
+    each step is judged by its own effect.
     """
 
     traits: ClassVar[ToolTraits] = ToolTraits(

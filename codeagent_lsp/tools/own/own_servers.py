@@ -27,7 +27,7 @@ _MODULE = "codeagent_lsp.tools.own.worker_connection"
 
 
 class OwnToolsUser(Protocol):
-    """Port: the user, who is asked for trust and told of problems."""
+    """Port: asks the user for trust in tools of their own, and shows problems."""
 
     async def trusts(self, source: ToolSource, *, changed: bool) -> bool | None:
         """Return whether this source may run: True from now on, False not in this session, None without an answer."""
@@ -38,8 +38,8 @@ class OwnToolsUser(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OwnToolsPlace:
-    """Where own tools are and how they run: the user's folder, the workspace's folders, the environment, the time limit
-    of a call in seconds, and the names of tools that are switched off.
+    """The places of own tools and how they run: the user's folder, the workspace's folders, the environment, the time
+    limit of a call in seconds, and the names of tools that are switched off.
     """
 
     own: Path
@@ -77,12 +77,16 @@ class OwnTools:
         self._tasks = BackgroundTasks()
 
     def observe(self, event: events.Event) -> None:
-        """Look for tools when a run that may use them begins."""
+        """Look for tools, as `look` does but in the background, when the event says that a run begins that may use
+        them.
+        """
         if isinstance(event, events.RunStarted) and event.kind not in events.WITHOUT_TOOLS:
             self._tasks.start(self.look())
 
     async def look(self) -> None:
-        """Find the sources of now: start those that are trusted, stop those that are gone, ask about the others."""
+        """Find the present sources: start those that are trusted, stop those that are gone, and ask about the others in
+        the background.
+        """
         sources, problems = await asyncio.to_thread(find_sources, self._place.own, self._place.folders())
         for problem in problems:
             self._tell(problem)
@@ -97,7 +101,9 @@ class OwnTools:
         await self._plug.refresh()
 
     async def tools(self) -> Tools:
-        """Return the tools of all sources; of two with the same name the first."""
+        """Return the tools of all sources that run; of two with the same name the first, and the user is shown the
+        problem.
+        """
         found: dict[str, tuple[str, Tools]] = {}
         for server, adapted in self._servers.values():
             for tool in adapted.of(server):
@@ -113,7 +119,7 @@ class OwnTools:
         await self._plug.refresh()
 
     async def close(self) -> None:
-        """Stop all workers, within seconds."""
+        """Stop all workers and withdraw their tools for good; takes at most a few seconds."""
         self._tasks.cancel()
         servers = [server for server, _ in self._servers.values()]
         self._servers.clear()

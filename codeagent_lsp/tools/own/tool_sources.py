@@ -38,18 +38,18 @@ _PROGRAM = (
 
 
 class OwnSettings(ServerSettings):
-    """A worker of own tools, in the form of a server of tools."""
+    """The settings by which a source of own tools is started as if it were an MCP server."""
 
     __slots__ = ()
 
     @property
     def group(self) -> str:
-        """Return the group of all own tools."""
+        """The group of all own tools, `own`."""
         return "own"
 
     @property
     def origin(self) -> str:
-        """Return where the tool is from, for its description."""
+        """The words that say where the tool is from, for its description."""
         return f"tool of the user's own, {Path(self.name).name}"
 
 
@@ -67,17 +67,19 @@ class ToolSource:
 
     @property
     def approval(self) -> str:
-        """Return the SHA-256 hash of what trust is given to: this content in this place."""
+        """The SHA-256 hash, in hexadecimal, of what the user trusts: this content in this place."""
         return hashlib.sha256(f"{self.name}\n{self.digest}".encode("utf-8", "surrogatepass")).hexdigest()
 
     def settings(self, seconds: float) -> OwnSettings:
-        """Return how its worker is started; no folder of the workspace is on the path of its modules."""
+        """Return how its worker is started, with `seconds` as the limit of a call; no folder of the workspace is on the
+        path of its modules.
+        """
         arguments = ("-P", "-X", "utf8", "-c", _PROGRAM, str(_PACKAGE), self.place, self.name, self.digest)
         return OwnSettings(self.name, "stdio", sys.executable, (*arguments, *self.entry), seconds=seconds)
 
 
 def find_sources(own: Path, folders: Sequence[str]) -> tuple[tuple[ToolSource, ...], tuple[McpProblem, ...]]:
-    """Return all sources, the user's first, and the problems of those that cannot be read. Blocks."""
+    """Return the sources, the user's first and at most 50, and the problems of those that cannot be read. Blocks."""
     found: list[ToolSource] = []
     problems: list[McpProblem] = []
     # the user's first: they are kept when a workspace brings more than MAX_SOURCES
@@ -137,7 +139,9 @@ def _entries(folders: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
 
 
 def package_of(entry: EntryPoint) -> str:
-    """Return the name and version of the package that an entry point belongs to."""
+    """Return the name and version of the package that an entry point belongs to, such as `tools 1.2`; `?` if it is not
+    known.
+    """
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "?"
 
 

@@ -30,7 +30,9 @@ MOST_NAMED = 5
 
 
 def main(argv: Sequence[str]) -> None:
-    """Answer requests until standard input ends."""
+    """Answer requests from standard input until it ends. The source is loaded with the first one; its errors are
+    answers.
+    """
     requests, answers = _channels()
     tools: dict[str, Tool] | None = None
     for line in requests:

@@ -85,16 +85,16 @@ class WorkerConnection:
 
     @property
     def gone(self) -> asyncio.Event:
-        """Return the event that is set when the worker has ended."""
+        """The event that is set when the worker has ended."""
         return self._health.gone
 
     @property
     def diagnosis(self) -> WorkerConnection:
-        """Return what explains an error."""
+        """The object that explains errors of this connection: itself."""
         return self
 
     def problem(self, error: BaseException) -> McpProblem:
-        """Return the end of the worker as a sentence for the user."""
+        """Return, without raising it, the end of the worker as a problem with a sentence for the user."""
         ending = self._health.ending or said(self._health.problem or error)
         words = self._health.last_words or "—"
         return McpProblem(
@@ -113,14 +113,16 @@ class WorkerConnection:
         ]
 
     async def close(self) -> None:
-        """End the process and everything it started."""
+        """End the process and everything it started, and wait for that."""
         for task in self._tasks:
             task.cancel()
         await settled(self._guarded.close())
         self._let_go()
 
     async def tools(self) -> tuple[RemoteTool, ...]:
-        """Return the tools of the source. McpProblem with the reason if it has an error."""
+        """Load the source and return its tools. McpProblem with the reason if it has an error or takes longer than its
+        limit.
+        """
         try:
             answer = await self._asked({}, self._settings.seconds)
         except TimeoutError as error:
@@ -135,7 +137,9 @@ class WorkerConnection:
         return tuple(tool for row in answer["result"][:MAX_TOOLS] if (tool := remote_tool(row)))
 
     async def call(self, name: str, arguments: Mapping[str, Any], calling: Calling) -> dict[str, Any]:
-        """Call a tool and return its result in the form of MCP. ToolFailed if the worker ends or takes too long."""
+        """Call a tool, after those called before, and return its result in the form of MCP. ToolFailed if the tool
+        raises, the worker ends, or it takes too long, which ends the worker.
+        """
         # The worker does one call after the other, so the time of a call begins when it is sent.
         async with self._turn:
             try:
@@ -154,7 +158,7 @@ class WorkerConnection:
         return dict(answer["result"])
 
     async def listen(self) -> None:
-        """Wait for ever: there are no announcements."""
+        """Wait for ever, until cancelled: a worker announces nothing."""
         await asyncio.Event().wait()
 
     async def _asked(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:

@@ -37,10 +37,8 @@ _LONG_RUN = re.compile(" {17,}")
 def asked_title(
     call: ToolCall, traits: ToolTraits, place: CommandEnvironment, news: str, language: str
 ) -> tuple[str, bool]:
-    """Return the question about a call as one line, and whether it shows the whole call.
-
-    `news` are the changed words of a tool. What a command is allowed besides stands before its words, so that no
-    command can imitate it.
+    """Return the question about a call as one line, and whether it shows the whole call. `news` are the changed words
+    of a tool. What a command may do besides is written before the command, so that no command can imitate it.
     """
     terms = _terms(call, traits, place, language)
     subject = exactly(_subject(call, traits))
@@ -58,7 +56,7 @@ def about(call: ToolCall, traits: ToolTraits, hide: Callable[[str], str] = str) 
 
 
 def asked_detail(call: ToolCall, traits: ToolTraits, place: CommandEnvironment, reason: str, language: str) -> str:
-    """Return paragraphs about a call: the exact call; how it would run, where that is not as usual; why it is asked."""
+    """Return paragraphs about a call: the exact call; how it would run, if that is unusual; why the user is asked."""
     terms = ", ".join(_terms(call, traits, place, language))
     how = text("approval.terms", language, terms=terms) if terms else ""
     return "\n\n".join(filter(None, (describe(call), how, reason)))
@@ -81,7 +79,7 @@ def exactly(value: str) -> str:
 
 
 def named_together(names: Iterable[str]) -> list[str]:
-    """Return all names, as they are shown, in lists that are short enough for one question each."""
+    """Return all names, as they are shown, joined to lists of at most about 1,500 characters, for one question each."""
     groups: list[str] = []
     for name in map(exactly, names):
         if groups and len(groups[-1]) + len(name) < MAX_NAMED:
@@ -96,7 +94,9 @@ MAX_STANDING = 1000
 
 @dataclass(frozen=True, slots=True)
 class StandingApproval:
-    """A call that is always allowed. `approval_id` is its fingerprint; `since` is in seconds since the Unix epoch."""
+    """A call that is always allowed. `approval_id` is its fingerprint; `shown` is the call as the user saw it; `since`
+    is in seconds since the Unix epoch.
+    """
 
     approval_id: str
     tool: str
@@ -111,7 +111,7 @@ class StandingApprovals:
         self._file = file
 
     def all(self) -> tuple[StandingApproval, ...]:
-        """Return every approval, oldest first; none if the file cannot be read."""
+        """Return every approval, oldest first, at most 1,000; () if the file cannot be read."""
         try:
             rows = json.loads(self._file.read_text("utf-8"))
         except (OSError, ValueError, RecursionError):
@@ -119,18 +119,22 @@ class StandingApprovals:
         return tuple(item for row in rows if (item := _approval(row))) if isinstance(rows, list) else ()
 
     def covers(self, approval_id: str) -> bool:
-        """Return whether this exact call is always allowed."""
+        """Return whether the call with this fingerprint is always allowed; False if the file cannot be read."""
         return any(item.approval_id == approval_id for item in self.all())
 
     def add(self, call: ToolCall, approval_id: str, shown: str) -> None:
-        """Allow this exact call from now on. OSError if it cannot be written."""
+        """Allow the exact call with this fingerprint from now on; above 1,000, the oldest approval is dropped. `shown`
+        is its line in lists. OSError if it cannot be written.
+        """
         with changing(self._file):
             others = [item for item in self.all() if item.approval_id != approval_id]
             added = StandingApproval(approval_id, call.name, shown, round(time.time(), 3))
             self._write([*others, added][-MAX_STANDING:])
 
     def revoke(self, approval_id: str | None = None) -> int:
-        """Revoke one approval, or all of them without an id; return how many were revoked."""
+        """Revoke one approval, or all of them without an id; return how many were revoked. OSError if it cannot be
+        written.
+        """
         with changing(self._file):
             known = self.all()
             kept = [item for item in known if approval_id is not None and item.approval_id != approval_id]
@@ -155,7 +159,7 @@ class Approvals:
         self._allowed.add(approval_id)
 
     def covers(self, approval_id: str) -> bool:
-        """Return whether this exact call was allowed."""
+        """Return whether the call with this fingerprint was allowed, for this session or always."""
         return approval_id in self._allowed or (self.standing is not None and self.standing.covers(approval_id))
 
 

@@ -55,7 +55,9 @@ class CommandEnvironment:
 
     @property
     def terms(self) -> str:
-        """Return what an approval of a command is bound to: the isolation in force, the network, what can be read."""
+        """What an approval of a command is bound to, as JSON: the isolation in force, the network, the readable places,
+        the image.
+        """
         found, shell = self.isolation, self.shell
         kept = [found.level, found.confined, found.offline, found.hidden] if found else []
         return json.dumps([*kept, shell.allow_network, sorted(shell.readable), shell.container_image])
@@ -65,7 +67,7 @@ NOWHERE = CommandEnvironment(ShellSettings(), None, "Commands cannot run here.")
 
 
 class Places(Protocol):
-    """What words of a command, seen from the folder of the workspace, name."""
+    """Port: says what the words of a command name, seen from the first folder of the workspace."""
 
     def is_secret(self, word: str) -> bool:
         """Return whether a word names a file that usually holds secrets."""
@@ -74,17 +76,18 @@ class Places(Protocol):
         """Return whether a word, as a path or as a pattern of names, leads out of the workspace."""
 
     def holds_ways_out(self, word: str) -> bool:
-        """Return whether the folder that a word names holds links that lead out."""
+        """Return whether the folder that a word names holds links that lead out of the workspace."""
 
     def is_file(self, word: str) -> bool:
         """Return whether a word names a file of the workspace."""
 
 
 def judged_command(command: str, rules: CommandRules, places: Places, folder: str = "") -> Decision:
-    """Return the decision about a command line by its words alone, wherever it runs; `folder` is the one it starts in.
+    """Return the decision about a command line by its words alone, wherever it runs; `folder` is the absolute path of
+    the folder it starts in. `deny` means that it is never run.
 
-    `deny`: it is never run. A `firm` decision (a rule of the user, or the name of a secret) holds under any isolation.
-    Otherwise `allow` means that the command only reads, and `ask` that isolation may decide instead.
+    A `firm` decision (a rule of the user, or the name of a secret) holds under any isolation. Otherwise `allow` means
+    that the command only reads, and `ask` that the isolation may decide instead.
     """
     from codeagent_lsp.tools.permissions.shell_policy import (  # late: its tables are large
         covered_by,
@@ -118,8 +121,8 @@ def judged_command(command: str, rules: CommandRules, places: Places, folder: st
 
 
 def placed(decision: Decision, arguments: Mapping[str, Any], place: CommandEnvironment, mode: Mode) -> Decision:
-    """Return the decision in view of where the call would run. A rule that allows a command does not allow it the
-    network.
+    """Return the decision changed by how the call would run: a rule that allows a command does not allow it the
+    network, and without isolation every command asks.
     """
     shell, isolation = place.shell, place.isolation
     if isolation is None:

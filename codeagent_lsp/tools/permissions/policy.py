@@ -53,7 +53,9 @@ READ_NAMES = ("read", "file_read")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A permission rule `tool(pattern)`: a glob for the tool's name and one for its subjects (paths, commands)."""
+    """A permission rule `tool(pattern)`: globs for the tool's name and for its subjects (paths, commands); None for
+    any.
+    """
 
     tool: str
     pattern: str | None
@@ -78,7 +80,7 @@ class Rule:
 
 
 def effects_of(mode: Mode) -> tuple[Effect, ...]:
-    """Return the effects whose tools are offered in a mode."""
+    """Return the effects whose tools are offered in a mode; `readOnly` has only `read` and `ask`."""
     return ("read", "ask") if mode == "readOnly" else ("read", "write", "run", "net", "ask")
 
 
@@ -90,8 +92,7 @@ def decide(
     place: CommandEnvironment = NOWHERE,
     names: Iterable[str] = (),
 ) -> Decision:
-    """Return the decision for one call, from the mode, the rules, what the call touches and where it would run.
-
+    """Return the decision for one call, from the mode, the rules, what the call touches and how it would run.
     `arguments` must be the validated ones: before repair, a path could hide in a text that holds JSON. `names` are
     other names of the tool, by which rules may name it.
     """
@@ -257,7 +258,9 @@ def _matches(pattern: str, subject: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CommandPlaces:
-    """The files of one workspace, as a command's words name them; relative ones are in its first folder."""
+    """The files of one workspace, as a command's words name them; relative ones are in its first folder. Methods look
+    at the disk and block.
+    """
 
     roots: Roots
 
@@ -340,7 +343,7 @@ def _links(folder: str) -> list[str]:
 
 
 def reading(path: str, settings: PermissionsSettings, roots: Roots) -> Decision:
-    """Return the decision for `read_file` on one file."""
+    """Return the decision for a call of `read_file` on one file, an absolute path."""
     return decide(READ_FILE, {"path": path}, settings, roots, names=READ_NAMES)
 
 

@@ -99,7 +99,7 @@ def may_be_covered(rules: Sequence[str], command: str) -> bool:
 
 
 def covered_by(rules: Sequence[str], command: str) -> bool:
-    """Return whether the user's allow rules cover every command of a plain script."""
+    """Return whether the user's allow rules cover every command of a script; False for one that is not plain."""
     # Plain ones only: what a rule allows is a command as it is written, with nothing expanded into it.
     script = read(command[:MAX_BYTES])
     if not rules or script.tree is None:
@@ -125,7 +125,7 @@ def words(command: str) -> tuple[str, ...]:
 
 def paths_named(command: str, folder: str = "") -> tuple[str, ...] | None:
     """Return all words of a script as paths, as `words` and also from every folder that it may be in after `cd`; None
-    if these are too many. `folder` is the one it starts in.
+    if these are more than 16. `folder` is the one it starts in.
     """
     everything = unwrap(read(command[:MAX_BYTES]))
     folders = _folders(everything, folder)
@@ -236,7 +236,9 @@ def allows(rules: Iterable[str], written: str, words: Sequence[str]) -> bool:
 
 
 def covering(rules: Iterable[str], texts: Sequence[str]) -> str | None:
-    """Return the first ask or deny rule that covers one of the spellings; a final `*` needs no blank before it."""
+    """Return the first ask or deny rule that covers one of the spellings, None if none does; a final `*` in a rule
+    needs no blank before it.
+    """
     for rule in rules:
         loose = _pattern(_BLANKS.sub(" ", rule).strip())
         if any(loose.fullmatch(text) or _covers(rule, text) for text in texts):

@@ -45,7 +45,9 @@ FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
-    """One step. `error` is the reason why it failed, or was skipped."""
+    """One step of a plan: its id, unique in the plan, its title and description, and its state. `expected_tools` are
+    names of tools; `error` is the reason why it failed or was skipped, '' for none.
+    """
 
     step_id: str
     title: str
@@ -77,7 +79,7 @@ class PlanStep:
 
 
 class PlanSteps(tuple[PlanStep, ...]):
-    """The steps of a plan in order; their ids differ."""
+    """The steps of a plan in order, as an immutable value; their ids differ."""
 
     __slots__ = ()
 
@@ -107,32 +109,32 @@ class PlanSteps(tuple[PlanStep, ...]):
         return found
 
     def number(self, step_id: str) -> int:
-        """Return the 1-based number of a step."""
+        """Return the 1-based number of a step. SessionError if there is none with that id."""
         return self.index(self.by_id(step_id)) + 1
 
     def label(self, step_id: str) -> str:
-        """Return the label of a step for people: "2/5 title"."""
+        """Return the label of a step for people: "2/5 title". SessionError if there is none with that id."""
         return f"{self.number(step_id)}/{len(self)} {self.by_id(step_id).title}"
 
     @property
     def next(self) -> PlanStep | None:
-        """Return the first step that is neither completed nor skipped; None if there is none left."""
+        """The first step that is neither completed nor skipped; None if there is none left."""
         return next((step for step in self if step.state not in ENDED), None)
 
     @property
     def unused(self) -> int:
-        """Return a number from which on no step has it as its id."""
+        """The smallest number from which on no step has it as its id."""
         # As we make them, ids are numbers; those of a stored plan need not be.
         return 1 + max((int(step.step_id) for step in self if step.step_id.isdecimal()), default=0)
 
     @property
     def running(self) -> PlanStep | None:
-        """Return the running step; None if there is none."""
+        """The running step; None if there is none."""
         return next((step for step in self if step.state == "running"), None)
 
     @property
     def progress(self) -> int:
-        """Return the share of ended steps in percent, 0 to 100."""
+        """The share of ended steps in percent, 0 to 100; 100 without steps."""
         ended = sum(step.state in ENDED for step in self)
         return 100 * ended // len(self) if self else 100
 
@@ -144,7 +146,9 @@ class PlanSteps(tuple[PlanStep, ...]):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The goal and its steps in order. `replans` counts the changes by the model after failures."""
+    """The goal and its steps in order, as an immutable value. `replans` counts the changes by the model after failures;
+    `complexity` is the model's estimate.
+    """
 
     goal: str
     steps: PlanSteps
@@ -158,7 +162,9 @@ class Plan:
 
     @property
     def status(self) -> StepState:
-        """Return the state of the whole: that of the step that runs or stopped it, else whether steps are left."""
+        """The state of the whole: that of the step that runs or stopped it, else `pending` while steps are left, else
+        `completed`.
+        """
         for state in ("running", "failed", "cancelled"):
             if any(step.state == state for step in self.steps):
                 return state
@@ -166,7 +172,7 @@ class Plan:
 
     @property
     def may_replan(self) -> bool:
-        """Return whether the model may change the plan once more."""
+        """Whether the model may change the plan once more, which it may twice."""
         return self.replans < MOST_REPLANS
 
     def started(self, step_id: str) -> Plan:
@@ -175,11 +181,11 @@ class Plan:
         return self._with(step_id, "running")
 
     def completed(self, step_id: str) -> Plan:
-        """Return the plan with a step completed."""
+        """Return the plan with a step completed. SessionError if there is none with that id."""
         return self._with(step_id, "completed")
 
     def failed(self, step_id: str, error: str) -> Plan:
-        """Return the plan with a step failed."""
+        """Return the plan with a step failed, for this reason. SessionError if there is none with that id."""
         return self._with(step_id, "failed", error)
 
     def cancelled(self) -> Plan:
@@ -198,7 +204,9 @@ class Plan:
         return opened
 
     def skipped(self, step_id: str, reason: str = "") -> Plan:
-        """Return the plan with a step skipped. SessionError if it is completed."""
+        """Return the plan with a step skipped; without a `reason`, its error stays. SessionError if it is completed or
+        unknown.
+        """
         self._must_be_open(step_id, "completed")
         return self._with(step_id, "skipped", reason or self.steps.by_id(step_id).error)
 
@@ -241,7 +249,7 @@ class Plan:
         return replace(self, steps=PlanSteps((*kept, *arranged)))
 
     def text(self) -> str:
-        """Return the plan for the model: the goal and a line for each step."""
+        """Return the plan for the model: the goal and a line for each step with its state, id, title and error."""
         lines = [f"{MARKS[step.state]} {step.step_id}. {step.title}{_why(step)}" for step in self.steps]
         return "\n".join([f"Goal: {self.goal}", *lines])
 
@@ -289,24 +297,26 @@ class Planner(Protocol):
 
     @property
     def plan_id(self) -> str:
-        """Return the id of the run's plan."""
+        """The id of the run's plan document, which the tools give to the model."""
 
     def create(self, goal: str, steps: tuple[StepDraft, ...], complexity: str) -> str:
-        """Work in these steps from now on."""
+        """Make a plan of these steps, which the run works on from now on; return what to do next."""
 
     def enter(self, title: str) -> str:
-        """Begin a plan document; only reading is allowed until it is approved."""
+        """Begin a plan document with this title; only reading is allowed until the user approves it."""
 
     def update(self, action: UpdateAction, content: str, section: str) -> str:
-        """Change the plan document."""
+        """Change the plan document: replace or append `content`, or write it as the section `section`."""
 
     async def exit(self) -> str:
-        """Ask the user to approve the plan document."""
+        """Ask the user to approve the plan document and wait; return the sentence for the model on what to do now."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanDocument:
-    """A plan document. `body` is Markdown; `approved` is the user's last decision."""
+    """A plan document as an immutable value. `body` is Markdown without the title; `approved` is the user's last
+    decision.
+    """
 
     title: str
     body: str = ""
@@ -314,7 +324,7 @@ class PlanDocument:
 
     @staticmethod
     def parse(markdown: str) -> PlanDocument:
-        """Parse a document from its Markdown."""
+        """Return a document that is not approved; its title is the first line of the Markdown, with or without `#`."""
         title, _, body = markdown.partition("\n")
         return PlanDocument(title.removeprefix("# ").strip(), body.strip())
 
@@ -331,7 +341,7 @@ class PlanDocument:
         return self._with("\n".join(lines).strip())
 
     def appended(self, content: str) -> PlanDocument:
-        """Return the document with text appended."""
+        """Return the document with text appended as a new paragraph."""
         return self._with(f"{self.body}\n\n{content.strip()}".strip())
 
     def with_section(self, name: str, content: str) -> PlanDocument:
@@ -350,7 +360,7 @@ class PlanDocument:
         return any(heading.name == _plain(name) for heading in _headings(self.body.splitlines()))
 
     def with_explored(self, files: Iterable[str], language: str) -> PlanDocument:
-        """Return the document with a list of the files read, unless it has such a section in any language."""
+        """Return the document with a section that lists these files, unless it has such a section in any language."""
         # In any: the user's language may be another one than when the plan was begun.
         listed = "\n".join(f"- `{name}`" for name in dict.fromkeys(files))
         if not listed or any(self.has_section(text(SECTIONS[0], known)) for known in LANGUAGES):

@@ -17,7 +17,7 @@ _GOAL = 500
 
 
 class PlannedStep(Parameters):
-    """One step, small enough to be checked by itself."""
+    """One step of `create_plan`, small enough to be checked by itself."""
 
     title: str = Field(min_length=1, max_length=TITLE_CHARS)
     description: str = Field("", max_length=4000)
@@ -25,7 +25,7 @@ class PlannedStep(Parameters):
 
 
 class CreatePlanParameters(Parameters):
-    """The goal, its steps in order, and the estimated complexity."""
+    """Parameters of `create_plan`: the goal, its steps in order, and the estimated complexity."""
 
     goal: str = Field(min_length=1, max_length=2000)
     steps: list[PlannedStep] = Field(min_length=1, max_length=MOST_STEPS)
@@ -60,7 +60,9 @@ def _in_order(steps: list[Any]) -> list[Any]:
 
 
 class CreatePlan(Tool[CreatePlanParameters]):
-    """Split the task into steps and work on them one by one."""
+    """The tool `create_plan`: divides the task of the run into steps that the user sees and that are done one by
+    one.
+    """
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "create_plan",
@@ -84,7 +86,7 @@ class CreatePlan(Tool[CreatePlanParameters]):
     )
 
     async def run(self, arguments: CreatePlanParameters, context: ToolContext) -> ToolOutput:
-        """Return what happens next, for the model."""
+        """Make the plan; the text says what happens next. ToolRetry if a plan may not be made now."""
         steps = tuple(
             StepDraft(step.title.strip() or step.title, step.description, tuple(step.expected_tools))
             for step in arguments.steps
@@ -93,14 +95,14 @@ class CreatePlan(Tool[CreatePlanParameters]):
 
 
 class PlanEnterParameters(Parameters):
-    """The title of the plan, and what it begins with."""
+    """Parameters of `plan_enter`: the title of the plan document, and text that it begins with."""
 
     title: str = Field(min_length=1, max_length=200)
     description: str = Field("", max_length=4000)
 
 
 class PlanEnter(Tool[PlanEnterParameters]):
-    """Begin a plan document."""
+    """The tool `plan_enter`: begins a plan document; until the user approves it, the run may only read."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "plan_enter",
@@ -123,7 +125,9 @@ class PlanEnter(Tool[PlanEnterParameters]):
     output = dict[str, str]  # plan_id
 
     async def run(self, arguments: PlanEnterParameters, context: ToolContext) -> ToolOutput:
-        """Return what to do now, for the model."""
+        """Begin the document; the text says what to do now, the data has the `plan_id`. ToolRetry if it may not be
+        begun now.
+        """
         planner = _planner(context)
         said = planner.enter(arguments.title)
         if arguments.description.strip():
@@ -132,15 +136,15 @@ class PlanEnter(Tool[PlanEnterParameters]):
 
 
 class CriticalFile(Parameters):
-    """A file that the plan is about to create, modify or delete."""
+    """An item of `critical_files` of `plan_update`: a file that the plan is going to create, modify or delete."""
 
     path: str = Field(min_length=1, max_length=1000)
     type: Literal["create", "modify", "delete"] = "modify"
 
 
 class PlanUpdateParameters(Parameters):
-    """The change: `replace` the whole text, `append` to it, or write one `section`. The lists of files become sections
-    of their own.
+    """Parameters of `plan_update`: `replace` the whole text, `append` to it, or write one `section`. The lists of files
+    become sections of their own.
     """
 
     action: UpdateAction
@@ -156,7 +160,7 @@ def _acting(given: dict[str, Any]) -> dict[str, Any]:
 
 
 class PlanUpdate(Tool[PlanUpdateParameters]):
-    """Change the plan document."""
+    """The tool `plan_update`: changes the plan document that `plan_enter` began."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "plan_update",
@@ -174,7 +178,9 @@ class PlanUpdate(Tool[PlanUpdateParameters]):
     )
 
     async def run(self, arguments: PlanUpdateParameters, context: ToolContext) -> ToolOutput:
-        """Return the size of the document, for the model."""
+        """Change the document; the text says how long it is now. ToolRetry without a document, or if it would be too
+        long.
+        """
         planner = _planned(context, arguments.plan_id)
         said = planner.update(arguments.action, arguments.content, arguments.section)
         explored = [f"- `{name}`" for name in arguments.explored_files]
@@ -186,7 +192,9 @@ class PlanUpdate(Tool[PlanUpdateParameters]):
 
 
 class PlanExitParameters(Parameters):
-    """A summary for the user, which becomes a section of the plan; `plan` is text to add to the document."""
+    """Parameters of `plan_exit`: a summary for the user, which becomes a section of the plan; `plan` is text to append
+    to the document.
+    """
 
     summary: str = Field("", max_length=4000)
     plan: str = Field("", max_length=40_000)
@@ -194,7 +202,7 @@ class PlanExitParameters(Parameters):
 
 
 class PlanExit(Tool[PlanExitParameters]):
-    """Ask for the user's approval of the plan document."""
+    """The tool `plan_exit`: asks the user to approve the plan document and waits for the decision."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "plan_exit", "Ask the user to approve the written plan. Work begins when they do.", "ask",
@@ -212,7 +220,7 @@ class PlanExit(Tool[PlanExitParameters]):
     )
 
     async def run(self, arguments: PlanExitParameters, context: ToolContext) -> ToolOutput:
-        """Return the user's decision, for the model."""
+        """Return the user's decision and what to do now. ToolRetry if there is no document to approve."""
         planner = _planned(context, arguments.plan_id)
         if arguments.plan.strip():
             planner.update("append", arguments.plan, "")

@@ -28,7 +28,9 @@ _SENTENCE = re.compile(r"(?<=[.!?。！？])\s*")
 
 @dataclass(frozen=True, slots=True)
 class ListedStep:
-    """A step in a list; `number` is '' where none was written."""
+    """An item of a Markdown list that is a step: its title, its description, and its `number` as written, '' for
+    none.
+    """
 
     number: str
     title: str
@@ -58,8 +60,8 @@ def listed_steps(page: str) -> Iterator[ListedStep]:
 
 
 def drafted_steps(answer: str) -> tuple[StepDraft, ...]:
-    """Return the steps that an answer counts from 1 on, what stands below each as its description; () where it has no
-    such list of two or more, or ends with a question, as choices are counted too.
+    """Return the numbered steps of an answer, from 1 on, each with the lines below it as its description; () for fewer
+    than 2, and for an answer that ends with a question, since choices are numbered too.
     """
     if answer.rstrip().endswith(("?", "？")):
         return ()

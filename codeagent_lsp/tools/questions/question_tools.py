@@ -30,7 +30,7 @@ NO_DECISION = "No answer, so nothing is decided. Take no way that has risks; say
 
 
 class Option(Parameters):
-    """One possible answer."""
+    """One possible answer to a question of `ask_clarification`; the result names it by its `id`."""
 
     id: str = Field(min_length=1)
     label: str = Field(min_length=1)
@@ -39,7 +39,7 @@ class Option(Parameters):
 
 
 class WeighedOption(Option):
-    """One way to proceed, with its time, cost and risks."""
+    """An option of `request_decision`, with its time, cost and risks in words."""
 
     estimated_time: str = ""
     estimated_cost: str = ""
@@ -47,7 +47,9 @@ class WeighedOption(Option):
 
 
 class AskClarificationParameters(Parameters):
-    """The question about what is unclear."""
+    """Parameters of `ask_clarification`: the question about what is unclear; with `allow_custom`, the user may enter
+    text.
+    """
 
     question: str = Field(min_length=1, max_length=2000)
     clarification_type: Literal["scope", "approach", "prerequisite", "priority", "custom"] = "custom"
@@ -56,8 +58,8 @@ class AskClarificationParameters(Parameters):
 
 
 class RequestDecisionParameters(Parameters):
-    """The question to decide and its options. `default_option` is the id of the option taken when nobody answers in
-    time; None to decide nothing then.
+    """Parameters of `request_decision`: the question and its options. `default_option` is the id of the option taken
+    when nobody answers in time; None to decide nothing then.
     """
 
     question: str = Field(min_length=1, max_length=2000)
@@ -68,7 +70,7 @@ class RequestDecisionParameters(Parameters):
 
 
 class AskClarification(Tool[AskClarificationParameters]):
-    """Ask the user to clarify the task."""
+    """The tool `ask_clarification`: asks the user what the task means and waits for the answer."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "ask_clarification",
@@ -86,7 +88,9 @@ class AskClarification(Tool[AskClarificationParameters]):
     output = dict[str, Any]  # answered, and id and label or custom
 
     async def run(self, arguments: AskClarificationParameters, context: ToolContext) -> ToolOutput:
-        """Return the option that the user chose, or the entered text."""
+        """Return the option that the user chose, or the entered text; `answered` is False in the data without an
+        answer. ToolRetry for options that are not unique, or for neither options nor text.
+        """
         if not arguments.options and not arguments.allow_custom:
             raise ToolRetry("Give options, or allow a custom answer.")
         _need_unique(arguments.options)
@@ -96,7 +100,7 @@ class AskClarification(Tool[AskClarificationParameters]):
 
 
 class RequestDecision(Tool[RequestDecisionParameters]):
-    """Ask the user to decide within `seconds`."""
+    """The tool `request_decision`: lets the user choose how to go on, and waits 540 s for that by default."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "request_decision",
@@ -118,7 +122,9 @@ class RequestDecision(Tool[RequestDecisionParameters]):
         self._seconds = seconds
 
     async def run(self, arguments: RequestDecisionParameters, context: ToolContext) -> ToolOutput:
-        """Return the decision, by the user or, after the time limit, by default."""
+        """Return the user's decision; after the time limit the default option, or that nothing was decided. ToolRetry
+        for options that are not unique or an unknown default.
+        """
         _need_unique(arguments.options)
         default = _default(arguments)
         asked = _Asked(arguments.question, arguments.decision_type, arguments.options, arguments.allow_custom)
@@ -294,21 +300,21 @@ _ONE = Shape("one question, with `options` or `follow_up`", _one_question)
 
 
 class UserQuestion(Parameters):
-    """One question; without options the user enters text."""
+    """A question of `AskUser`; without options the user enters text."""
 
     text: str = Field(min_length=1, max_length=_LONGEST)
     options: list[str] | None = Field(None, max_length=10)
 
 
 class AskUserParameters(Parameters):
-    """Up to three questions."""
+    """Parameters of `AskUser`: up to three questions; with `multi`, several options may be chosen."""
 
     questions: list[UserQuestion] = Field(min_length=1, max_length=3)
     format: Literal["single", "multi"] = "single"
 
 
 class AskUser(Tool[AskUserParameters]):
-    """Ask the user what only the user can know."""
+    """The tool `AskUser`: asks the user up to three questions, one after the other, and waits for the answers."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "AskUser", "Ask the user up to three questions. Use it only when you cannot find out yourself.", "ask",
@@ -340,7 +346,7 @@ class AskUser(Tool[AskUserParameters]):
     output = list[list[str] | None]
 
     async def run(self, arguments: AskUserParameters, context: ToolContext) -> ToolOutput:
-        """Return questions and answers line by line; an unanswered one is marked."""
+        """Return questions and answers line by line; an unanswered one is marked, and None in the data."""
         answers: list[list[str] | None] = []
         for question in arguments.questions:
             titles = own_titles(question.options or [], context.words)

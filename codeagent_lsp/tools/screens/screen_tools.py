@@ -37,14 +37,14 @@ _NAMES = {"terminal": "web terminal", "desktop": "desktop"}
 
 
 class TerminalParameters(Parameters):
-    """The action; `port` is by default the usual one, or the next that is free."""
+    """Parameters of `terminal`: the action; `port` is by default the usual one, or the next that is free."""
 
     action: Action = "start"
     port: int | None = Field(None, ge=1024, le=65535)
 
 
 class DesktopParameters(TerminalParameters):
-    """The action, and the size in pixels and X display of the desktop."""
+    """Parameters of `desktop`: those of `terminal`, the size in pixels, and the number of the X display."""
 
     resolution: str = Field(RESOLUTION, pattern=r"^\d{3,4}x\d{3,4}$")
     display: int = Field(DISPLAY, ge=0, le=99)
@@ -81,7 +81,9 @@ class Terminal(Tool[TerminalParameters]):
         return True
 
     async def run(self, arguments: TerminalParameters, context: ToolContext) -> ToolOutput:
-        """Perform the action and return the state afterwards."""
+        """Perform the action and return the state afterwards. ToolFailed if it cannot be started; a refusal by the user
+        is no start.
+        """
         return await _done("terminal", arguments.action, ScreenRequest(arguments.port), context)
 
 
@@ -119,7 +121,9 @@ class Desktop(Tool[DesktopParameters]):
         return True
 
     async def run(self, arguments: DesktopParameters, context: ToolContext) -> ToolOutput:
-        """Perform the action and return the state afterwards."""
+        """Perform the action and return the state afterwards. ToolFailed if it cannot be started; a refusal by the user
+        is no start.
+        """
         wanted = ScreenRequest(arguments.port, arguments.resolution, arguments.display)
         return await _done("desktop", arguments.action, wanted, context)
 

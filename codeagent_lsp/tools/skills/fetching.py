@@ -87,14 +87,18 @@ class SkillSource:
 
     @property
     def shown(self) -> str:
-        """Return the source for display."""
+        """The source for display: its URL or folder, the inner folder and the branch, on one line of at most 200
+        characters.
+        """
         place = self.url or self.folder
         details = "".join(f" {part}" for part in (self.inner, self.branch and f"({self.branch})") if part)
         return one_line(place + details, 200)
 
 
 def parse(words: str, branch: str = "") -> SkillSource:
-    """Parse a source. ToolRetry, with the allowed forms, if it is none of them."""
+    """Parse a source: `owner/repo`, a URL or a local folder. ToolRetry, with the allowed forms, if it is none of
+    them.
+    """
     words = words.strip()
     if not words or visible(words) != words or "\n" in words:
         raise ToolRetry(f"The source is empty or holds characters that cannot be seen. {HELP}")
@@ -152,7 +156,9 @@ async def fetch(
     max_bytes: int = MAX_BYTES,
     network: NetworkSettings = DEFAULTS,
 ) -> None:
-    """Clone a repository into the empty folder `into`. ToolFailed, with advice, if that fails."""
+    """Clone a repository into the empty folder `into`, with git. ToolFailed, with advice, if that fails or takes longer
+    than `seconds`, or if it has more than `max_bytes`.
+    """
     scheme = urlsplit(source.url).scheme
     # As with pages of the web: a name in a source must not reach what only this machine can.
     if scheme == "https" and not network.proxy:

@@ -60,7 +60,9 @@ class SkillInvalid(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """One skill. `files` maps the other files of its folder to their sizes in bytes.
+    """One skill, from the absolute path `folder`; `body` is its text without the head. `triggers` are words in a task
+    that call for it; `tools` are names of tools offered with it; `agent_modes` are the agents it is meant for, () for
+    all. `files` maps the other files of its folder to their sizes in bytes.
 
     `digest` is a hash of the whole content; `approved` is False for a skill of the workspace that the user does not
     trust yet.
@@ -147,7 +149,7 @@ class SkillProblem:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The skills, with unique names, and the problems found."""
+    """The skills that there are now, with unique names, and the folders whose skill cannot be used."""
 
     skills: tuple[Skill, ...] = ()
     problems: tuple[SkillProblem, ...] = ()
@@ -177,7 +179,7 @@ class SkillShelf:
         self._more = more
 
     def catalogue(self, view: FileView) -> Catalogue:
-        """Return every skill as it is now."""
+        """Read every skill and return them, sorted by name; one that cannot be used is among the problems."""
         skills: dict[str, Skill] = {}
         problems: list[SkillProblem] = []
         # The user's own first: a workspace cannot put a skill in the place of one of theirs.
@@ -193,7 +195,7 @@ class SkillShelf:
         return Catalogue(tuple(sorted(skills.values(), key=lambda skill: skill.name)), tuple(problems))
 
     def items(self, view: FileView) -> Iterator[WorkspaceItem]:
-        """Yield the skills of the workspace, trusted or not."""
+        """Yield the skills of the workspace, trusted or not, as items to be asked about."""
         return (item_of(skill, view) for skill in self.catalogue(view).skills if skill.place == "project")
 
     def content(self, view: FileView, skill: Skill, name: str) -> str:
@@ -273,7 +275,7 @@ def listed(skills: Iterable[Skill], mode: str, limit: int) -> str:
 
 
 def hint(skills: Iterable[Skill], task: str, mode: str) -> str:
-    """Return a note on which skills to read first for `task`; '' where none matches."""
+    """Return a note for the model on which skills to read first for `task`, 3 at most; '' if none matches."""
     names = matching(skills, task, mode)
     if not names:
         return ""

@@ -44,7 +44,9 @@ class TooMuch(ValueError):
 
 
 def project_entries(view: FileView, inner: str) -> Iterator[str]:
-    """Yield the absolute paths of the entries in `inner` (such as `.codeagent/skills`) of each workspace folder."""
+    """Yield the absolute paths of the entries in `inner` (such as `.codeagent/skills`) of each workspace folder,
+    sorted, at most 200 of each; hidden ones are left out.
+    """
     for root in view.roots.folders:
         names = (name for name in _names(view, os.path.join(root, inner)) if not name.startswith("."))
         for name in sorted(names)[:MAX_ENTRIES]:
@@ -52,7 +54,9 @@ def project_entries(view: FileView, inner: str) -> Iterator[str]:
 
 
 def project_file(view: FileView, path: str) -> bytes | None:
-    """Return the user's version of a file (not a staged one) as bytes; None if there is no such file."""
+    """Return the user's version of a file (absolute path), not a staged one, as bytes; None if there is no such file or
+    it may not be read.
+    """
     try:
         found = view.base(path)
     except AgentError:
@@ -61,7 +65,9 @@ def project_file(view: FileView, path: str) -> bytes | None:
 
 
 def project_tree(view: FileView, folder: str) -> dict[str, bytes]:
-    """Return every file below a folder of the workspace, also ignored ones, by its name relative to it. TooMuch."""
+    """Return every file below a folder of the workspace, also ignored ones, by its name relative to it. TooMuch above
+    100 files, 2 MiB or 6 levels.
+    """
     found: dict[str, bytes] = {}
     pending = [("", folder)]
     while pending:
@@ -84,7 +90,9 @@ def project_tree(view: FileView, folder: str) -> dict[str, bytes]:
 
 
 def user_tree(folder: Path) -> dict[str, bytes]:
-    """Return every file below a folder of the user by its name relative to it. TooMuch, also for a link; OSError."""
+    """Return every file below a folder of the user, `.git` left out, by its name relative to it. TooMuch above 100
+    files, 2 MiB or 6 levels, and for a link; OSError if one cannot be read.
+    """
     found: dict[str, bytes] = {}
     for above, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name != ".git")
@@ -102,7 +110,7 @@ def user_tree(folder: Path) -> dict[str, bytes]:
 
 
 def user_folders(folder: Path) -> list[Path]:
-    """Return the folders in `folder`, sorted; none if it cannot be read."""
+    """Return the folders in `folder`, sorted, at most 200 and no hidden ones; [] if it cannot be read."""
     try:
         folders = (path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
         return sorted(folders)[:MAX_ENTRIES]
@@ -111,7 +119,7 @@ def user_folders(folder: Path) -> list[Path]:
 
 
 class FrontMatterError(ValueError):
-    """Raised for an invalid head; `line` is 1-based."""
+    """Raised for an invalid head of a file; `line` is the 1-based line of the fault."""
 
     def __init__(self, line: int, problem: str) -> None:
         super().__init__(f"line {line}: {problem}")
@@ -120,18 +128,18 @@ class FrontMatterError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A parsed file: the values of its head, and the text after it."""
+    """A parsed Markdown file: the values of its head by name, and the text after it."""
 
     head: Mapping[str, Value]
     body: str
 
     def one(self, name: str) -> str:
-        """Return a value as one text; '' if it is missing."""
+        """Return a value as one text, a list joined by `, `; '' if it is missing."""
         value = self.head.get(name, "")
         return value if isinstance(value, str) else ", ".join(value)
 
     def many(self, name: str) -> tuple[str, ...]:
-        """Return a value as a tuple; a single text is split at its commas."""
+        """Return a value as a tuple; a single text is split at its commas, () if it is missing."""
         value = self.head.get(name, ())
         return value if isinstance(value, tuple) else tuple(filter(None, map(str.strip, value.split(","))))
 

@@ -48,13 +48,13 @@ _FILE_NAME = re.compile(r"(?!\.{1,2}$)[\w.+@()-](?:[\w.+@() -]{0,118}[\w+@()-])?
 
 
 class SkillLoaderParameters(Parameters):
-    """The skill to read; `name/file` means another file of it."""
+    """Parameters of `skill_loader`: the skill to read; `name/file` means another file of it."""
 
     skill_name: str = Field(min_length=1, max_length=300, description="A skill, or skill/file for a file of it")
 
 
 class SkillLoader(Tool[SkillLoaderParameters]):
-    """Read a skill's full text."""
+    """The tool `skill_loader`: the full text of a skill; one of the workspace only once the user trusts it."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "skill_loader", "Read a skill: instructions for a kind of task. Do it before such a task.", "read", "skills",
@@ -75,7 +75,10 @@ class SkillLoader(Tool[SkillLoaderParameters]):
     output = dict[str, Any]  # name, digest, title, output, metadata; or name, file
 
     async def run(self, arguments: SkillLoaderParameters, context: ToolContext) -> ToolOutput:
-        """Return the text, with the other files and the tools that it names."""
+        """Return the text, with the names of its other files and of the tools that it uses, which are offered from now
+        on. May ask the user first. ToolFailed if there is no such skill or file, PermissionDenied if the user does not
+        trust it.
+        """
         desk = _desk(context)
         name, _, file = arguments.skill_name.strip().partition("/")
         catalogue = await asyncio.to_thread(desk.shelf.catalogue, context.view)
@@ -98,7 +101,7 @@ class SkillLoader(Tool[SkillLoaderParameters]):
 
 
 class SkillInstallerParameters(Parameters):
-    """The source, the skill, and the destination."""
+    """Parameters of `skill_installer`: the source, the skill in it, and where it is installed."""
 
     skill_source: str = Field(
         min_length=1, max_length=500, description="owner/repo, URL of a repository or of skills.sh, or local folder"
@@ -109,7 +112,7 @@ class SkillInstallerParameters(Parameters):
 
 
 class SkillInstaller(Tool[SkillInstallerParameters]):
-    """Fetch a skill, show it to the user, and install it on approval."""
+    """The tool `skill_installer`: fetches a skill, shows it to the user, and installs it once they agree."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "skill_installer",
@@ -127,7 +130,9 @@ class SkillInstaller(Tool[SkillInstallerParameters]):
     output = dict[str, str]
 
     async def run(self, arguments: SkillInstallerParameters, context: ToolContext) -> ToolOutput:
-        """Return the files installed, and where."""
+        """Install the skill, in the project as staged changes; return its files and place. ToolFailed or ToolRetry if
+        it cannot be fetched or found, PermissionDenied if the user does not agree.
+        """
         desk = _desk(context)
         source = parse(arguments.skill_source, arguments.branch or "")
         # Read as a whole here: what the user sees is byte for byte what gets installed, whatever becomes of the source.
@@ -253,14 +258,14 @@ def _write(bundle: Bundle, target: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A skill with all of its files by name, `SKILL.md` included."""
+    """A skill to install with all of its files by name, `SKILL.md` included, as they were fetched."""
 
     skill: Skill
     files: Mapping[str, bytes]
 
     @property
     def scripts(self) -> tuple[str, ...]:
-        """Return the names of the files that are programs, by their endings or first bytes."""
+        """The names of the files that are programs, by their endings or first bytes."""
         return tuple(name for name, data in self.files.items() if is_script(name, data))
 
     def listing(self) -> str:
@@ -275,7 +280,7 @@ class Bundle:
 
 
 def is_script(name: str, data: bytes) -> bool:
-    """Return whether a file is a program."""
+    """Return whether a file is a program, by the ending of its name or its first bytes."""
     return bool(_SCRIPTS.fullmatch(Path(name).suffix)) or data[:2] in (b"#!", b"MZ") or data[:4] == b"\x7fELF"
 
 
@@ -295,7 +300,9 @@ def bundle_in(folder: Path, wanted: str = "") -> Bundle:
 
 
 def skill_folders(folder: Path) -> list[Path]:
-    """Return the folders at or below `folder` that hold a skill."""
+    """Return the folders at or below `folder` that hold a skill, 5 levels deep at most; those inside of another are
+    left out.
+    """
     found: list[Path] = []
     for seen, (above, folders, names) in enumerate(os.walk(folder)):
         place = Path(above)

@@ -29,8 +29,9 @@ ItemKind = Literal["skills", "commands", "agents", "hooks", "tools"]
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceItem:
-    """One thing that a workspace brings and that is used only if the user trusts it as it is: this content has this
-    `digest`. `path` is as it is shown; `line` says what it does, `detail` is all of it.
+    """One thing that a workspace brings, such as a hook or a skill, and that is used only if the user trusts its
+    present content, of which `digest` is the hash. `path` is the path as the user is shown it; `line` says what it
+    does, `detail` is its whole text.
     """
 
     kind: ItemKind
@@ -43,7 +44,7 @@ class WorkspaceItem:
 
 @dataclass(frozen=True, slots=True)
 class Vouched:
-    """Trusted content: its hash, its name at the time, and since when, in seconds since the Unix epoch."""
+    """Content that the user trusts: its hash, its name at the time, and since when, in seconds since the Unix epoch."""
 
     digest: str
     name: str
@@ -65,11 +66,13 @@ class Trust:
         self._kept_here: set[str] = set()
 
     def covers(self, digest: str) -> bool:
-        """Return whether exactly this content was approved."""
+        """Return whether exactly this content was approved; False also if the file cannot be read."""
         return digest in self._kept_here or digest in read_json(self._file)
 
     def add(self, digest: str, name: str) -> None:
-        """Approve this content; if it cannot be written, for the life of this process."""
+        """Approve this content and write that to the file; if it cannot be written, for the life of this process. Above
+        500, the oldest approval is dropped.
+        """
         # first, so that the consent holds even where nothing can be written
         self._kept_here.add(digest)
         try:
@@ -80,13 +83,13 @@ class Trust:
             return
 
     def reconsider(self, items: Iterable[WorkspaceItem]) -> None:
-        """Forget what the user has said of these in this process, so that they are asked again."""
+        """Forget which of these the user has declined in this process, so that they are asked about again."""
         digests = {item.digest for item in items}
         self.declined -= digests
         self.singly -= digests
 
     def all(self) -> tuple[Vouched, ...]:
-        """Return all approvals, oldest first."""
+        """Return all approvals in the file, oldest first; none if it cannot be read."""
         return tuple(_vouched(digest, row) for digest, row in read_json(self._file).items())
 
     def revoke(self, digest: str | None = None) -> int:
@@ -152,7 +155,7 @@ async def vouched(trust: Trust, item: WorkspaceItem, asker: Asker, words: Transl
 async def trusted(
     trust: Trust, item: WorkspaceItem, asker: Asker, words: Translator, brings: Brings = tuple
 ) -> bool | None:
-    """Return whether the user trusts this exact content, who is asked if they have not said so: about it alone, or with
+    """Return whether the user trusts this exact content, by an earlier answer or by asking now: about it alone, or with
     all that the workspace `brings`. None without an answer.
     """
     answer = await among_all(trust, item.digest, asker, words, brings)
@@ -182,7 +185,9 @@ async def among_all(
 async def ask_all(
     trust: Trust, items: Sequence[WorkspaceItem], asker: Asker, words: Translator
 ) -> bool | Literal["singly"] | None:
-    """Ask about all of these at once; keep the answer in `trust` and return it, None without one."""
+    """Ask about all of these at once; keep the answer in `trust` and return it: `singly` if each is to be asked about
+    by itself, None without an answer.
+    """
     deny, singly, every = words("choice.deny"), words("choice.singly"), words("choice.trust_all")
     title = words("trust.all", what=_named(items, words))
     if any(item.kind == "tools" for item in items):
@@ -209,8 +214,8 @@ async def ask_all(
 async def ask_one(
     trust: Trust, item: WorkspaceItem, asker: Asker, words: Translator, *, lasting: bool = False
 ) -> bool | None:
-    """Return whether the user trusts this exact content, once or, which alone is offered if `lasting`, for good; None
-    without an answer.
+    """Return whether the user trusts this exact content, once or for good; with `lasting`, only the latter is offered.
+    None without an answer.
     """
     deny, once, always = (words(f"choice.{key}") for key in ("deny", "once", "trust"))
     line = ends_of(exactly(item.line), MAX_SUBJECT)
@@ -228,7 +233,7 @@ def undecided(trust: Trust, brings: Brings) -> list[WorkspaceItem]:
 
 
 def name_of(item: WorkspaceItem, words: Translator) -> str:
-    """Return what an item is and its name."""
+    """Return the kind of an item and its name, in the user's language."""
     return words(_NAMES[item.kind], name=one_line(item.name, 80))
 
 

@@ -70,7 +70,7 @@ class _Unit:
 
 
 class CargoTest(TestFramework):
-    """`cargo test`."""
+    """The framework of Rust, `cargo test`, whose report is what it prints."""
 
     name: ClassVar[str] = "cargo"
     title: ClassVar[str] = "cargo test"
@@ -108,7 +108,9 @@ CARGO_TEST = CargoTest()
 
 
 def parse(data: bytes) -> Parsed:
-    """Parse the cases of all test programs. A program whose counts do not add up makes the report broken."""
+    """Parse the cases of all test programs. The result has a problem if the counts of a program do not add up.
+    ReportBroken above 32 MiB.
+    """
     if len(data) > MAX_REPORT_BYTES:
         raise ReportBroken("is too large")
     units: list[_Unit] = []

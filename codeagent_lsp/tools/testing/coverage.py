@@ -35,14 +35,14 @@ class FileCoverage:
 
     @property
     def percent(self) -> float:
-        """Return the covered share in percent; 100 for a file without countable lines."""
+        """The covered share in percent; 100 for a file without countable lines."""
         return 100 * self.covered / self.total if self.total else 100.0
 
 
 @dataclass(frozen=True, slots=True)
 class CoverageReport:
-    """The coverage of all files, the lowest first; `unit` is what was counted. With a `problem`, the numbers are
-    incomplete.
+    """The coverage of all files, the lowest first; `unit` is what was counted, such as lines. With a `problem`, a
+    sentence in English, the numbers are incomplete.
     """
 
     framework: str
@@ -52,16 +52,16 @@ class CoverageReport:
 
     @property
     def total(self) -> int:
-        """Return the number of countable lines."""
+        """The number of countable lines of all files."""
         return sum(file.total for file in self.files)
 
     @property
     def percent(self) -> float:
-        """Return the covered share of all lines in percent; 0 without files."""
+        """The covered share of all lines in percent; 0 without files."""
         return 100 * sum(file.covered for file in self.files) / self.total if self.total else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the report as a JSON-like object."""
+        """Return the report as plain JSON data, percentages rounded to two places."""
         return {
             "framework": self.framework,
             "percent": round(self.percent, 2),

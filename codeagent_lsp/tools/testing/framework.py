@@ -60,7 +60,7 @@ class Project:
 
     @property
     def targets(self) -> Words:
-        """Return the target as an argument that cannot be taken for an option; none for all tests."""
+        """The target as an argument that cannot be taken for an option; () for all tests."""
         return (f"./{self.target}" if self.target.startswith("-") else self.target,) if self.target else ()
 
 
@@ -74,7 +74,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class TestRun:
-    """What a finished run left: its report, the folder in which it ran, and what it printed."""
+    """The result of a finished run: the bytes of its report, the folder in which it ran, and what it printed."""
 
     __test__: ClassVar[bool] = False  # the name is not meant for pytest
 
@@ -109,31 +109,37 @@ class TestFramework(ABC):
 
     @abstractmethod
     def script(self, project: Project, selection: Selection) -> Script:
-        """Return what runs the tests and writes the report into `REPORTS`. ToolRetry for what cannot be selected."""
+        """Return the script that runs the tests and writes the report into the folder of reports. ToolRetry for what
+        cannot be selected.
+        """
 
     def parse(self, project: Project, run: TestRun) -> Parsed:
         """Parse the report. ReportBroken if nothing of it can be used."""
         return Parsed((), "has no results of single tests, since the framework is not known")
 
     def note(self, printed: str) -> str:
-        """Return what else a reader of the report must know, from what was printed; '' for nothing."""
+        """Return a remark for the readers of the report, made from what the run printed; '' for none."""
         return ""
 
     def instead(self, project: Project, finished: Finished) -> tuple[Project, str] | None:
-        """Return what to run instead where the framework turned out to be missing, and the advice about it."""
+        """Return the project to run instead, and advice for the model, if the run shows that the framework is missing;
+        else None.
+        """
         return None
 
     def measuring(self, project: Project, view: FileView) -> Script:
-        """Return what runs the tests and writes the coverage report. ToolFailed if that is not supported."""
+        """Return the script that runs the tests and writes the coverage report. ToolFailed if that is not supported."""
         raise ToolFailed(f"Coverage cannot be measured for {self.name}: only the tests can be run.")
 
     def missing(self, project: Project, finished: Finished) -> str:
-        """Return the command that installs what measures coverage, where a run shows that it is missing; else ''."""
+        """Return the command that installs the program that measures coverage, if the run shows that it is missing;
+        else ''.
+        """
         return ""
 
     def new_test(self, view: FileView, project: Project, source: str, words: str) -> str:
-        """Return where a new test of the file `source` goes, both absolute; `words` are for its name. Only called where
-        there is a `style`.
+        """Return the absolute path for a new test of the file `source` (absolute); `words` are for its name. Only
+        called for frameworks with a `style`.
         """
         return os.path.join(os.path.dirname(source), f"{words}_test{os.path.splitext(source)[1]}")
 
@@ -151,12 +157,14 @@ class Ecosystem:
 
 
 def command(project: Project, selection: Selection, *, offline: bool) -> Command:
-    """Return the command that runs the tests of a project."""
+    """Return the command that runs the tests of a project; with `offline`, without network. ToolRetry for what cannot
+    be selected.
+    """
     return _scripted(project, project.framework.script(project, selection), offline=offline)
 
 
 def read(project: Project, finished: Finished) -> TestReport:
-    """Return the test report of a finished command."""
+    """Return the test report of a finished command; what cannot be read is its `problem`."""
     framework = project.framework
     folder = _ran_in(project, finished)
     report = judged(framework.name, finished, _parsed(project, finished, folder), note=framework.note(finished.output))
@@ -166,12 +174,16 @@ def read(project: Project, finished: Finished) -> TestReport:
 
 
 def measuring_command(project: Project, view: FileView, *, offline: bool) -> Command:
-    """Return the command that runs the tests and measures coverage. ToolFailed for a framework without support."""
+    """Return the command that runs the tests and measures coverage; with `offline`, without network. ToolFailed for a
+    framework without support.
+    """
     return _scripted(project, project.framework.measuring(project, view), offline=offline)
 
 
 def measured(project: Project, finished: Finished) -> CoverageReport:
-    """Return the coverage of a finished command. ToolFailed, with how to install it, if a tool is missing."""
+    """Return the coverage that a finished command has reported; what cannot be read is its `problem`. ToolFailed, with
+    how to install it, if a tool is missing.
+    """
     framework = project.framework
     if missing := framework.missing(project, finished):
         raise ToolFailed(f"What measures coverage is not installed here. The user can install it: {missing}.")
@@ -197,7 +209,7 @@ def is_test_file(path: str) -> bool:
 
 
 def upwards(view: FileView, folder: str) -> Iterator[str]:
-    """Yield the folder and its ancestors, up to its workspace folder."""
+    """Yield the folder (absolute) and its ancestors, up to its workspace folder; nothing outside of the workspace."""
     root = view.roots.root_of(folder)
     while root is not None:
         yield folder
@@ -207,7 +219,9 @@ def upwards(view: FileView, folder: str) -> Iterator[str]:
 
 
 def nearest_program(view: FileView, folder: str, names: Words) -> str:
-    """Return the nearest of these files upwards, relative to the folder and with a slash in it; '' for none."""
+    """Return the nearest of these files in `folder` or above it, relative to `folder` and with a slash in it; '' for
+    none.
+    """
     for around in upwards(view, folder):
         for name in names:
             if view.exists(program := os.path.join(around, name)):

@@ -56,7 +56,7 @@ _FENCED = re.compile(r"```[\w+-]*[ \t]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTI
 
 
 class GenerateTestsParameters(Parameters):
-    """The code to write tests for."""
+    """Parameters of `generate_tests`: the file, or one function in it, to write tests for."""
 
     path: str = Field(description="File with the code, relative to the workspace")
     function_name: str | None = Field(None, description="Only this: name or Class.method")
@@ -64,7 +64,7 @@ class GenerateTestsParameters(Parameters):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A staged test file that was run: its path, its text, its staged step, and the output of the run."""
+    """A staged test file that was run: its absolute path, its text, its staged step, and the output of the run."""
 
     path: str
     tests: str
@@ -73,18 +73,18 @@ class Trial:
 
     @property
     def reports(self) -> Sequence[Mapping[str, Any]]:
-        """Return the reports, one for each framework that ran."""
+        """The reports, one for each framework that ran."""
         reports: Sequence[Mapping[str, Any]] = self.output.data["reports"]
         return reports
 
     @property
     def ok(self) -> bool:
-        """Return whether some test passed and none failed, without any problem."""
+        """Whether some test passed and none failed, without any problem."""
         bad = any(report["failed"] or report["errors"] or report["problem"] for report in self.reports)
         return not bad and any(report["passed"] for report in self.reports)
 
     def tally(self) -> Tally:
-        """Return the counts of the run."""
+        """Return the counts of the run, of all frameworks together."""
         return Tally(
             sum(report["passed"] for report in self.reports),
             sum(report["failed"] + report["errors"] for report in self.reports),
@@ -93,7 +93,9 @@ class Trial:
 
 
 class GenerateTests(Tool[GenerateTestsParameters]):
-    """Write one file of tests, with one correction if it fails."""
+    """The tool `generate_tests`: has the model write one test file, runs it, and lets the model correct it once if it
+    fails.
+    """
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "generate_tests",
@@ -116,7 +118,9 @@ class GenerateTests(Tool[GenerateTestsParameters]):
     output = dict[str, Any]  # path, rounds, reports as of run_tests
 
     async def run(self, arguments: GenerateTestsParameters, context: ToolContext) -> ToolOutput:
-        """Return the output of run_tests; `data` has the path and the reports. ToolFailed if tests still fail."""
+        """Write and run the tests, and leave them staged if they pass; the data has the path, the rounds and the
+        reports. ToolFailed, with nothing staged, if they still fail after the correction.
+        """
         complete = context.need(Complete, NO_MODEL)
         # The test file is staged only, so commands on the saved files would not find it.
         if context.open_shell().isolation.level == "direct":
@@ -223,7 +227,7 @@ class Order:
     example: str = ""
 
     def asked(self) -> str:
-        """Return the request to the model."""
+        """Return the request to the model, with the code and an example of the project's tests, each cut to a limit."""
         folder = self.project.folder
         code = relative_name(self.source, folder)
         parts = [
@@ -236,7 +240,7 @@ class Order:
         return "\n\n".join(parts)
 
     def asked_again(self, tests: str, failure: str) -> str:
-        """Return the request to the model after its tests failed."""
+        """Return the request to the model after its tests failed, with these and the output of the run."""
         return (
             f"{self.asked()}\n\nYour last answer was:\n{_fence(tests)}\n\nRunning it gave:\n"
             f"{_fence(failure[:MAX_FAILURE])}\n\nCorrect the tests. The code stays as it is."
@@ -254,7 +258,7 @@ def order(view: FileView, source: str, code: str, focus: str = "", name: str = "
 
 
 def file_in(answer: str) -> str:
-    """Return the file's text in a model's answer. ToolFailed if there is none."""
+    """Return the file's text in a model's answer. ToolFailed if there is none, or more than 60,000 characters."""
     fenced = _FENCED.findall(answer)
     text = max(fenced, key=len) if fenced else answer
     if not text.strip() or len(text) > MAX_TESTS:

@@ -65,7 +65,7 @@ class _Unit:
 
 
 class GoTest(TestFramework):
-    """`go test`."""
+    """The framework of Go, `go test`, whose report is its stream of events as JSON."""
 
     name: ClassVar[str] = "go"
     title: ClassVar[str] = "go test"
@@ -95,7 +95,9 @@ GO_TEST = GoTest()
 
 
 def parse(data: bytes, place: GoTestRun) -> Parsed:
-    """Parse the cases of a report, also of a truncated one. A test without an end event is an error."""
+    """Parse the cases of a report, also of a truncated one. A test without an end event is an error. ReportBroken above
+    32 MiB.
+    """
     if len(data) > MAX_REPORT_BYTES:
         raise ReportBroken("is too large")
     units: dict[tuple[str, str], _Unit] = {}

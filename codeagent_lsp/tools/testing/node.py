@@ -84,7 +84,7 @@ class _Installed(_Script):
 
 
 class Vitest(_Installed):
-    """vitest, as installed in the project."""
+    """The framework vitest, as installed in the project; its report is JSON."""
 
     name: ClassVar[str] = "vitest"
     title: ClassVar[str] = "vitest"
@@ -110,7 +110,7 @@ class Vitest(_Installed):
 
 
 class Jest(_Installed):
-    """jest, as installed in the project."""
+    """The framework jest, as installed in the project; its report is JSON."""
 
     name: ClassVar[str] = "jest"
     title: ClassVar[str] = "jest"
@@ -154,7 +154,7 @@ class NodeRunner(_Script):
 
 
 class NpmScript(TestFramework):
-    """The test script of a package that uses none of those above: only its exit code is known."""
+    """The test script of a package that uses none of the frameworks known here: only its exit code is known."""
 
     name: ClassVar[str] = "npm"
     command: ClassVar[str] = "npm (?:run )?test"

@@ -75,9 +75,8 @@ def runs_all_tests(command: str) -> bool:
 
 
 def find(view: FileView, path: str | None) -> tuple[Project, ...]:
-    """Return the projects for `path` (absolute; None: everything): the nearest ones around it, else those below it.
-
-    A workspace may mix frameworks, so there can be several, at most MAX_PROJECTS; an empty tuple if there are none.
+    """Return the projects for `path` (absolute; None: everything): the nearest ones around it, else those below it. A
+    workspace may mix frameworks, so there can be several, at most 6; () if there are none.
     """
     found: dict[tuple[str, str], Project] = {}
     for start in (path,) if path else view.roots.folders:
@@ -143,7 +142,9 @@ def _is_folder(view: FileView, path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ProjectFacts:
-    """What one folder with tests or a package manager is worked on with; `folder` is relative, '' texts are unknown."""
+    """The interpreter, package manager and test framework of one folder, for a model; `folder` is relative, unknown
+    texts are ''.
+    """
 
     folder: str
     interpreter: str = ""
@@ -151,7 +152,7 @@ class ProjectFacts:
     tests: str = ""
 
     def told(self) -> str:
-        """Return it as a line for a model."""
+        """Return the facts as one line for a model, with the folder before them unless it is the workspace's own."""
         parts = [self.interpreter, self.manager, f"tests: {self.tests}" if self.tests else ""]
         where = f"{self.folder}: " if self.folder not in ("", ".") else ""
         return f"{where}{', '.join(filter(None, parts))}"
@@ -159,8 +160,8 @@ class ProjectFacts:
 
 def own_environment(view: FileView, folder: str, isolation: Isolation) -> dict[str, str]:
     """Return the variables by which a command in `folder` finds the project's own programs first (`.venv`,
-    `node_modules/.bin`, the nearest first). Empty where commands are not isolated: there a repository's programs must
-    not stand before those of the system.
+    `node_modules/.bin`, the nearest first). {} without isolation, as a repository's programs must not replace those of
+    the system there, and in containers.
     """
     if not isolation.complete or isolation.level == "container":
         return {}
@@ -174,7 +175,7 @@ def own_environment(view: FileView, folder: str, isolation: Isolation) -> dict[s
 
 
 def facts_of(view: FileView) -> tuple[ProjectFacts, ...]:
-    """Return what is known of the projects in the workspace, at most one for each folder."""
+    """Return the facts about the projects in the workspace, at most one for each folder."""
     found: dict[str, ProjectFacts] = {}
     for project in find(view, None):
         interpreter = ""

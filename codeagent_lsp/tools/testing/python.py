@@ -120,7 +120,7 @@ class _Python(TestFramework):
 
 
 class Pytest(_Python):
-    """pytest, which also runs unittest's tests."""
+    """The framework pytest, which also runs unittest's tests; its report is JUnit XML."""
 
     name: ClassVar[str] = "pytest"
     title: ClassVar[str] = "pytest"
@@ -146,7 +146,9 @@ class Pytest(_Python):
 
     @override
     def instead(self, project: Project, finished: Finished) -> tuple[Project, str] | None:
-        """Return the same project for unittest where the Python lacks pytest."""
+        """Return the same project for unittest with a note, if the run failed because the Python lacks pytest; else
+        None.
+        """
         # By Python's own last words: a test that fails for such an import has more behind it.
         if finished.exit_code != 1 or not finished.output.rstrip().endswith("No module named pytest"):
             return None
@@ -203,7 +205,7 @@ UNITTEST = Unittest()
 
 def parse_lines(data: bytes, folder: str) -> Parsed:
     """Parse the report that `unittest_runner.py` writes; `folder` is where the tests ran. Without its end mark the
-    report is marked as broken.
+    result is marked as broken. ReportBroken above 32 MiB.
     """
     if len(data) > MAX_REPORT_BYTES:
         raise ReportBroken("is too large")

@@ -63,8 +63,8 @@ class ReportBroken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TestCase:
-    """One test. `file` is relative to the folder in which the tests ran; `line` (1-based) is the failure's or the
-    test's.
+    """One test: its id, its outcome, its duration in seconds and the message of a failure. `file` is relative to the
+    folder in which the tests ran; `line` (1-based) is the failure's or the test's.
     """
 
     __test__: ClassVar[bool] = False  # the name is not meant for pytest
@@ -79,7 +79,9 @@ class TestCase:
 
 @dataclass(frozen=True, slots=True)
 class TestReport:
-    """One run of one framework. A `problem`, in English, is the reason why the numbers are incomplete."""
+    """The results of one run of one framework; `seconds` is its duration, `note` a remark for the model. A `problem`,
+    in English, is the reason why the numbers are incomplete, '' if they are not.
+    """
 
     __test__: ClassVar[bool] = False
 
@@ -91,27 +93,27 @@ class TestReport:
 
     @property
     def passed(self) -> int:
-        """Return the number of tests that passed."""
+        """The number of tests that passed."""
         return self.count("passed")
 
     @property
     def failed(self) -> int:
-        """Return the number of tests that failed."""
+        """The number of tests that failed, without those that could not run."""
         return self.count("failed")
 
     @property
     def skipped(self) -> int:
-        """Return the number of tests that were skipped or failed as expected."""
+        """The number of tests that were skipped or failed as expected."""
         return self.count("skipped")
 
     @property
     def errors(self) -> int:
-        """Return the number of tests, or files and classes of tests, that could not run."""
+        """The number of tests, or files and classes of tests, that could not run."""
         return self.count("error")
 
     @property
     def ok(self) -> bool:
-        """Return whether tests ran and there were no failures, errors or problems."""
+        """Whether tests ran and there were no failures, errors or problems."""
         return bool(self.cases) and not (self.problem or self.failed or self.errors)
 
     def count(self, outcome: CaseOutcome) -> int:
@@ -119,7 +121,7 @@ class TestReport:
         return sum(case.outcome == outcome for case in self.cases)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields and the counts as a JSON-like object."""
+        """Return the fields and the counts as plain JSON data, from which `report_from` makes the report again."""
         counts = Counter(case.outcome for case in self.cases)
         return {
             "framework": self.framework,
@@ -135,7 +137,7 @@ class TestReport:
 
 
 def report_from(data: Mapping[str, Any]) -> TestReport:
-    """Return the report that `TestReport.as_dict` made plain."""
+    """Return the report from the result of `TestReport.as_dict`. KeyError or TypeError if it is malformed."""
     cases = tuple(TestCase(**case) for case in data["cases"])
     return TestReport(data["framework"], cases, data["problem"], data["seconds"], data["note"])
 
@@ -171,7 +173,9 @@ def ended(finished: Finished) -> str:
 
 
 def tail(output: str, limit: int = TAIL) -> str:
-    """Return the last lines of an output, at most about `limit` characters, without terminal codes."""
+    """Return the last whole lines of an output, at most about `limit` characters, without terminal codes; `[...]`
+    stands for what is left out.
+    """
     text = plain(output).rstrip()
     return text if len(text) <= limit else "[...]" + text[-limit:].partition("\n")[2]
 
@@ -182,7 +186,7 @@ def plain(text: str) -> str:
 
 
 def message(text: str) -> str:
-    """Return a failure's text without terminal codes, at most about MAX_MESSAGE characters: its head and its tail."""
+    """Return a failure's text without terminal codes, at most about 2,000 characters: its head and its tail."""
     clean = plain(text).strip("\n").rstrip()
     if len(clean) <= MAX_MESSAGE:
         return clean
@@ -190,13 +194,13 @@ def message(text: str) -> str:
 
 
 def relative(path: str, folder: str) -> str:
-    """Return `path` relative to `folder` if it is inside, else normalised."""
+    """Return `path`, which may be a `file://` URL, relative to `folder` if it is inside, else normalised."""
     inside = os.path.normpath(path.removeprefix("file://"))
     return relative_name(inside, folder) if within(inside, (folder,)) else inside
 
 
 def bounded(cases: Iterable[TestCase]) -> tuple[TestCase, ...]:
-    """Return the cases as a tuple. ReportBroken if there are more than MAX_CASES."""
+    """Return the cases as a tuple. ReportBroken if there are more than 100,000."""
     found = tuple(cases)
     if len(found) > MAX_CASES:
         raise ReportBroken(f"has more than {MAX_CASES:,} tests")
@@ -229,8 +233,8 @@ def _signal(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What is known of the tests on the user's own text: the last result of each test, and the files of which all tests
-    ran. Files are relative to the workspace.
+    """The known results of tests on the user's own text, without the run's changes: the last result of each test by its
+    id, and the files of which all tests ran, relative to the workspace.
     """
 
     cases: Mapping[str, TestCase] = field(default_factory=dict)
@@ -243,7 +247,9 @@ class Results:
         return Results({**self.cases, **{case.id: case for case in cases}}, self.files | files)
 
     def fate(self, case: TestCase) -> Fate:
-        """Return how a failure of a change stands to these results."""
+        """Return whether a failure is new compared with these results, was there in the same way or otherwise, or is
+        not known.
+        """
         before = self.cases.get(case.id)
         # The test itself, before its file and its class: it knows best.
         if before is not None:
@@ -257,7 +263,10 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The failures of a test run by their fates, and the names of the tests that failed before and pass now."""
+    """The failures of a test run compared with one on the user's own text: `new` ones passed there, `otherwise` failed
+    there in another way, `as_before` in the same way; of the `unknown` ones it has no result. `mended` are the names of
+    tests that failed there and pass now.
+    """
 
     new: tuple[TestCase, ...] = ()
     otherwise: tuple[TestCase, ...] = ()
@@ -271,19 +280,23 @@ class Baseline(Protocol):
 
     @property
     def changed(self) -> bool:
-        """Return whether the run has changed something: results are then not those of the user's own text."""
+        """Whether the run has staged changes: results are then not those of the user's own text."""
 
     def record(self, reports: Sequence[TestReport], *, whole: bool) -> None:
-        """Keep the results of a run on the user's own text; `whole` says that all tests of the files have run."""
+        """Keep the results of a run on the user's own text; `whole` says that all tests of the files that it names have
+        run.
+        """
 
     async def compare(self, reports: Sequence[TestReport]) -> Compared:
-        """Return how these results differ from those on the user's own text; what is not known yet is found out, as far
-        as that takes a bounded time.
+        """Return how these results differ from those on the user's own text. Tests whose results are not known yet are
+        run there first, as far as a bounded time allows.
         """
 
 
 def compared(reports: Iterable[TestReport], before: Results) -> Compared:
-    """Return how the results of a run differ from those before the change."""
+    """Return the failures of a run by what became of the same tests before the change, and the tests that it
+    repaired.
+    """
     cases = [case for report in reports for case in all_cases(report)]
     fates: dict[Fate, list[TestCase]] = {"new": [], "otherwise": [], "as_before": [], "unknown": []}
     for case in cases:

@@ -55,14 +55,16 @@ def _around(given: dict[str, Any]) -> dict[str, Any]:
 
 
 class RunTestsParameters(Parameters):
-    """The tests to run; by default all."""
+    """Parameters of `run_tests`: which tests to run; by default all."""
 
     path: str | None = Field(None, description="File or folder; default: all tests")
     pattern: str | None = Field(None, description="Only tests whose name matches")
 
 
 class RunTests(Tool[RunTestsParameters]):
-    """Run the tests of every selected project, one after the other."""
+    """The tool `run_tests`: runs the tests of each project in the shadow, on unsaved and staged text, one after the
+    other.
+    """
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "run_tests",
@@ -87,7 +89,9 @@ class RunTests(Tool[RunTestsParameters]):
     output = dict[str, Any]  # reports: framework, the counts, seconds, cases
 
     async def run(self, arguments: RunTestsParameters, context: ToolContext) -> ToolOutput:
-        """Return a summary for the model; `data["reports"]` has every test."""
+        """Return the counts and the failures; `data["reports"]` has every test. Failing tests are no error of the tool.
+        ToolFailed if no test framework is found or installed, ToolRetry for tests that cannot be selected.
+        """
         shell = Noted(context.open_shell())
         path, node = _parted(arguments.path, context)
         selection = Selection(_pattern(arguments.pattern), node)
@@ -201,7 +205,7 @@ def wrote(results: Sequence[CommandResult], context: ToolContext) -> str:
 
 
 class Noted:
-    """A shell that records the results of its commands."""
+    """A shell that keeps the results of its commands in `results`; it closes nothing."""
 
     def __init__(self, shell: Shell) -> None:
         self.results: list[CommandResult] = []
@@ -209,7 +213,7 @@ class Noted:
 
     @property
     def isolation(self) -> Isolation:
-        """Return the isolation of the wrapped shell."""
+        """The isolation of the wrapped shell."""
         return self._shell.isolation
 
     async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
@@ -220,7 +224,9 @@ class Noted:
 
 
 async def projects_at(path: str | None, context: ToolContext) -> Sequence[Project]:
-    """Return the projects to test. ToolFailed if there are none, or none is installed."""
+    """Return the projects with the tests at `path` (absolute; None: everywhere). ToolFailed if there are none, or none
+    is installed.
+    """
     found = await asyncio.to_thread(projects.find, context.view, path)
     # Programs of this machine say nothing about those of the image.
     if context.shell is not None and context.shell.isolation.level == "container":
@@ -235,7 +241,7 @@ async def projects_at(path: str | None, context: ToolContext) -> Sequence[Projec
 
 
 def not_installed(project: Project) -> str:
-    """Return the advice about a Node framework that package.json names and node_modules lacks."""
+    """Return a sentence for the model on a Node framework that package.json names and node_modules lacks."""
     name = project.framework.name
     return (
         f"{name} is in package.json but not installed: there is no node_modules/.bin/{name}. "
@@ -244,7 +250,7 @@ def not_installed(project: Project) -> str:
 
 
 def existing(path: str | None, context: ToolContext) -> str | None:
-    """Return the absolute path, None for the workspace itself. ToolRetry if it does not exist."""
+    """Return the absolute path of what a call names, None for the workspace itself. ToolRetry if it does not exist."""
     if path is None or path in ("", "."):
         return None
     real = context.view.roots.resolve(path)
@@ -257,7 +263,7 @@ def existing(path: str | None, context: ToolContext) -> str | None:
 
 
 def state_of(context: ToolContext, isolation: Isolation) -> str:
-    """Return on which state the tests run, as the end of a sentence; '' for the saved files."""
+    """Return the end of a sentence that says which texts the tests run on; '' if all are saved."""
     over = context.view.over_disk()
     if not over:
         return ""
@@ -345,13 +351,15 @@ def _told(report: TestReport, head: str, budget: int, differs: Compared | None, 
 
 
 class AnalyzeCoverageParameters(Parameters):
-    """The file or folder to report on; by default everything."""
+    """Parameters of `analyze_coverage`: the file or folder to report on; by default everything."""
 
     path: str | None = Field(None, description="File or folder to report on, or a test file to run alone")
 
 
 class AnalyzeCoverage(Tool[AnalyzeCoverageParameters]):
-    """Run the tests and report the lines that none of them reaches, the worst files first."""
+    """The tool `analyze_coverage`: runs the tests and reports the lines that none of them reaches, the worst files
+    first.
+    """
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "analyze_coverage",
@@ -368,7 +376,9 @@ class AnalyzeCoverage(Tool[AnalyzeCoverageParameters]):
     output = dict[str, Any]  # reports: framework, percent, total, files
 
     async def run(self, arguments: AnalyzeCoverageParameters, context: ToolContext) -> ToolOutput:
-        """Return a summary for the model; `data["reports"]` has every file."""
+        """Return the share of covered lines and the uncovered ones; `data["reports"]` has every file. ToolFailed if no
+        test framework is found, or the program that measures is missing.
+        """
         shell = Noted(context.open_shell())
         path = existing(arguments.path, context)
         found = await projects_at(path, context)

@@ -146,7 +146,7 @@ class ModuleTest(unittest.TestCase):
         self._name, self._ended = name, ended
 
     def id(self) -> str:
-        """Return the name of the module."""
+        """Return the name of the module, by which the report lists it."""
         return self._name
 
     def import_again(self) -> None:

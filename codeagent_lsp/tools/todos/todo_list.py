@@ -12,7 +12,7 @@ Priority = Literal["high", "medium", "low"]
 
 @dataclass(frozen=True, slots=True)
 class Todo:
-    """One thing to do."""
+    """One item of the model's todo list; its `id` is unique in the list, `content` is what to do."""
 
     id: str
     content: str
@@ -31,7 +31,7 @@ class TodoList:
 
     @property
     def items(self) -> tuple[Todo, ...]:
-        """Return all todos in order."""
+        """All todos in order."""
         return self._todos
 
     def select(self, status: str | None, priority: str | None) -> tuple[Todo, ...]:
@@ -69,7 +69,7 @@ class TodoList:
         return ()
 
     def to_data(self) -> list[dict[str, Any]]:
-        """Return the list as JSON-like data."""
+        """Return the list as plain JSON data, for `restore`."""
         return [asdict(todo) for todo in self._todos]
 
     def restore(self, data: Iterable[Mapping[str, Any]]) -> None:
@@ -82,7 +82,7 @@ class TodoList:
 
 
 def render(todos: Iterable[Todo]) -> str:
-    """Return the list as text for the model."""
+    """Return the list as text for the model: one line each with state, id, content and priority."""
     marks = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled": "[-]"}
     lines = [f"{marks[todo.status]} {todo.id}: {todo.content} ({todo.priority})" for todo in todos]
     return "\n".join(lines) or "The todo list is empty."

@@ -86,14 +86,14 @@ def _single(given: dict[str, Any]) -> dict[str, Any]:
 
 
 class TodoReadParameters(Parameters):
-    """Which todos to show."""
+    """Parameters of `todoread`: which todos to show; None means any."""
 
     status: TodoStatus | None = None
     priority: Priority | None = None
 
 
 class TodoRead(Tool[TodoReadParameters]):
-    """Read the list."""
+    """The tool `todoread`: shows the session's todo list to the model."""
 
     traits: ClassVar[ToolTraits] = ToolTraits("todoread", "Read your todo list.", "read")
     parameters = TodoReadParameters
@@ -112,7 +112,7 @@ class TodoRead(Tool[TodoReadParameters]):
     output = list[dict[str, str]]
 
     async def run(self, arguments: TodoReadParameters, context: ToolContext) -> ToolOutput:
-        """Return one line per todo."""
+        """Return one line per todo; the data has them as objects."""
         todos = context.need(TodoList, "There is no todo list here.")
         chosen = todos.select(arguments.status, arguments.priority)
         # An empty answer would read as an empty list, and the model would write a new one over it.
@@ -122,7 +122,9 @@ class TodoRead(Tool[TodoReadParameters]):
 
 
 class TodoItem(Parameters):
-    """A todo; for `update` only the id and the changed fields. A new one without an id gets the next number."""
+    """An item of `todowrite`; for `update` only the id and the changed fields. A new one without an id gets the next
+    number.
+    """
 
     id: str | None = Field(None, min_length=1)
     content: str | None = Field(None, min_length=1)
@@ -147,14 +149,14 @@ def _one(given: dict[str, Any]) -> dict[str, Any]:
 
 
 class TodoWriteParameters(Parameters):
-    """The action and its todos."""
+    """Parameters of `todowrite`: the action, and the todos that it is about."""
 
     action: Literal["replace", "add", "update"] = "replace"
     todos: list[TodoItem] = Field(max_length=100)
 
 
 class TodoWrite(Tool[TodoWriteParameters]):
-    """Change the list."""
+    """The tool `todowrite`: replaces, adds to or updates the session's todo list, which the user sees."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "todowrite",
@@ -198,7 +200,7 @@ class TodoWrite(Tool[TodoWriteParameters]):
     output = list[dict[str, str]]
 
     async def run(self, arguments: TodoWriteParameters, context: ToolContext) -> ToolOutput:
-        """Return the new list."""
+        """Change the list and return it. ToolRetry, with nothing changed, for unknown or repeated ids."""
         known = context.need(TodoList, "There is no todo list here.")
         items = arguments.todos if arguments.action == "update" else _numbered(arguments, known)
         ids = [item.id for item in items if item.id is not None]
@@ -218,13 +220,15 @@ class TodoWrite(Tool[TodoWriteParameters]):
 
 
 class ThinkParameters(Parameters):
-    """A thought, which nobody but the model reads."""
+    """Parameters of `think`: a thought, which is kept in the conversation alone."""
 
     thought: str = ""
 
 
 class Think(Tool[ThinkParameters]):
-    """Do nothing: models of other agents write down their thoughts by a call, or set up what is not needed here."""
+    """The tool `think`, which does nothing: models that know other agents write their thoughts by a call, or make
+    folders, which is not needed here.
+    """
 
     traits: ClassVar[ToolTraits] = ToolTraits("think", "Write a thought down.", "read", group="compose")
     parameters = ThinkParameters
@@ -242,7 +246,7 @@ class Think(Tool[ThinkParameters]):
     )
 
     async def run(self, arguments: ThinkParameters, context: ToolContext) -> ToolOutput:
-        """Say ok."""
+        """Return "ok"."""
         return ToolOutput("ok")
 
 

@@ -24,26 +24,26 @@ HOW = "Commands get it by run_cmd with env_vars; you never see the value."
 
 
 class RequestEnvVarParameters(Parameters):
-    """The variable and the reason for it."""
+    """Parameters of `request_env_var`: the variable, and the reason that the user reads."""
 
     name: Name
     reason: str = Field("", max_length=500, description="What it is needed for; the user reads it")
 
 
 class NameParameters(Parameters):
-    """One variable."""
+    """Parameters of `get_env_var`: one variable."""
 
     name: Name
 
 
 class NamesParameters(Parameters):
-    """Several variables."""
+    """Parameters of `check_env_vars`: several variables."""
 
     names: list[Name] = Field(min_length=1, max_length=50)
 
 
 class RequestEnvVar(Tool[RequestEnvVarParameters]):
-    """Ask the user for a value."""
+    """The tool `request_env_var`: asks the user for the value of a variable that commands may then use."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "request_env_var",
@@ -57,7 +57,9 @@ class RequestEnvVar(Tool[RequestEnvVarParameters]):
     output = dict[str, Any]  # name, set, length
 
     async def run(self, arguments: RequestEnvVarParameters, context: ToolContext) -> ToolOutput:
-        """Return that it is set now, for how long, and its length; never the value."""
+        """Keep the value for the session, or in the keyring if the user says so, and return its length; never the
+        value. PermissionDenied if the user gives none.
+        """
         variables, name = _variables(context), _own(arguments.name)
         answer = await context.asker.ask(_asked(arguments, context))
         value = answer[0] if answer else ""
@@ -75,7 +77,7 @@ class RequestEnvVar(Tool[RequestEnvVarParameters]):
 
 
 class GetEnvVar(Tool[NameParameters]):
-    """Show whether a variable has a value."""
+    """The tool `get_env_var`: whether a variable has a value, without the value."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "get_env_var", "Whether an environment variable has a value, and its length; never the value.", "read", "env",
@@ -86,7 +88,9 @@ class GetEnvVar(Tool[NameParameters]):
     output = dict[str, Any]  # name, set, and length and source where it is set
 
     async def run(self, arguments: NameParameters, context: ToolContext) -> ToolOutput:
-        """Return whether it is set, its length and source."""
+        """Return whether it is set, its length in characters and its source. ToolRetry for a name that commands may not
+        have.
+        """
         name = _own(arguments.name)
         found = await _variables(context).find(name)
         if found is None:
@@ -97,7 +101,7 @@ class GetEnvVar(Tool[NameParameters]):
 
 
 class CheckEnvVars(Tool[NamesParameters]):
-    """Show which of several variables have a value."""
+    """The tool `check_env_vars`: which of several variables have a value, without the values."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "check_env_vars", "Which of these environment variables have a value.", "read", "env", timeout=None
@@ -107,7 +111,7 @@ class CheckEnvVars(Tool[NamesParameters]):
     output = dict[str, bool]
 
     async def run(self, arguments: NamesParameters, context: ToolContext) -> ToolOutput:
-        """Return a line for each variable."""
+        """Return a line for each variable; the data maps each name to whether it is set."""
         variables = _variables(context)
         found = {name: await variables.find(_own(name)) for name in dict.fromkeys(arguments.names)}
         lines = [f"{name}: {f'set ({item.source})' if item else 'missing'}" for name, item in found.items()]
@@ -115,7 +119,9 @@ class CheckEnvVars(Tool[NamesParameters]):
 
 
 async def values_for(names: Sequence[str], context: ToolContext, *, network: bool) -> dict[str, str]:
-    """Return the values for a command, each allowed by the user once per session. ToolRetry, PermissionDenied."""
+    """Return the values of these variables by name, for a command. The user is asked about each, once in a session.
+    ToolRetry if one has no value, PermissionDenied if the user does not allow one.
+    """
     if not names:
         return {}
     variables, found = _variables(context), []

@@ -46,10 +46,10 @@ class Vault(Protocol):
     """Port: stores values beyond a session. Methods block; ToolFailed if the vault fails."""
 
     def get(self, name: str) -> str | None:
-        """Return a stored value; None if there is none."""
+        """Return a stored value; None if there is none. ToolFailed if the vault fails."""
 
     def set(self, name: str, value: str) -> None:
-        """Store a value, in place of an earlier one."""
+        """Store a value, in place of an earlier one. ToolFailed if the vault fails."""
 
 
 class Variables:
@@ -71,7 +71,9 @@ class Variables:
         self._masks: list[tuple[str, OwnSecrets]] = []
 
     async def find(self, name: str) -> Variable | None:
-        """Return the variable; None if it has no value anywhere."""
+        """Return the variable; None if it has no value anywhere, or is one of this program's own. Waits for the
+        keyring, 30 s at most, then ToolFailed.
+        """
         if name.startswith(OURS):  # our own settings and keys are not for commands
             return None
         if name in self._values:
@@ -85,7 +87,7 @@ class Variables:
         return Variable(name, "environment", self._environ[name]) if self._environ.get(name) else None
 
     async def has_vault(self) -> bool:
-        """Return whether values can be stored beyond the session."""
+        """Return whether values can be stored beyond the session. Opens the keyring at the first call."""
         return await self._opened_vault() is not None
 
     def keep(self, name: str, value: str) -> None:
@@ -94,7 +96,7 @@ class Variables:
         self._remask()
 
     async def store(self, name: str, value: str) -> None:
-        """Store a value in the vault. ToolFailed if that fails."""
+        """Store a value in the vault and keep it for this session. ToolFailed if that fails or there is no vault."""
         vault = await self._opened_vault()
         if vault is None:
             raise ToolFailed("There is no keyring here.")
@@ -124,7 +126,9 @@ class Variables:
 
     @property
     def longest(self) -> int:
-        """Return the length of the longest form of a value, which a stream must hold back."""
+        """The length in characters of the longest form of a value, which a stream must hold back; 0 if there is nothing
+        to mask.
+        """
         return max((max(secrets.longest, LEAST_WRITTEN) for _, secrets in self._masks), default=0)
 
     def _known(self) -> dict[str, str]:
@@ -159,13 +163,13 @@ class MaskedStream:
         return text[:until]
 
     def close(self) -> str:
-        """Return what is held back: no value can be completed any more."""
+        """Return the rest that was held back, which can no longer become a value."""
         rest, self._held = self._held, ""
         return rest
 
 
 def is_name(name: str) -> bool:
-    """Return whether this can be the name of a user's variable."""
+    """Return whether this can be the name of a user's variable; those of this program cannot."""
     return re.match(NAME, name) is not None and not name.startswith(OURS)
 
 
@@ -208,7 +212,7 @@ def _parts(value: str) -> Iterable[str]:
 
 
 class KeyringVault:
-    """The values of one workspace, separate from those of others."""
+    """The values of one workspace in the system's keyring, separate from those of other workspaces. Methods block."""
 
     def __init__(self, workspace: str) -> None:
         self._service = f"codeagent-lsp:{workspace}"
@@ -235,7 +239,9 @@ class KeyringVault:
 
 
 def open_keyring(workspace: str) -> Vault | None:
-    """Return the keyring; None if the library is missing or no backend is safe enough. Blocks."""
+    """Return the vault of a workspace in the system's keyring; None if the library is missing or no backend is safe
+    enough. Blocks.
+    """
     try:
         import keyring  # late: it may be missing, and loads much
     except ImportError:

@@ -57,7 +57,9 @@ def cache_of(url: str | None, file: Path) -> Cache:
 
 
 class SqliteCache:
-    """A cache file, opened for each request only. Beyond `total` bytes the entries that expire first are deleted."""
+    """A cache file, opened for each request only; it may be used by several processes. Beyond `total` bytes the entries
+    that expire first are deleted.
+    """
 
     def __init__(self, file: Path, *, total: int = MAX_TOTAL, clock: Callable[[], float] = time.time) -> None:
         self._file = file
@@ -65,11 +67,11 @@ class SqliteCache:
         self._clock = clock
 
     async def get(self, key: str) -> str | None:
-        """Return the value; None if there is none or it has expired."""
+        """Return the value; None if there is none or it has expired. CacheOff if the file cannot be used."""
         return await asyncio.to_thread(self._safely, lambda base: self._read(base, key))
 
     async def put(self, key: str, value: str, seconds: float) -> None:
-        """Store a value, unless it is larger than MAX_ENTRY bytes."""
+        """Store a value, unless it is larger than 1 MiB. CacheOff if the file cannot be used."""
         if len(value.encode("utf-8", "replace")) <= MAX_ENTRY:
             await asyncio.to_thread(self._safely, lambda base: self._write(base, key, value, seconds))
 
@@ -118,11 +120,11 @@ class RedisCache:
         self._url = url
 
     async def get(self, key: str) -> str | None:
-        """Return the value; None if there is none."""
+        """Return the value; None if there is none. CacheOff if the server does not answer within 2 s."""
         return await self._asked(lambda server: server.get(_PREFIX + key))
 
     async def put(self, key: str, value: str, seconds: float) -> None:
-        """Store a value, unless it is larger than MAX_ENTRY bytes."""
+        """Store a value, unless it is larger than 1 MiB. CacheOff if the server does not answer within 2 s."""
         if len(value.encode("utf-8", "replace")) <= MAX_ENTRY:
             await self._asked(lambda server: server.set(_PREFIX + key, value, ex=max(1, int(seconds))))
 
@@ -144,7 +146,9 @@ class RedisCache:
 
 
 class CachedOutput:
-    """The cache entry of one tool result, by its key."""
+    """The cache entry of one tool result, by its key; if the cache fails, that is reported once and nothing is
+    cached.
+    """
 
     def __init__(self, context: ToolContext, key: str) -> None:
         self._context = context
@@ -154,7 +158,7 @@ class CachedOutput:
         self._cache = cache_of(context.settings.web.cache_url, folder / _CACHE)
 
     async def get(self) -> ToolOutput | None:
-        """Return the cached result with its age in minutes; None if there is none."""
+        """Return the cached result, its text with its age in minutes; None if there is none or the cache fails."""
         try:
             value = await self._cache.get(self._key)
         except CacheOff as error:
@@ -168,7 +172,7 @@ class CachedOutput:
         return ToolOutput(f"[kept from {minutes} minutes ago]\n{known['text']}", known.get("data"))
 
     async def put(self, output: ToolOutput, seconds: float) -> None:
-        """Store the result, with secrets masked."""
+        """Store the result for so many seconds, with secrets masked; nothing if the cache fails."""
         # a cache outlives the session, and may be on a server that others use
         hide = self._context.redaction.hide
         value = {"text": hide(output.text), "data": _without(output.data, hide), "at": time.time()}

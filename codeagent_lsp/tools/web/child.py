@@ -50,8 +50,8 @@ _MAX_COMPLAINT = 4096
 
 
 class CheckingProxy:
-    """The running proxy, as an async context manager; its client needs `address` and `token`. Passes at most
-    `MAX_BYTES`.
+    """The running proxy, as an async context manager; its client needs `address` and `token`. It connects to public
+    addresses only and passes at most 64 MiB in all.
     """
 
     def __init__(self, dialer: Dialer, *, max_bytes: int = MAX_BYTES) -> None:
@@ -65,7 +65,7 @@ class CheckingProxy:
 
     @property
     def address(self) -> str:
-        """Return the address on which it listens, as `http://127.0.0.1:PORT`."""
+        """The address on which it listens, as `http://127.0.0.1:PORT`; only while it is open."""
         assert self._server is not None
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
@@ -156,7 +156,9 @@ class CheckingProxy:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A helper program and the limits of one run; `what` names its work for error messages."""
+    """A helper program and the limits of one run: time in seconds, memory in bytes; `what` names its work for error
+    messages.
+    """
 
     name: str
     what: str
@@ -166,7 +168,9 @@ class Program:
 
 
 async def answer_of(program: Program, question: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the program's answer. ToolFailed if it gives none, or reports a problem."""
+    """Run the program in a child process and return its answer. ToolFailed if it gives none within its limits, or
+    reports a problem.
+    """
     folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="codeagent-web-")
     try:
         answer = _understood(program, await _run(program, json.dumps(question).encode(), folder))

@@ -33,14 +33,14 @@ SECONDS = 10.0
 
 
 async def system_resolve(host: str, port: int) -> Sequence[str]:
-    """Return the addresses from the system's resolver."""
+    """Return the IP addresses of a host from the system's resolver, each once. OSError if it has none."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
     return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 def direct(place: SocketAddress) -> SocketAddress:
-    """Return the address unchanged: the route in production."""
+    """Return the address unchanged: the route in production, in whose place tests put another."""
     return place
 
 
@@ -70,15 +70,15 @@ class Dialer:
         return tuple(self._route((address, port)) for address in addresses[:MAX_ADDRESSES])
 
     def proxy_for(self, host: str, port: int) -> str:
-        """Return the proxy for a host; '' for none. The environment's proxy is none of ours: it was not meant for what
-        models ask for.
+        """Return the URL of the proxy for a host; '' for none. The proxy of the environment is not used for what models
+        ask for.
         """
         shown = f"[{host}]" if ":" in host else host
         return proxy_for(f"https://{shown}:{port}", self.network) if self.network.proxy else ""
 
     async def admit(self, host: str, port: int) -> None:
-        """Raise WebRefused for a host that is not public as far as this machine knows; one that it does not know is
-        left to the proxy.
+        """Raise WebRefused for a host whose addresses are not public; one that cannot be resolved here is left to the
+        proxy.
         """
         try:
             await self.places(host, port)
@@ -88,8 +88,8 @@ class Dialer:
             pass
 
     async def connect(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Return a connection to the first address that accepts one. Errors as in `places`; ToolFailed if none
-        accepts.
+        """Return a connection to the first address that accepts one, within 5 s each; the caller closes it. Errors as
+        in `places`; ToolFailed if none accepts.
         """
         if proxy := self.proxy_for(host, port):
             await self.admit(host, port)
@@ -132,8 +132,8 @@ def _is_number(host: str) -> bool:
 async def tunnel(
     proxy: str, host: str, port: int, network: NetworkSettings
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Return a connection to the host through a proxy (HTTP CONNECT), by its URL. ToolFailed if the proxy
-    gives none.
+    """Return a connection to the host through a proxy (HTTP CONNECT), given by its URL; the caller closes it.
+    ToolFailed if the proxy gives none within 10 s.
     """
     parts = urlsplit(proxy)
     if parts.scheme not in PORTS:

@@ -37,7 +37,7 @@ _PACKED = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 
 @dataclass(frozen=True, slots=True)
 class PageLimits:
-    """Limits of one page: total seconds, seconds without data, bytes after decompression, redirects."""
+    """Limits of one page: total seconds, seconds without data, bytes after decompression, number of redirects."""
 
     seconds: float = 30.0
     silence_seconds: float = 10.0
@@ -47,7 +47,9 @@ class PageLimits:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A response. `target` is the final address; `cut` is True if the body is longer than the limit."""
+    """A response. `target` is the final address, `media` its type in small letters, such as `text/html`; `cut` is True
+    if the body is longer than the limit.
+    """
 
     target: Target
     media: str
@@ -57,7 +59,9 @@ class Page:
 
 
 class Fetcher:
-    """Fetches pages. `trust` determines the accepted certificates, None for those of the dialer's settings."""
+    """Fetches pages within limits of time and size. `trust` is the TLS context that decides about certificates, None
+    for that of the dialer's settings.
+    """
 
     def __init__(self, dialer: Dialer, limits: PageLimits | None = None, trust: ssl.SSLContext | None = None) -> None:
         self.dialer = dialer
@@ -65,11 +69,15 @@ class Fetcher:
         self._trust = trust
 
     async def get(self, target: Target) -> Page:
-        """Return the page, after redirects within its site. WebRefused, ToolRetry or ToolFailed, with advice."""
+        """Return the page, after redirects within its site, in at most 30 s. WebRefused, ToolRetry or ToolFailed, with
+        advice, if that fails.
+        """
         return await self._bounded(target, self._hops(target))
 
     async def post(self, target: Target, body: bytes, headers: Mapping[str, str]) -> Page:
-        """Send a request with a body and return the response. ToolFailed for a redirect."""
+        """Send a request with a body and return the response, cut at the size limit. ToolFailed for a redirect or an
+        error.
+        """
         return await self._bounded(target, self._posted(target, body, headers))
 
     async def _bounded(self, target: Target, work: Awaitable[Page]) -> Page:

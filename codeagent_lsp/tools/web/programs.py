@@ -73,7 +73,9 @@ _BLANKS = re.compile(r"\n{3,}")
 
 
 def main() -> None:
-    """Answer one request."""
+    """Read one request from standard input and write its answer to standard output, as JSON; a problem is an answer,
+    too.
+    """
     question = json.load(sys.stdin)
     try:
         match sys.argv[1]:
@@ -91,7 +93,10 @@ def main() -> None:
 
 
 def browse(question: dict[str, Any]) -> dict[str, Any]:
-    """Return the page after its scripts have finished, or a problem."""
+    """Open the page in a browser and return `{"html", "url"}` once its scripts are quiet, the HTML cut to 5 MiB of
+    characters. It is taken as it is after 5 s without quiet; `{"problem", "code"}` if it leads to another site or the
+    browser fails.
+    """
     from playwright.sync_api import Error, sync_playwright  # late: a missing library is an answer, not a crash
 
     try:
@@ -148,7 +153,9 @@ def _host(url: str) -> str:
 
 
 def read(html: str, url: str, selector: str | None) -> dict[str, Any]:
-    """Return the title and the readable text of a page, or of its parts that match a CSS selector; or a problem."""
+    """Return `title`, `text` (Markdown of the main part, or of what a CSS selector matches), `hidden`, `thin` and
+    `found`, as in `PageText`; or a `problem` for an invalid selector.
+    """
     import soupsieve  # late, as all here: a missing library is an answer, not a crash
     from bs4 import BeautifulSoup
 
@@ -227,7 +234,9 @@ def _markdown(html: str) -> str:
 
 
 def metasearch(question: dict[str, Any]) -> dict[str, Any]:
-    """Return the results of all pages, each address once."""
+    """Return `{"results"}`, rows with `title`, `url` and `text`, each address once; `{"problem", "code"}` if no engine
+    answers.
+    """
     from ddgs import DDGS  # late: a missing library is an answer, not a crash
     from ddgs.exceptions import DDGSException
 

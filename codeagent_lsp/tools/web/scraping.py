@@ -98,13 +98,13 @@ class Web:
 
     @classmethod
     def over(cls, network: NetworkSettings) -> Web:
-        """Return the access by these settings."""
+        """Return an access that connects by these settings, with their proxy and certificates."""
         return cls(Fetcher(Dialer(network=network)))
 
 
 @dataclass(frozen=True, slots=True)
 class Scraped:
-    """A page that was read. `notes` tell the reader how."""
+    """A page that was read. `notes` are sentences for the reader on how, such as that it was opened in a browser."""
 
     url: str
     words: PageText
@@ -120,8 +120,9 @@ async def scraped(
     folders: Iterable[str] = (),
     opening: Callable[[], None] = lambda: None,
 ) -> Scraped:
-    """Return the page's text. `opening` is called before a browser is opened, which takes seconds. ToolFailed,
-    ToolRetry.
+    """Fetch a page and return its text, after opening it in a browser if scripts build it; `opening` is called before
+    that, as it takes seconds. ToolFailed if it cannot be read, WebRefused if it may not, ToolRetry for a wrong
+    selector.
     """
     if not on_usual_port(target) and not covers(allowed_hosts, target):
         raise WebRefused(f"{target.authority} is not on a usual port; the user can add it to web.allowedHosts.")
@@ -169,7 +170,9 @@ def browser_of(path: str, folders: Iterable[str] = ()) -> str | None:
 
 
 async def browsed(program: str | None, target: Target, selector: str | None, dialer: Dialer) -> str:
-    """Return the HTML of the page after its scripts have run. ToolFailed if there is no browser or it fails."""
+    """Return the HTML of the page after its scripts have run, within 20 s for each step. ToolFailed if there is no
+    browser or it fails.
+    """
     if program is None:
         raise ToolFailed("no Chromium is installed here", ErrorCode.NOT_FOUND)
     async with CheckingProxy(dialer) as proxy:

@@ -39,13 +39,15 @@ class SearchRequest:
     without: tuple[str, ...] = ()
 
     def admits(self, host: str) -> bool:
-        """Return whether results of a host are wanted."""
+        """Return whether results of a host are wanted, by `only` and `without`."""
         return not _below(host, self.without) and (not self.only or _below(host, self.only))
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One result; untrusted text, with invisible characters escaped, and cut."""
+    """One result of a search: its title, its address and an excerpt. Untrusted text: invisible characters are escaped,
+    and long text is cut.
+    """
 
     title: str
     url: str
@@ -65,7 +67,9 @@ def provider_of(settings: WebSettings) -> Literal["tavily", "metasearch"]:
 
 
 async def found(wanted: SearchRequest, settings: WebSettings, fetcher: Fetcher) -> tuple[Result, ...]:
-    """Return the results, best first. ToolFailed if no provider answers."""
+    """Search and return the results, best first, at most `most`; () if nothing was found. ToolFailed if no provider
+    answers.
+    """
     if provider_of(settings) == "tavily":
         rows = await _by_tavily(wanted, settings.search_api_key or "", fetcher)
     else:

@@ -94,13 +94,13 @@ class Target:
 
     @property
     def authority(self) -> str:
-        """Return host and port as in an address; the default port is left out."""
+        """Host and port as in an address; the default port is left out, IPv6 addresses have brackets."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
     def url(self) -> str:
-        """Return the normalised address."""
+        """The normalised address, without a fragment."""
         return f"{self.scheme}://{self.authority}{self.rest}"
 
 
@@ -219,18 +219,18 @@ class WebRefused(ToolFailed):
 
 
 def unreachable(host: str, reason: str) -> ToolFailed:
-    """Return the error about a server that does not answer."""
+    """Return, without raising it, the error about a server that does not answer, with the reason."""
     return ToolFailed(f"{host} cannot be reached: {reason}", ErrorCode.NETWORK_ERROR)
 
 
 def not_installed(what: str) -> ToolFailed:
-    """Return the error about a library of the extra `web` that is not installed."""
+    """Return, without raising it, the error about a library of the extra `web` that is not installed."""
     message = f"{what} is not installed here. The user can add it: pip install 'codeagent-lsp[web]'"
     return ToolFailed(message, ErrorCode.NOT_FOUND)
 
 
 def is_public(address: str) -> bool:
-    """Return whether `address` is a valid and publicly reachable IP address."""
+    """Return whether `address` is a valid IP address that is publicly reachable; False for anything else."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -239,7 +239,9 @@ def is_public(address: str) -> bool:
 
 
 def own_addresses(routes: Path = ROUTES_4, interfaces: Path = INTERFACES_6) -> frozenset[str]:
-    """Return the addresses of this machine, public ones too: from the kernel's tables, and those that it sends from."""
+    """Return the IP addresses of this machine, public ones too: from the kernel's tables, and those that it sends from.
+    Reads files, and sends nothing.
+    """
     found = set(_LOCAL_4.findall(_read(routes)))
     found.update(str(IPv6Address(int(line.split()[0], 16))) for line in _read(interfaces).splitlines() if line)
     for target, family in _ELSEWHERE:
@@ -250,7 +252,7 @@ def own_addresses(routes: Path = ROUTES_4, interfaces: Path = INTERFACES_6) -> f
 
 
 def is_own(address: str, own: Collection[str]) -> bool:
-    """Return whether an address, in any spelling, is among this machine's."""
+    """Return whether an IP address, in any spelling, is among those in `own`; False if it is none."""
     try:
         return str(ip_address(address)) in own
     except ValueError:

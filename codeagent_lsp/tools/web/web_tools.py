@@ -59,7 +59,7 @@ _ONE_PAGE = Shape("the one address in its list or prompt", _one_page)
 
 
 class WebSearchParameters(Parameters):
-    """The query and the number and depth of results."""
+    """Parameters of `web_search`: the query, and the number and depth of results."""
 
     query: str = Field(min_length=1, max_length=400, description="A few words; they are sent to a search service")
     max_results: int = Field(10, ge=1, le=50)
@@ -69,7 +69,9 @@ class WebSearchParameters(Parameters):
 
 
 class WebScrapeParameters(Parameters):
-    """The page to read. Its address is normalised, so that what is approved is what is fetched."""
+    """Parameters of `web_scrape`: the page to read. Its address is normalised, so that what is approved is what is
+    fetched.
+    """
 
     url: str = Field(min_length=1, max_length=4096, description="https:// or http://, a public host")
     selector: str | None = Field(None, min_length=1, max_length=300, description="CSS, for parts of the page only")
@@ -81,7 +83,9 @@ class WebScrapeParameters(Parameters):
 
 
 class WebSearch(Tool[WebSearchParameters]):
-    """Search the web for titles, addresses and short extracts of pages."""
+    """The tool `web_search`: sends a query to a search service and returns titles, addresses and short extracts of
+    pages.
+    """
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "web_search",
@@ -120,7 +124,9 @@ class WebSearch(Tool[WebSearchParameters]):
         self._web = web
 
     async def run(self, arguments: WebSearchParameters, context: ToolContext) -> ToolOutput:
-        """Return the results, from the cache if it has the same query and is not too old."""
+        """Return the results, from the cache if it has the same query and is not too old; none is no error. ToolFailed
+        if no service answers.
+        """
         from codeagent_lsp.tools.web.cache import CachedOutput, key_of  # late: an HTTP client and more
         from codeagent_lsp.tools.web.scraping import Web  # late: likewise
         from codeagent_lsp.tools.web.searching import SearchRequest, found, provider_of  # late: likewise
@@ -152,7 +158,7 @@ def _normalised(query: str) -> str:
 
 
 class WebScrape(Tool[WebScrapeParameters]):
-    """Read one page as Markdown."""
+    """The tool `web_scrape`: fetches one page and returns its main part, or what a CSS selector names, as Markdown."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "web_scrape",
@@ -191,7 +197,9 @@ class WebScrape(Tool[WebScrapeParameters]):
         return covers(settings.web.allowed_hosts, parsed(arguments.url))
 
     async def run(self, arguments: WebScrapeParameters, context: ToolContext) -> ToolOutput:
-        """Return the page, from the cache if it was read within the last minutes."""
+        """Return the page, from the cache if it was read within the last 15 minutes. ToolFailed if it cannot be read,
+        WebRefused if it may not be fetched.
+        """
         from codeagent_lsp.tools.web.cache import CachedOutput, key_of  # late: an HTTP client and more
         from codeagent_lsp.tools.web.scraping import Web, scraped  # late: likewise
 
@@ -215,7 +223,7 @@ class WebScrape(Tool[WebScrapeParameters]):
 
 
 def page_text(url: str, title: str, text: str, notes: Iterable[str] = ()) -> str:
-    """Return a page for the model: marked as foreign, invisible characters written out, at most `MAX_TEXT` long."""
+    """Return a page for the model: marked as foreign, invisible characters written out, at most 262,144 characters."""
     shown = visible(text[:MAX_TEXT])
     rest = ["[the rest of the page is left out]"] if len(text) > MAX_TEXT else []
     head = f"# {one_line(title, _MAX_TITLE)}\n" if title.strip() else ""
@@ -224,7 +232,7 @@ def page_text(url: str, title: str, text: str, notes: Iterable[str] = ()) -> str
 
 
 def results_text(query: str, results: Sequence[Result]) -> str:
-    """Return the text that presents a list of results."""
+    """Return the list of results for the model, marked as foreign, or a sentence that there are none."""
     if not results:
         return f"Nothing was found for {one_line(query, 200)!r}. Try other words."
     rows = [f"{number}. {result.title}\n   {result.url}\n   {result.text}" for number, result in enumerate(results, 1)]

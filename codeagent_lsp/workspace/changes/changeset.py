@@ -32,11 +32,12 @@ ApplyOutcome = Literal["full", "partial", "none", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """The change of one file: an edit, a creation, a deletion or a move.
+    """The change of one file: an edit, a creation, a deletion or a move; paths are absolute. `base` is the text the
+    change was made on and `version` that buffer's version (None: not open; 0 is a version). `moved_from` is the path
+    the file had before, None if it was not moved.
 
-    `base` is the text the change was made on and `version` that buffer's version (None: not open; 0 is a
-    version). `moved_from` is the path the file had before, None when it is not moved. `runs` says whether the file can
-    be executed afterwards (None: as before), and `ran` whether it could before, where that is known and differs.
+    `runs` says whether the file is executable afterwards (None: as before), and `ran` whether it was before, if that is
+    known and differs.
     """
 
     path: str
@@ -58,12 +59,12 @@ class FileChange:
 
     @property
     def empty(self) -> bool:
-        """Return whether this changes nothing."""
+        """Whether this changes nothing: neither text, path nor whether it can be executed."""
         return self.base == self.text and self.moved_from is None and self.runs is None
 
     @property
     def only_mode(self) -> bool:
-        """Return whether this changes no text and no path, but whether the file can be executed."""
+        """Whether this changes neither text nor path, only whether the file can be executed."""
         return self.runs is not None and self.base == self.text and self.moved_from is None
 
     def hunks(self) -> tuple[merge.Run, ...]:
@@ -103,14 +104,16 @@ class FileChange:
         return f"old mode {modes[not self.runs]}\nnew mode {modes[bool(self.runs)]}\n"
 
     def read_as(self, now: str | None) -> FileChange | None:
-        """Return the change in the encoding in which the user's editor has read `now`; None where that is not known."""
+        """Return the change in the encoding in which the user's editor has read `now`, the present text; None if that
+        encoding is not known.
+        """
         if self.base is None or now is None or now == self.base:
             return self
         known = as_read_in(now, self.base, self.text or "")
         return known and replace(self, base=known[0], text=None if self.text is None else known[1])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data that `from_dict` reads back."""
+        """Return the change as plain JSON data, from which `from_dict` makes it again."""
         return {
             "path": self.path,
             "base": self.base,
@@ -122,7 +125,7 @@ class FileChange:
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> FileChange:
-        """Build a change from the data that `to_dict` returned."""
+        """Return the change from the result of `to_dict`. KeyError if it is malformed."""
         modes = data.get("runs"), data.get("ran")
         return FileChange(data["path"], data["base"], data["text"], data.get("version"), data.get("moved_from"), *modes)
 
@@ -137,7 +140,9 @@ class Current:
 
 @dataclass(frozen=True, slots=True)
 class HunkConflict:
-    """A part of a change that does not fit the user's present text; `line` is 1-based in the user's text."""
+    """A part of a change that does not fit the user's present text; `line` is 1-based in the user's text. `ours` is
+    what the change wants there, `theirs` what the user has.
+    """
 
     path: str
     line: int
@@ -169,11 +174,11 @@ class Changeset:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths after the changes."""
+        """The absolute paths of the changed files; of moved ones the new path."""
         return tuple(change.path for change in self.files)
 
     def get(self, path: str) -> FileChange | None:
-        """Return the change of `path`, None if there is none."""
+        """Return the change of the file that has this absolute path after it, None if there is none."""
         return next((change for change in self.files if change.path == path), None)
 
     def with_change(self, change: FileChange) -> Changeset:
@@ -185,20 +190,22 @@ class Changeset:
         return Changeset(tuple(item for item in kept if not item.empty))
 
     def without(self, paths: Iterable[str]) -> Changeset:
-        """Return a changeset without the changes of `paths`."""
+        """Return a changeset without the changes of the files with these absolute paths."""
         gone = frozenset(paths)
         return Changeset(tuple(change for change in self.files if change.path not in gone))
 
     def of(self, files: Collection[str]) -> Changeset:
-        """Return the changes of these files, by the paths before or after a move."""
+        """Return the changes of these files, by their absolute paths before or after a move."""
         return Changeset(tuple(each for each in self.files if each.path in files or each.moved_from in files))
 
     def without_files(self, files: Collection[str]) -> Changeset:
-        """Return all changes but those of these files, by the paths before or after a move."""
+        """Return all changes but those of these files, by their absolute paths before or after a move."""
         return Changeset(tuple(each for each in self.files if each.path not in files and each.moved_from not in files))
 
     def renamed(self, paths: Mapping[str, str]) -> Changeset:
-        """Return a changeset of the same changes for files that have other paths now, by their old ones."""
+        """Return a changeset of the same changes for files that were moved since: `paths` maps their old paths to the
+        new ones.
+        """
         new = (replace(change, path=paths.get(change.path, change.path), version=None) for change in self.files)
         return Changeset(tuple(new)) if paths else self
 
@@ -236,10 +243,9 @@ class Changeset:
         return Changeset(tuple(_inverse_change(change) for change in reversed(self.files)))
 
     def rebase(self, current: Mapping[str, Current], *, formatted: bool = False) -> Rebased:
-        """Rebase these changes onto the texts in `current`, keyed by the path the user has now.
-
-        On conflict the user's text wins. Lines that stand beside each other are none, nor with `formatted` such that
-        are only written in another way.
+        """Rebase these changes onto the texts in `current`, keyed by the path the user has now. On conflict the user's
+        text wins. Changes of adjacent lines do not conflict, nor, with `formatted`, lines that only a formatter has
+        changed.
         """
         kept: list[FileChange] = []
         conflicts: list[HunkConflict] = []
@@ -298,10 +304,10 @@ def _rebase_change(
 
 
 def hunk_ids(base: str, text: str) -> tuple[str, ...]:
-    """Return the ids of the hunks between two texts, in order: hexadecimal, with a letter in each.
+    """Return the ids of the hunks between two texts, in order: hexadecimal, with a letter in each. They are made of the
+    hunk and the lines before and after it, so that decisions about other hunks do not change them.
 
-    The line before and the one after a hunk count: no decision about another hunk changes these. Of hunks that are
-    alike even so, each id says which of how many it is, so that none is taken for another once one of them is decided
+    Of equal hunks, each id says which of how many it is, so that none is taken for another once one of them is decided
     about.
     """
     old, new = split_lines(base), split_lines(text)
@@ -316,13 +322,12 @@ def hunk_ids(base: str, text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """The result of applying a changeset to the user's buffers.
-
-    `done` are the changes that were applied, on the texts they were applied to; `left` are those that were not;
-    `late` those of them that the editor did not refuse, so that it may make them yet; `conflicts` the hunks that met
-    text changed by the user; `reason` is one English sentence unless the outcome is full. `unconfirmed` are the paths
-    of those of which it is not known whether they are there: the editor did not answer, or the text is another one.
-    `mode_waits` are the paths of what was done but for its mode: an editor may write a new file only when it is saved.
+    """The result of applying a changeset to the user's buffers. `done` are the changes that were applied, on the texts
+    they were applied to; `left` are those that were not; `late` those of them that the editor did not refuse, so that
+    it may still make them; `conflicts` the hunks that met text changed by the user; `reason` is one English sentence
+    unless the outcome is full. `unconfirmed` are the paths of changes whose outcome is not known: the editor did not
+    answer, or the text is another one. `mode_waits` are the paths of changes that were made, but the permission to be
+    executed could not be set yet: an editor may write a new file only when it is saved.
     """
 
     outcome: ApplyOutcome
@@ -336,32 +341,36 @@ class Applied:
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """Return the paths of the files that the editor did not change although nothing in them conflicts."""
+        """The paths of the files that the editor did not change although nothing in them conflicts."""
         conflicting = {conflict.path for conflict in self.conflicts}
         paths = (path for change in self.left for path in (change.path, change.moved_from) if path is not None)
         return tuple(dict.fromkeys(path for path in paths if path not in conflicting))
 
 
 class Editor(Protocol):
-    """Applies changes to the user's buffers; one per session."""
+    """Port: applies changes to the user's buffers, and sets which files can be executed; one per session."""
 
     async def apply(self, changeset: Changeset, label: str, may_lose: frozenset[str] = frozenset()) -> Applied:
-        """Apply `changeset` to the buffers as one undoable edit named `label`, as far as it still fits.
-
-        A file with unsaved text is only deleted when its path is in `may_lose`.
+        """Apply `changeset` to the buffers as one undoable edit named `label`, as far as it still fits, and wait for
+        the editor. A file with unsaved text is only deleted when its path is in `may_lose`. Never raises if the editor
+        refuses.
         """
 
     async def open_unclear(self, paths: Iterable[str]) -> None:
-        """Have the user's editor open those of the files of which only it can tell in which encoding they are."""
+        """Have the user's editor open those of the files (absolute paths) whose encoding only it can tell."""
 
     def set_mode(self, path: str, *, runs: bool) -> bool:
-        """Make a file executable, or no longer; return whether it is so now. A link is left alone."""
+        """Make a file (absolute path) executable, or no longer; return whether it is so now, False also if that fails.
+        A link is left alone.
+        """
 
     def still_shows(self, path: str) -> bool:
-        """Return whether a file that was deleted is open all the same, in an editor that cannot delete files."""
+        """Return whether the editor shows a file (absolute path) that was deleted, as one does that cannot delete
+        files.
+        """
 
     def has_unsaved_text(self, path: str) -> bool:
-        """Return whether a file is open with text that has not been saved to disk."""
+        """Return whether a file (absolute path) is open with text that has not been saved to disk."""
 
 
 def _shown(hunk: merge.Run, old: list[str], new: list[str]) -> str:

@@ -24,7 +24,7 @@ _Content = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def review_digest(changeset: Changeset) -> str:
-    """Return the digest by which a review of these changes is named."""
+    """Return the digest, in hexadecimal, that names a review of these changes; equal changes have equal digests."""
     return text_digest(json.dumps([change.to_dict() for change in changeset]))
 
 
@@ -44,7 +44,7 @@ def numbers_now(
 
 
 def shows_all(seen: Changeset, present: Changeset) -> bool:
-    """Return whether nothing is staged that was not `seen`; a part of it may have been decided about since."""
+    """Return whether `seen` shows everything that is staged now; parts of it may have been decided about since."""
     return all(_is_part(seen.get(change.path), change) for change in present)
 
 
@@ -135,7 +135,9 @@ def after_discarding(present: Changeset, files: frozenset[str] | None, hunks: Hu
 
 
 def arrived(changes: Changeset, now: Mapping[str, str]) -> Changeset:
-    """Return the hunks and new files among the changes that are in the present texts `now`, by path."""
+    """Return those hunks and new files of the changes that are already in the present texts `now` (by absolute
+    path).
+    """
     came = Changeset()
     for change in changes:
         text = now.get(change.path)
@@ -152,8 +154,8 @@ def arrived(changes: Changeset, now: Mapping[str, str]) -> Changeset:
 
 
 def on_present(change: FileChange, now: str) -> tuple[FileChange, frozenset[int]]:
-    """Return a change of the user's present text `now` that makes all of `change`, with its lines where both have
-    changed the same ones, and the 0-based numbers of the hunks in which that is so.
+    """Return the change from the user's present text `now` to one with all of `change`, and the 0-based numbers of its
+    hunks on lines that the user has changed as well, which are replaced.
     """
     text = change.text or ""
     if change.base is None:  # both have made the file

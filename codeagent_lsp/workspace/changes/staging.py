@@ -30,11 +30,9 @@ class Step:
 
 
 class Staging:
-    """The changes that a run has staged so far.
-
-    `base` returns the user's version of a path without anything staged (None: no such file).
-    `on_change` is called with the path of every file whose staged state has changed, and its change. `check` is set by
-    who can check texts: every new text passes it, whoever makes it.
+    """The changes that a run has staged so far. `base` returns the user's version of a path without anything staged
+    (None: no such file). `on_change` is called with the path of every file whose staged state has changed, and its
+    change. `check`, if set, is given every new text and returns the one to stage, or raises EditRefused.
     """
 
     def __init__(
@@ -53,11 +51,11 @@ class Staging:
 
     @property
     def changeset(self) -> Changeset:
-        """Everything staged, as an immutable value."""
+        """All staged changes, as an immutable value."""
         return self._changeset
 
     def lookup(self, path: str) -> StagedFile | None:
-        """Return the staged state of `path`, None when nothing is staged for it."""
+        """Return the staged state of an absolute path, None when nothing is staged for it."""
         change = self._changeset.get(path)
         if change is not None:
             return StagedFile(change.text)
@@ -68,10 +66,9 @@ class Staging:
         return dict.fromkeys((*self._changeset.paths, *_sources(self._changeset)))
 
     def write(self, texts: Mapping[str, str | None], read: Iterable[FileText] = ()) -> Step:
-        """Stage new texts by path (None deletes) as one step that can be undone.
-
-        `read` holds the files the new texts were derived from: the user may have typed since, and text typed meanwhile
-        must not look like something that the change removes.
+        """Stage new texts by absolute path (None deletes) as one step that can be undone. `read` holds the files from
+        which the new texts were derived, so that text which the user typed meanwhile is not taken for text that the
+        change removes. EditRefused if `check` refuses a text.
         """
         return self._commit(tuple(texts), self._written(self._changeset, texts, read))
 

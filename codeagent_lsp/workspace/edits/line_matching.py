@@ -42,9 +42,8 @@ class Stretch(NamedTuple):
 
 
 class LineMatcher:
-    """A matcher with the interface of `difflib.SequenceMatcher` that `merge3` uses.
-
-    `isjunk` and `autojunk` are ignored.
+    """A matcher of two sequences of lines with the interface of `difflib.SequenceMatcher` that `merge3` uses, in
+    bounded time. `isjunk` and `autojunk` are ignored.
     """
 
     def __init__(

@@ -36,7 +36,9 @@ MAX_PLACES, MAX_COMPARED = 30, 40
 
 @dataclass(frozen=True)
 class Replacement:
-    """The whole text after an edit, and the name of the tier that found the match, such as `exact`."""
+    """The whole text after an edit, and the name of the tier (see `Tier`) at which the old text matched, such as
+    `exact`.
+    """
 
     text: str
     tier: str
@@ -61,7 +63,7 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Repl
 
 
 def replace_lines(text: str, old: str, new: str) -> Replacement:
-    """Return `text` as `replace` does, where both are whole lines, and so is the match, if any is."""
+    """Return `text` as `replace` does, but only for whole lines: `old` and `new` are, and so must the match be."""
     return _replaced(text, new, [plan(text, old, new, lines=True)])
 
 
@@ -99,7 +101,9 @@ def plan(text: str, old: str, new: str, *, lines: bool = False) -> Edit:
 
 
 def plan_all(text: str, old: str, new: str) -> list[Edit]:
-    """Return the changes of `replace(..., replace_all=True)`; without an exact occurrence, the change of `plan`."""
+    """Return the changes of `replace(..., replace_all=True)`; without an exact occurrence, the change of `plan`.
+    EditRefused if neither is possible.
+    """
     _check_not_empty(old, new)
     # An LF that is found in the middle of a CRLF would leave a lone CR behind.
     found = [at for at in exact_places(text, old) if not _splits_newline(text, old, at)]
@@ -119,7 +123,7 @@ def plan_all(text: str, old: str, new: str) -> list[Edit]:
 
 
 def plan_lines(text: str, old: str, new: str) -> Edit:
-    """Return the change as `plan` does, but match whole lines only."""
+    """Return the change as `plan` does, but match whole lines only. EditRefused as there."""
     file, before, after = Block.of(text), Block.of(old), Block.of(new)
     found = places(file, before)
     if not found:
@@ -345,19 +349,21 @@ def _already(text: str, new: str, why: str) -> EditRefused:
 
 
 def line_of(text: str, at: int) -> int:
-    """Return the 1-based number of the line that contains offset `at`."""
+    """Return the 1-based number of the line that contains offset `at`; LF, CRLF and CR end lines."""
     head = text[:at]
     return 1 + head.count("\n") + head.count("\r") - head.count("\r\n")
 
 
 def several(text: str, old: str, found: list[int]) -> str:
-    """Return the refusal for `old` occurring at several offsets."""
+    """Return the message of the refusal for `old` occurring at several offsets, with line numbers."""
     lead = len(old) - len(old.lstrip("\r\n"))
     return several_lines([line_of(text, at + lead) for at in found[:MAX_NUMBERS]], total=len(found))
 
 
 def several_lines(numbers: list[int], total: int | None = None) -> str:
-    """Return the refusal for a block that matches at several 1-based line numbers."""
+    """Return the message of the refusal for a block that matches at several 1-based line numbers, at most 20 of them
+    named.
+    """
     total = len(numbers) if total is None else total
     shown = ", ".join(map(str, numbers[:MAX_NUMBERS])) + (", ..." if total > min(len(numbers), MAX_NUMBERS) else "")
     return (
@@ -367,7 +373,9 @@ def several_lines(numbers: list[int], total: int | None = None) -> str:
 
 
 def nearest(file: Block, block: Block) -> str:
-    """Return the refusal for a block that was not found: the most similar lines and up to 8 lines that differ."""
+    """Return the message of the refusal for a block that was not found: the most similar lines, and up to 8 lines that
+    differ.
+    """
     start = _best_start(file, block)
     advice = _advice(file, block)
     if start is None:

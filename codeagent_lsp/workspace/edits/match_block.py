@@ -20,7 +20,7 @@ MANY = 40  # so many matches are ambiguous, even if one of them is closer
 
 
 class Tier(IntEnum):
-    """How far a match differs from the block that was asked for, the nearest first."""
+    """How exactly a match agrees with the block that was searched for; smaller is closer."""
 
     EXACT = 0
     LINE_ENDS = 1
@@ -89,7 +89,7 @@ class Block:
 
     @classmethod
     def of(cls, text: str) -> Block:
-        """Build the block of `text`."""
+        """Return the block of `text`, its lines split and folded."""
         lines = split_lines(text)
         at, keys = [], []
         # Folded as one text, which is faster than line by line; no character that is folded ends a line.
@@ -129,11 +129,11 @@ class Shift:
 
     @property
     def none(self) -> bool:
-        """Return whether the indentation stays as it is."""
+        """Whether the indentation stays as it is."""
         return not (self.add or self.remove or self.width)
 
     def apply(self, indent: str) -> str | None:
-        """Return the indentation in the file for `indent` in the block; None where that is not certain."""
+        """Return the indentation in the file for `indent` in the block; None if it is not certain."""
         if indent in self.known:
             return self.known[indent]
         if self.width:
@@ -231,7 +231,9 @@ def places(file: Block, block: Block, *, limit: Tier = Tier.TYPO) -> list[BlockM
 
 
 def rival(file: Block, block: Block, place: BlockMatch) -> int | None:
-    """Return a token of the file where the block matches with one or two extra lines in between, other than `place`."""
+    """Return the 0-based number of a line of the file, blank lines not counted, at which the block also matches with
+    one or two extra lines in between; None if it matches only at `place`.
+    """
     # From the first line on, which a block with extra lines still begins with.
     for start, key in enumerate(file.keys):
         if key != block.keys[0] or place.first <= start < place.stop:

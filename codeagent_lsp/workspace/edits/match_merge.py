@@ -41,7 +41,7 @@ class Merged:
 
 
 def merge(file: Block, place: BlockMatch, old: Block, new: Block) -> Merged:
-    """Return the change from `old` to `new`, applied to the file at `place`; raises `Unsafe`."""
+    """Return the change from `old` to `new`, applied to the file at `place`. Unsafe if the result is not certain."""
     return _Merge(file, place, old, new).run()
 
 
@@ -219,9 +219,9 @@ def _three_way(file: str, old: str, new: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """One changed region. Blank lines of the file and of the old block around each of the n `removed` lines (n + 1
-    numbers each), and of the new block around each of the m `added` lines (m + 1 numbers); the kept lines `above` and
-    `below`, None where the block begins or ends.
+    """One changed region. Numbers of blank lines of the file and of the old block around each of the n `removed` lines
+    (n + 1 numbers each), and of the new block around each of the m `added` lines (m + 1 numbers); the kept lines
+    `above` and `below`, None at the beginning or end of the block.
     """
 
     file: tuple[int, ...]
@@ -234,12 +234,12 @@ class Gaps:
 
     @property
     def edge(self) -> bool:
-        """Return whether the block begins or ends here."""
+        """Whether the block begins or ends here."""
         return self.above is None or self.below is None
 
 
 def after_edit(gaps: Gaps) -> tuple[int, ...]:
-    """Return the number of blank lines in each gap of the added lines; raises `Unsafe` where they are not certain."""
+    """Return the number of blank lines in each gap of the added lines; raises `Unsafe` if they are not certain."""
     if gaps.file == gaps.old:
         return gaps.new
     if not gaps.added and not gaps.edge:
@@ -380,7 +380,7 @@ class Region:
 
     @property
     def untouched(self) -> bool:
-        """Return whether there is no line between them, neither before nor after the edit."""
+        """Whether there is no line between the kept ones, neither before nor after the edit."""
         return self.i2 == self.i + 1 and self.j2 == self.j + 1
 
 
@@ -405,7 +405,7 @@ class Pairing:
 
     @property
     def noisy(self) -> bool:
-        """Return whether kept lines of the new block have trailing blanks that the file does not have."""
+        """Whether kept lines of the new block have trailing blanks that the file does not have."""
         kept = ((self.fresh[j].trail, self.ours[i].trail, self.theirs[i].trail) for j, i in self.pairs.items())
         return any(fresh and fresh == ours != theirs for fresh, ours, theirs in kept)
 
@@ -445,7 +445,7 @@ class Pairing:
                 raise Unsafe("a line that the file spells differently occurs more than once")
 
     def name(self, part: Part) -> Name:
-        """Return the line that `part` stands for, as the file spells it."""
+        """Return indentation and body of the line that `part` stands for, as the file spells it."""
         name = (part.indent, part.body)
         return self.names.get(name, name)
 

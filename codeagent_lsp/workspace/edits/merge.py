@@ -60,10 +60,9 @@ class Merged:
 
 
 def merge(base: str, ours: str, theirs: str, *, beside: bool = False, formatted: bool = False) -> Merged:
-    """Return `theirs` with the changes, by lines, that `ours` made to `base`. Where both sides changed the same lines
-    in different ways, the lines of `theirs` stay and a conflict is reported. So it is for changes of adjacent lines,
-    unless `beside` is true; then both are made. With `formatted`, lines that `theirs` only writes in another way, as
-    formatters do, count as not changed.
+    """Return `theirs` with the changes, by lines, that `ours` made to `base`. If both sides changed the same lines in
+    different ways, those of `theirs` stay and a conflict is reported; so too for changes of adjacent lines, unless
+    `beside` is True. With `formatted`, lines that `theirs` changed only in their format count as unchanged.
     """
     # The common cases first: the matching of lines is what takes time.
     if theirs == base:

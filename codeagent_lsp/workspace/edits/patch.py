@@ -59,15 +59,15 @@ def moves_of(patch: str) -> dict[str, str]:
 
 
 def modes_of(patch: str) -> dict[str, bool]:
-    """Return whether files can be executed afterwards, by their new paths, where a patch says so; raises `PatchRefused`
-    when it cannot be parsed.
+    """Return which files a patch makes executable (False: no longer), by their new paths; other files are not in it.
+    PatchRefused when it cannot be parsed.
     """
     changes = parse_patch(patch)
     return {change.moved_to or change.path: change.runs for change in changes if change.runs is not None}
 
 
 def without_signs(patch: str) -> str:
-    """Return the lines of a patch without the sign that each begins with."""
+    """Return the lines of a patch without the sign (`+`, `-` or blank) that each begins with."""
     return "".join(line[1:] if line[:1] in ("+", "-", " ") else line for line in split_lines(patch))
 
 

@@ -257,7 +257,7 @@ class Hunk:
 
     @property
     def only_shows(self) -> bool:
-        """Whether it has lines around a change, and no change."""
+        """Whether no line of it is removed or added."""
         return all(tag == " " for tag, _ in self.rows)
 
     @property
@@ -273,7 +273,10 @@ class Hunk:
 
 @dataclass(frozen=True)
 class FileChange:
-    """The operation on one file: `add`, `delete` or `update`, the last with an optional new path."""
+    """The operation of a patch on one file: `add`, `delete` or `update`, the last with an optional new path
+    (`moved_to`). `blob` is the beginning of git's hash of the text before, '' if the patch has none; `runs` says
+    whether the file becomes executable (None: as before).
+    """
 
     kind: str
     path: str
@@ -286,7 +289,9 @@ class FileChange:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths this change reads or writes."""
+        """The paths that this change reads or writes, as the patch names them: the file's, and the new one if it is
+        moved.
+        """
         return (self.path,) if self.moved_to is None else (self.path, self.moved_to)
 
 

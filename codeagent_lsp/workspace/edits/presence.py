@@ -23,7 +23,7 @@ SHORT = 3  # so few letters are found in anything: there whole lines are compare
 
 
 def run_states(base: str, text: str, now: str) -> dict[merge.Run, State]:
-    """Return what of the change from `base` to `text` is in `now`, by its runs. Line ends do not count."""
+    """Return for each run of the change from `base` to `text` whether it is in `now`. Line ends do not count."""
     base, text, now = (with_newlines(each, "\n") for each in (base, text, now))
     # The usual case, which needs no comparison by lines.
     if now in (base, text):

@@ -24,7 +24,9 @@ LONGEST = 400  # lines between two that are the same, in which such are looked f
 
 
 class Segment(NamedTuple):
-    """Lines `start:end` of a text that stand as `other_start:other_end` in another one (0-based, half-open)."""
+    """Lines `start:end` of a text that correspond to the lines `other_start:other_end` of another one (0-based,
+    half-open).
+    """
 
     start: int
     end: int
@@ -33,13 +35,15 @@ class Segment(NamedTuple):
 
 
 def bare(text: str) -> str:
-    """Return a text without what formatters change; texts that are bare alike say the same."""
+    """Return a text without blanks, quotes and last commas, which formatters change; texts that differ only in these
+    become equal.
+    """
     return _LAYOUT.sub("", _LAST_COMMA.sub("", text)).translate(_QUOTES)
 
 
 def segments(lines: Sequence[str], other: Sequence[str], *, exact: bool) -> list[Segment]:
-    """Return what of a text stands in another one, in order: line for line, or where it is not `exact` also the same
-    said in more or fewer lines.
+    """Return the lines of a text that are also in another one, in order: line for line, or, if not `exact`, also code
+    that is formatted on more or fewer lines there.
     """
     if exact:
         blocks = LineMatcher(None, lines, other).get_matching_blocks()
@@ -116,10 +120,8 @@ def _key(line: str) -> str:
 
 
 def in_spelling_of(base: str, changed: str, other: str) -> tuple[str, str]:
-    """Return `base`, and a change of it, with the lines that say the same in `other` as they are written there.
-
-    Where the change has lines of its own for such that are indented otherwise there, nobody can say how its own would
-    have to be indented: these stay as they are.
+    """Return `base`, and a change of it, with the lines that `other` only formats differently written as they are
+    there. Lines that the change adds among such lines stay as they are if their indentation there is not certain.
     """
     before, after, wanted = split_lines(base), split_lines(changed), split_lines(other)
     kept = segments(before, after, exact=True)

@@ -55,14 +55,14 @@ class ConfinedFile:
         return data
 
     def scan(self) -> tuple[Child, ...]:
-        """Return the names in a folder, unsorted. Raises FileRefused if it is not a readable folder."""
+        """Return the names in a folder with their kinds, unsorted. FileRefused if it is not a readable folder."""
         with self._refusing():
             folder = Folder(self.root, self.parts)
         with folder:
             return tuple(Child(entry.name, _entry_kind(entry)) for entry in folder.entries())
 
     def stat(self) -> os.stat_result | None:
-        """Return the status; None if nothing is there."""
+        """Return the status, without following links; None if nothing is there or it cannot be reached."""
         try:
             with self._parent() as (folder, name):
                 return folder.status(name)

@@ -17,5 +17,5 @@ COPY = re.compile(
 
 
 def is_copy(path: str) -> bool:
-    """Return whether a path is that of a copy."""
+    """Return whether a path is that of a backup or lock file, such as `a.py~`, by its name."""
     return COPY.fullmatch(path) is not None

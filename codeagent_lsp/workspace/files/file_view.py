@@ -31,8 +31,8 @@ class ListedEntry(NamedTuple):
 
 
 class FolderTree:
-    """The tree at one moment: `over` are the paths of open and staged files, `deleted` those of files that a run has
-    deleted. `rules` are the ignore rules of each workspace folder.
+    """The files and folders of the workspace at one moment: `over` are the absolute paths of open and staged files,
+    `deleted` those of files that a run has deleted. `rules` are the ignore rules by the path of each workspace folder.
     """
 
     def __init__(
@@ -48,22 +48,24 @@ class FolderTree:
         self._deleted = deleted - self._names.keys()  # a folder may replace a deleted file
 
     def holds(self, folder: str) -> bool:
-        """Return whether open or staged files are in `folder`, which may not exist on disk."""
+        """Return whether open or staged files are in the folder with this absolute path, which may not exist on
+        disk.
+        """
         return folder in self._names
 
     def is_file(self, path: str) -> bool:
-        """Return whether there is a file at `path`."""
+        """Return whether there is a file at this absolute path."""
         if path in self._deleted:
             return False
         folder, name = os.path.split(path)
         return name in self._names.get(folder, ()) or self._roots.kind(path) == "file"
 
     def entries(self, folder: str, depth: int) -> Iterator[ListedEntry]:
-        """Yield what is in a folder in preorder, `depth` levels deep."""
+        """Yield the entries of a folder (absolute path) in preorder, `depth` levels deep; ignored ones are left out."""
         return self._tree(folder, self._rules_at(folder), depth)
 
     def files(self, start: str) -> Iterator[str]:
-        """Yield the files of a walk with an explicit stack, so that deep trees do not exhaust Python's."""
+        """Yield the absolute paths of the files below a folder, in preorder; ignored ones and links are left out."""
         pending: list[tuple[str, FileKind, FolderRules | None]] = [(start, "folder", self._rules_at(start))]
         while pending:
             path, kind, rules = pending.pop()
@@ -135,13 +137,13 @@ _LOOKED_AT_FOR_NAMES = 5000
 
 
 class Buffers(Protocol):
-    """The open documents, by absolute real path, or by URI where there is no file."""
+    """Port: the documents that are open in the editor, by absolute real path, or by URI if they have no file."""
 
     def get_by_path(self, path: str) -> Document | None:
         """Return the open document of a file; None if it is not open."""
 
     def open_paths(self) -> Iterable[str]:
-        """Return the paths of all open documents."""
+        """Return the absolute real paths of all open documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,20 +154,20 @@ class StagedFile:
 
 
 class StagedView(Protocol):
-    """The staged changes of a run, by absolute real path."""
+    """Port: the staged changes of a run, by absolute real path."""
 
     def lookup(self, path: str) -> StagedFile | None:
         """Return the staged state of a file; None if nothing of it is staged."""
 
     def paths(self) -> Iterable[str]:
-        """Return the files whose state differs from the user's."""
+        """Return the paths of the files whose state differs from the user's, deleted ones included."""
 
 
 class NoBuffers:
     """A `Buffers` without any open document."""
 
     def get_by_path(self, path: str) -> Document | None:
-        """Return None."""
+        """Return None, as no file is open."""
         return None
 
     def open_paths(self) -> Iterable[str]:
@@ -177,7 +179,7 @@ class NothingStaged:
     """A `StagedView` without any staged change."""
 
     def lookup(self, path: str) -> StagedFile | None:
-        """Return None."""
+        """Return None, as nothing is staged."""
         return None
 
     def paths(self) -> Iterable[str]:
@@ -187,8 +189,7 @@ class NothingStaged:
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """The text of one file. `version` is the buffer's, None for other sources.
-
+    """The text of one file. `version` is the buffer's, None for other sources; `encoding` is that of the file on disk;
     `note` is a remark for the reader or ''.
     """
 
@@ -255,8 +256,8 @@ class FileView:
         return None if kind is None else self._from_disk(path, kind)
 
     def text(self, path: str) -> str | None:
-        """Return the text of `path`; None where `read` refuses it. For a missing file it does not look for others that
-        may be meant, as a refusal does.
+        """Return the text of `path`; None if `read` would refuse it. Faster than that for a missing file, as no similar
+        names are looked for.
         """
         try:
             return self.read(path).text if self.exists(path) else None
@@ -289,9 +290,8 @@ class FileView:
         return Listing(tuple(found[:limit]), len(found) > limit)
 
     def walk(self, path: str, *, limit: int = MAX_FILES) -> Iterator[str]:
-        """Yield the files below `path` in preorder, or `path` itself if it is a file; at most `limit`.
-
-        Ignored names and links are left out, unless `path` itself is ignored. A missing path yields nothing.
+        """Yield the files below `path` in preorder, or `path` itself if it is a file; at most `limit`. Ignored names
+        and links are left out, unless `path` itself is ignored. Nothing for a missing path.
         """
         folders = self._folders()
         # A folder may exist only in what is staged or open.
@@ -308,7 +308,9 @@ class FileView:
         return tuple(self._buffers.open_paths())
 
     def is_ignored(self, path: str, *, is_dir: bool = False) -> bool:
-        """Return whether the ignore rules leave out the file or folder `path`."""
+        """Return whether the ignore rules leave out the file or folder at this absolute path; False outside of the
+        workspace.
+        """
         root = self.roots.root_of(path)
         return root is not None and self._rules[root].is_ignored(path, is_dir=is_dir)
 
@@ -374,7 +376,9 @@ class FileView:
 
 
 def own_file(view: FileView, path: str) -> FileText | None:
-    """Return the user's version of a file, as `FileView.base`; None also for one that cannot be read as text."""
+    """Return the user's version of a file (absolute path), as `FileView.base`; None also for one that cannot be read as
+    text.
+    """
     try:
         return view.base(path)
     except FileRefused:

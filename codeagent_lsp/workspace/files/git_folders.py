@@ -22,7 +22,9 @@ _WORKTREE = re.compile(r"^[ \t]*worktree[ \t]*=[ \t]*\"?([^\"\n]+?)\"?[ \t]*$", 
 
 
 def top_of(path: str) -> str | None:
-    """Return the innermost folder at or above `path` that is the top of a repository; None if there is none."""
+    """Return the innermost folder at or above an absolute path that is the top of a repository; None if there is
+    none.
+    """
     here = Path(path)
     for folder in (here, *here.parents):
         marker = folder / ".git"
@@ -33,9 +35,9 @@ def top_of(path: str) -> str | None:
 
 
 def outer_folders(folder: str) -> tuple[str, ...]:
-    """Return what git and programs read of a repository outside of a workspace `folder` in it, absolute and real: its
-    top, if that is above, and the folders of its data, unless a `.git` file names some that do not belong to it; of
-    repositories from which it borrows objects (`git clone --shared`, `--reference`), these alone.
+    """Return the absolute real paths of the folders outside of a workspace `folder` that git reads for it: the top of
+    its repository, the folders of its data, unless a `.git` file names some that do not belong to it, and the object
+    folders of repositories from which it borrows (`git clone --shared`, `--reference`).
     """
     top = top_of(folder)
     if top is None:
@@ -50,14 +52,14 @@ def outer_folders(folder: str) -> tuple[str, ...]:
 
 
 def common_of(data: str) -> str:
-    """Return the real folder of what the worktrees of a repository share."""
+    """Return the real path of the data folder that all worktrees of a repository share, by the data folder of one."""
     common = _first_line(os.path.join(data, "commondir"))
     return os.path.realpath(os.path.join(data, common)) if common else data
 
 
 def borrowed_by(common: str) -> tuple[str, ...]:
-    """Return the real folders of objects that a repository has in others, also by way of those, as far as git follows
-    them. A folder that is not of a repository's objects is left out: the list could name any folder of the user.
+    """Return the real paths of the object folders that a repository borrows from others, also indirectly, as far as git
+    follows them. Folders without a repository's objects are left out, as the list could name any folder of the user.
     """
     found: dict[str, None] = {}
     level = [os.path.realpath(os.path.join(common, "objects"))]

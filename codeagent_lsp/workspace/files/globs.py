@@ -26,7 +26,7 @@ _Segment = re.Pattern[str] | None  # None stands for `**`
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """A compiled glob pattern."""
+    """A compiled glob pattern, immutable; compile it once to match many paths."""
 
     alternatives: tuple[tuple[_Segment, ...], ...]
     as_written: Glob | None = None
@@ -39,7 +39,9 @@ class Glob:
 
 
 def compile_glob(pattern: str) -> Glob:
-    """Compile a glob pattern. Raises ToolRetry if it is empty, too long or has too many alternatives."""
+    """Compile a glob pattern. ToolRetry if it is empty, longer than 1,000 characters or has more than 64
+    alternatives.
+    """
     if not pattern.strip("/") or len(pattern) > _MAX_LENGTH:
         raise ToolRetry("The glob pattern is empty or too long. Give one such as src/**/*.py.")
     anywhere = "/" not in pattern.strip("/") and not pattern.startswith("/")

@@ -39,7 +39,7 @@ class Roots:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The absolute real paths of the folders."""
+        """The absolute real paths of the workspace folders."""
         return self._real
 
     def resolve(self, path: str) -> str:
@@ -68,7 +68,9 @@ class Roots:
         return max(holders, key=len, default=None)
 
     def folders_above(self, path: str) -> list[str]:
-        """Return the folders that contain a file, innermost first, up to its workspace folder; none outside of one."""
+        """Return the absolute paths of the folders that contain a file (absolute path), innermost first, up to its
+        workspace folder; none outside of one.
+        """
         root = self.root_of(path)
         folders: list[str] = []
         folder = os.path.dirname(path)
@@ -97,14 +99,14 @@ class Roots:
         return sensitive.runs_later(self._parts(path)) or _has_twins(self.stat(path))
 
     def is_secret(self, path: str) -> bool:
-        """Return whether reading `path` needs its own approval, as such files usually contain keys or passwords."""
+        """Return whether reading an absolute path needs its own approval, as such files usually contain keys or
+        passwords.
+        """
         return not is_untitled(path) and sensitive.holds_secrets(self._parts(path))
 
     def read_bytes(self, path: str, limit: int) -> bytes:
-        """Return the content of a regular file at a resolved `path`, at most `limit` bytes. Never blocks.
-
-        Raises FileRefused if it is missing, not a regular file, unreadable or longer than `limit`, PathRefused if
-        outside.
+        """Return the content of a regular file at a resolved `path`. Never waits for a pipe or device. FileRefused if
+        it is missing, not a regular file, unreadable or longer than `limit` bytes, PathRefused if outside.
         """
         return self._at(path).read_bytes(limit)
 
@@ -123,7 +125,7 @@ class Roots:
             return None
 
     def kind(self, path: str) -> FileKind | None:
-        """Return the kind of file at a resolved `path`; None if nothing is there."""
+        """Return the kind of file at a resolved `path`, without following links; None if nothing is there."""
         info = self.stat(path)
         return None if info is None else kind_of(info.st_mode)
 
@@ -233,7 +235,7 @@ def _refuse_traps(path: str, real: str, root: str) -> None:
 
 
 def is_build_file(roots: Roots, path: str) -> bool:
-    """Return whether `path` is protected only because builds and tests of the project run it."""
+    """Return whether an absolute path is protected only because builds and tests of the project run it."""
     root = None if is_untitled(path) else roots.root_of(path)
     if root is None or _has_twins(roots.stat(path)):
         return False
@@ -253,12 +255,12 @@ def relative_name(path: str, folder: str) -> str:
 
 
 def path_of(folder: str, name: str) -> str:
-    """Return the path of a file by its name in a folder, as `relative_name` makes it: the way back."""
+    """Return the path of a file in a folder by its name there, as `relative_name` returns it."""
     return folder.rstrip(os.sep) + os.sep + name.replace("/", os.sep)
 
 
 def entries_of(folder: str) -> list[os.DirEntry[str]]:
-    """Return what is in a folder; nothing of one that is gone meanwhile, or that cannot be read. Blocks."""
+    """Return the entries of a folder; [] if it is gone or cannot be read. Blocks."""
     try:
         with os.scandir(folder) as entries:
             return list(entries)
@@ -272,7 +274,9 @@ def is_unicode(name: str) -> bool:
 
 
 class FolderNames:
-    """The names of `folders`, absolute real paths: where there are several, a file's name begins with its folder's."""
+    """The names of files in `folders` (absolute real paths): relative to the folder, which they begin with if there are
+    several.
+    """
 
     def __init__(self, folders: Sequence[str]) -> None:
         self._folders = folders

@@ -70,7 +70,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class GrepResult:
-    """Matches in the order of the tree; `truncated` if there were more."""
+    """Matching lines in the order of the tree; `truncated` if there were more."""
 
     matches: tuple[Match, ...]
     truncated: bool
@@ -117,7 +117,9 @@ async def grep(
 
 
 async def glob(view: FileView, pattern: str, path: str | None = None, *, limit: int = 200) -> GlobResult:
-    """Return the files below `path` (default: all folders) whose path relative to it matches `pattern`."""
+    """Return the files below `path` (default: all folders) whose path relative to it matches `pattern`, at most
+    `limit`. ToolRetry for a bad pattern, ToolFailed after 20 s.
+    """
     wanted = compile_glob(pattern)
     async with _limited(TIME_LIMIT):
         every = await _in_thread(lambda: _walk(view, path))

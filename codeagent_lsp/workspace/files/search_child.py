@@ -17,7 +17,7 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 def main(source: TextIO, sink: TextIO) -> None:
-    """Serve requests from `source` until it ends."""
+    """Read the pattern, then answer requests from `source` on `sink` until `source` ends."""
     pattern, flags, limit, spanning = json.loads(source.readline())
     compiled = re.compile(pattern, flags)
     search = find_spanning if spanning else find
@@ -40,7 +40,9 @@ def find(compiled: re.Pattern[str], text: str, limit: int) -> list[tuple[int, in
 
 
 def find_spanning(compiled: re.Pattern[str], text: str, limit: int) -> list[tuple[int, int]]:
-    """Return the same for matches that may span lines: all lines of each match."""
+    """Return the 0-based numbers of the first `limit` lines that belong to a match, which may span lines, with the
+    column of the match.
+    """
     text = _LINE_END.sub("\n", text)
     found: dict[int, int] = {}
     line = start = 0  # of the last match

@@ -33,11 +33,8 @@ _BARE_RC = (
 
 
 def runs_later(parts: Sequence[str]) -> bool:
-    """Return whether some program runs or obeys a file of this name, or the name deceives.
-
-    `parts` start below the root.
-
-    Also True for no parts, the root itself, which is never to be moved or deleted.
+    """Return whether some program runs a file of this name or takes settings from it, or the name deceives. `parts`
+    start below the root. Also True for no parts, the root itself, which is never to be moved or deleted.
     """
     folded = [fold(part) for part in parts]
     if not folded or any(map(_spoofs, parts)) or SETTINGS.match(folded) or OBEYED.match(folded):
@@ -46,7 +43,9 @@ def runs_later(parts: Sequence[str]) -> bool:
 
 
 def only_builds_run(parts: Sequence[str]) -> bool:
-    """Return whether a file that `runs_later` is run only by builds and tests of the project, which somebody starts."""
+    """Return whether a file for which `runs_later` is True is run only by builds and tests of the project, which people
+    start.
+    """
     folded = [fold(part) for part in parts]
     if not folded or any(map(_spoofs, parts)) or SETTINGS.match(folded) or OBEYED.match(folded):
         return False
@@ -54,7 +53,9 @@ def only_builds_run(parts: Sequence[str]) -> bool:
 
 
 def is_settings(parts: Sequence[str]) -> bool:
-    """Return whether a file says what an editor, an agent, a shell or git runs, so that no command may write it."""
+    """Return whether a file of this name decides what an editor, an agent, a shell or git runs; no command may write
+    it.
+    """
     folded = [fold(part) for part in parts]
     return bool(folded) and (not SETTINGS.folders.isdisjoint(folded[:-1]) or SETTINGS.match_file(folded))
 

@@ -41,16 +41,16 @@ def to_path(uri: str, system: str = sys.platform) -> str | None:
 
 
 def real_path(uri: str) -> str | None:
-    """Return the path of a file as the workspace names it, whatever symbolic links `uri` leads through; None as for
-    `to_path`.
+    """Return the absolute path of a `file:` URI with all symbolic links resolved, as the workspace names files; None as
+    for `to_path`.
     """
     path = to_path(uri)
     return None if path is None else os.path.realpath(path)
 
 
 def is_nameless(uri: str) -> bool:
-    """Return whether a URI is that of a buffer without a name in an editor that says only `file://` of it (Neovim):
-    several buffers may have it at the same time.
+    """Return whether a URI is only `file://`, as Neovim gives it to buffers without a name, of which several may be
+    open.
     """
     match = _FILE.fullmatch(uri)
     return match is not None and not match[1] and not match[2]
@@ -65,8 +65,8 @@ def from_path(path: str | os.PathLike[str], system: str = sys.platform) -> str:
 
 
 def named_by(path: str, folders: Iterable[str]) -> str:
-    """Return the absolute real `path` as somebody names it who has these folders open, which may lead there by
-    symbolic links.
+    """Return the absolute real `path` as it is named below one of these folders, which may lead there by symbolic
+    links; as it is if it is in none.
     """
     holders = ((os.path.realpath(folder), folder) for folder in folders)
     real, folder = max((pair for pair in holders if Path(path).is_relative_to(pair[0])), default=("", ""))
@@ -86,7 +86,9 @@ def key(uri: str) -> str:
 
 
 def has_drive(path: str) -> bool:
-    """Return whether a path begins with the letter of a drive, which is no scheme of a URI."""
+    """Return whether a path begins with the letter of a Windows drive, such as `C:`, which is not the scheme of a
+    URI.
+    """
     return _DRIVE_LETTER.match(path) is not None
 
 

@@ -35,9 +35,8 @@ class Change:
 
 @dataclass(frozen=True)
 class Document:
-    """The text of one URI at one version.
-
-    `version` is the LSP client's number (may be 0), None for a text without one.
+    """The text of one URI at one version, an immutable value. `version` is the LSP client's number (may be 0), None for
+    a text without one.
     """
 
     uri: str
@@ -48,7 +47,7 @@ class Document:
 
     @cached_property
     def digest(self) -> str:
-        """Return the SHA-256 of the text in UTF-8, hexadecimal; equal texts have equal digests."""
+        """The SHA-256 of the text in UTF-8, in hexadecimal; equal texts have equal digests."""
         return text_digest(self.text)
 
     @cached_property
@@ -72,7 +71,9 @@ class Document:
         return replace(self, text=text, version=version, _lines=lines)
 
     def has_range(self, change: Change, encoding: Encoding) -> bool:
-        """Return whether the range of a change is one of this text; also for a change of the whole text."""
+        """Return whether the range of a change lies in this text, as `is_in_text` judges; True for a change of the
+        whole text.
+        """
         if change.start is None or change.end is None:
             return True
         return is_in_text(self.text, self.lines, change.start, change.end, encoding)

@@ -81,8 +81,9 @@ def is_certain(text: str, encoding: Encoding) -> bool:
 
 
 def as_read_in(now: str, base: str, text: str) -> tuple[str, str] | None:
-    """Return `base`, and a change of it, as the program reads them whose reading is `now`: `base` changed in some other
-    way. Both stay as they are where it reads them so. None if it cannot be told how it reads a line of the change.
+    """Return `base` and a change of it, `text`, as a program reads them that has read the same bytes as `now`, in
+    another encoding. Both stay as they are if its reading is the same; None if it is not certain how it reads a line of
+    the change.
     """
     as_bytes = _is_bytes(base)
     telling = [content_of(line) for line in split_lines(base) if not _is_plain(line)]

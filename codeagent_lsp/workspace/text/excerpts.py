@@ -83,8 +83,9 @@ def excerpt(text: str, limit: int, keywords: Sequence[str] = ()) -> str:
 
 @dataclass(frozen=True, order=True, slots=True)
 class FoundLine:
-    """A line of a long text: how interesting it is, and minus the number of its first byte, so that of equal ones the
-    first is the greatest. `size` is in bytes with the line end, `text` is without it.
+    """A line of a long text with its score; the higher, the more interesting. `before` is minus the offset of its first
+    byte, so that of lines with equal scores the first is the greatest. `size` is in bytes with the line end, `text` is
+    without it.
     """
 
     score: float
@@ -94,19 +95,19 @@ class FoundLine:
 
     @property
     def start(self) -> int:
-        """Return the number of its first byte in the text."""
+        """The number of its first byte in the text, from 0."""
         return -self.before
 
     @property
     def cost(self) -> int:
-        """Return about how many bytes it takes to show it."""
+        """About how many bytes it takes to show it."""
         return len(self.text.encode("utf-8", "replace")) + 1 + GAP
 
 
 class LinesOfInterest:
-    """The lines with errors or keywords, with those around them, of a text that comes in pieces of UTF-8: the best of
-    all of it, shown in at most `limit` bytes, however long it is. None is cut, as a mask would not know half a secret,
-    so a line that would fill a quarter of them is not shown.
+    """Collects, from a text that comes in pieces of UTF-8, the best lines with errors or keywords and those around
+    them, as many as can be shown in `limit` bytes. No line is cut, as half a secret could not be masked; one that would
+    fill more than a quarter of them is left out.
     """
 
     def __init__(self, limit: int, keywords: Sequence[str] = ()) -> None:
@@ -188,7 +189,7 @@ class LinesOfInterest:
 
 
 def listed(names: Iterable[str], most: int) -> str:
-    """Return the names with commas between them, at most `most`, and how many more there are."""
+    """Return at most `most` names joined by `, `, and how many more there are: "a, b and 3 more"."""
     known = list(names)
     more = f" and {len(known) - most} more" if len(known) > most else ""
     return ", ".join(known[:most]) + more

@@ -117,11 +117,10 @@ def offsets_of_range(
 
 
 def is_in_text(text: str, lines: LineIndex, start: tuple[int, int], end: tuple[int, int], encoding: Encoding) -> bool:
-    """Return whether a range is one of this text, as a client means it that has the same text.
-
-    It is none if it ends before it starts, is in lines that are not there, or cuts a character in two. LSP allows a
-    character behind the end of its line; editors say (number of lines, 0) for the end of the text, and a range that
-    begins with the text may end anywhere behind it.
+    """Return whether a range lies in this text, as a client with the same text means it. False if it ends before it
+    starts, is in lines that do not exist, or cuts a character in two. A character behind the end of its line is
+    allowed, as in LSP; so are (number of lines, 0) for the end of the text, and any end for a range that begins with
+    the text.
     """
     if min(*start, *end) < 0 or end < start:
         return False
@@ -205,8 +204,8 @@ def with_newlines(text: str, newline: str) -> str:
 
 
 def margin_lines(lines: Sequence[str], before: str) -> frozenset[int]:
-    """Return the 0-based numbers of the lines that stand at the margin in the text `before`, too, which they replace:
-    directives of a preprocessor, labels, old code in comments. They do not move with the code around them.
+    """Return the 0-based numbers of the lines without indentation that the replaced text `before` has there as well,
+    such as directives of a preprocessor, labels and old code in comments: they are not to be re-indented.
     """
     there = {content_of(line) for line in split_lines(before)[1:] if line[:1].strip()}
     directives = any(map(_DIRECTIVE.match, there))

@@ -143,7 +143,7 @@ def visible(text: str) -> str:
 
 
 def in_box(text: str) -> str:
-    """Return words for a message box, a progress bar or a lens: made visible, and with no link but to the web."""
+    """Return text for a message box, a progress bar or a lens: made visible, and only links to the web stay links."""
     return _BOX_LINK.sub(r"]\\(", visible(text))
 
 
@@ -163,7 +163,7 @@ def printable_line(text: str, limit: int) -> str:
 
 
 def fenced(text: str) -> str:
-    """Return a text as a block of code in Markdown that nothing in it ends."""
+    """Return a text as a code block in Markdown, with a fence that is longer than any in the text."""
     fence = "```"
     while fence in text:
         fence += "`"

@@ -192,14 +192,14 @@ export interface EventBase {
   readonly ts: number;
 }
 
-/** A file of the run's changeset has changed; `change` is the staged state, None when it was taken back. */
+/** The staged change of one file: `path` is absolute, `change` its new state as plain data, None if it was taken back. */
 export interface FileChanged extends EventBase {
   readonly type: "file_change";
   readonly path: string;
   readonly change?: Readonly<Record<string, unknown>>;
 }
 
-/** A changeset is ready for the user's decision. `proof` is what was tried on it: `tests`, `diagnostics`, `minimal`, each with the `digest` of the state it ran on, and whether it is `outdated`; `words` are sentences for the user. */
+/** A changeset is ready for the user's decision: a `summary` in words, the absolute paths, and the numbers of lines `added` and `removed`. `proof` is what was tried on it: `tests`, `diagnostics`, `minimal`, each with the `digest` of the state it ran on, and whether it is `outdated`; `words` are sentences for the user. */
 export interface ChangesProposed extends EventBase {
   readonly type: "changes_proposed";
   readonly summary: string;
@@ -209,7 +209,7 @@ export interface ChangesProposed extends EventBase {
   readonly proof?: Readonly<Record<string, unknown>>;
 }
 
-/** What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`. `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change: an undo of these can be tried again. `since` (seconds since the epoch) is when this was applied first, where an undo of a rewind brings it back. `renamed` has the new names of files that the user has renamed since, by the old ones. `only` are the files that alone an undo was to take back (none: all). `verdict` is what was decided about changes of other programs, which were in the files already: that they stay, or that they are taken back there. `unconfirmed` are the files of which it is not known whether the editor has made, or will yet make, their changes. `mode_waits` are those that become executable, or no longer, when the editor writes them. */
+/** Changes were applied to the editor's buffers, or with `undo` taken back: `files_changed` are absolute paths, `applied` the changes as plain data, `outcome` how much of them was done. `conflicts` name the hunks that were left out as `path:line`; `reason` is what the editor said to a change that it did not make. `step_id` is the step that made the changes, and `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change: an undo of these can be tried again. `only` are the files that an undo was restricted to (None: all). `renamed` has the new paths of files that the user has renamed since, by the old ones. `since` (seconds since the epoch) is when the changes were applied first, if undoing a rewind brings them back. `verdict` is what was decided about changes of other programs, which were in the files already: they stay, or they are taken back. `unconfirmed` are the files of which it is not known whether the editor has made, or will yet make, their changes. `mode_waits` are those that become executable, or no longer, when the editor writes them. */
 export interface ChangesApplied extends EventBase {
   readonly type: "changes_applied";
   readonly outcome: "full" | "partial" | "none" | "unknown";
@@ -229,13 +229,13 @@ export interface ChangesApplied extends EventBase {
   readonly mode_waits?: readonly string[];
 }
 
-/** The user did not want these changes. */
+/** The user rejected the staged changes of these files (absolute paths), which are no longer staged. */
 export interface ChangesDiscarded extends EventBase {
   readonly type: "changes_discarded";
   readonly files_changed: readonly string[];
 }
 
-/** A plan: its goal and steps `{step_id, title, description, expected_tools, state, error?}`. */
+/** A plan was made: its goal, its steps `{step_id, title, description, expected_tools, state, error?}`, and its `estimated_complexity` (`low`, `medium` or `high`). `message` is a sentence for the user, `plan` the whole plan. */
 export interface PlanCreated extends EventBase {
   readonly type: "plan_created";
   readonly goal: string;
@@ -245,7 +245,7 @@ export interface PlanCreated extends EventBase {
   readonly plan?: Readonly<Record<string, unknown>>;
 }
 
-/** All steps have ended. */
+/** No step of the plan is left to do. `success` is True if each was completed, False if some were skipped or cancelled; `summary` is in words, `files_changed` are absolute paths. */
 export interface PlanCompleted extends EventBase {
   readonly type: "plan_completed";
   readonly summary: string;
@@ -253,20 +253,20 @@ export interface PlanCompleted extends EventBase {
   readonly files_changed: readonly string[];
 }
 
-/** The user agreed to the plan. */
+/** The user accepted the plan, so its execution may begin; `message` says so to the user. */
 export interface PlanApproved extends EventBase {
   readonly type: "plan_approved";
   readonly message?: string;
 }
 
-/** The user did not agree to the plan. */
+/** The user refused the plan; `reason` is what they answered, None without an answer, and `message` a sentence for the user. */
 export interface PlanRejected extends EventBase {
   readonly type: "plan_rejected";
   readonly reason?: string;
   readonly message?: string;
 }
 
-/** The plan has changed: its steps, or the written plan (`document`, Markdown); `rolled_back_to` is a step's id. */
+/** The plan has changed: its `steps`, or the written plan (`document`, Markdown). `rolled_back_to` is the id of the step to which the user went back, None if they did not; `plan` is the whole plan. */
 export interface PlanModified extends EventBase {
   readonly type: "plan_modified";
   readonly steps: readonly Readonly<Record<string, unknown>>[];
@@ -275,14 +275,14 @@ export interface PlanModified extends EventBase {
   readonly plan?: Readonly<Record<string, unknown>>;
 }
 
-/** The run waits for the user. */
+/** The run waits for the user to decide about its plan or a failed step; `message` is the question, `plan` the whole plan. */
 export interface AwaitingApproval extends EventBase {
   readonly type: "awaiting_approval";
   readonly message: string;
   readonly plan?: Readonly<Record<string, unknown>>;
 }
 
-/** A step failed and the model changed the plan. */
+/** A step failed with `reason` and the model replaced the remaining steps, for the `count`-th time in this plan; `message` says so to the user. */
 export interface ReplanWarning extends EventBase {
   readonly type: "replan_warning";
   readonly reason: string;
@@ -290,14 +290,14 @@ export interface ReplanWarning extends EventBase {
   readonly message?: string;
 }
 
-/** The plan's execution begins. */
+/** The steps of the plan are about to be worked on, for the first time or again after an interruption; `message` says so to the user, `plan` is the whole plan. */
 export interface ExecutionStarted extends EventBase {
   readonly type: "execution_started";
   readonly message?: string;
   readonly plan?: Readonly<Record<string, unknown>>;
 }
 
-/** The plan's execution ended well. */
+/** The work on the plan ended with no step left to do, skipped ones included. `files_changed` are absolute paths; `message` and `summary` are for the user, `plan` is the whole plan. */
 export interface ExecutionCompleted extends EventBase {
   readonly type: "execution_completed";
   readonly files_changed: readonly string[];
@@ -306,7 +306,7 @@ export interface ExecutionCompleted extends EventBase {
   readonly summary?: string;
 }
 
-/** The plan's execution ended with an error. */
+/** The work on the plan ended because the step `step_id` failed; `error` is why, `message` a sentence for the user, `plan` the whole plan. */
 export interface ExecutionFailed extends EventBase {
   readonly type: "execution_failed";
   readonly error: string;
@@ -315,13 +315,13 @@ export interface ExecutionFailed extends EventBase {
   readonly step_id?: string;
 }
 
-/** The plan's execution was cancelled. */
+/** The user cancelled the run while it worked on its plan; `message` says so to them. */
 export interface ExecutionCancelled extends EventBase {
   readonly type: "execution_cancelled";
   readonly message?: string;
 }
 
-/** A step begins; `progress` is 0 to 100, `progress_detail` the same as `{step, steps, ended, percent}`. */
+/** A step of the plan begins: its id, its title as `description`, and its place in the plan from 1 (`step_number`). `progress` is the progress of the plan in percent, `progress_detail` the same as `{step, steps, ended, percent}`. */
 export interface StepStarted extends EventBase {
   readonly type: "step_started";
   readonly step_id: string;
@@ -331,7 +331,7 @@ export interface StepStarted extends EventBase {
   readonly step_number?: number;
 }
 
-/** A step ended well. */
+/** A step of the plan was completed: its id, the absolute paths that it changed, and the progress of the plan, with fields as in `step_started`. */
 export interface StepCompleted extends EventBase {
   readonly type: "step_completed";
   readonly step_id: string;
@@ -341,7 +341,7 @@ export interface StepCompleted extends EventBase {
   readonly step_number?: number;
 }
 
-/** A piece of what a command prints. It may end within a line, and a carriage return begins its line anew. */
+/** A piece of what a command prints, of the step with this id if there is a plan. It may end within a line, and a carriage return in it means that the line is written again from its start. */
 export interface StepOutput extends EventBase {
   readonly type: "step_output";
   readonly step_id?: string;
@@ -349,7 +349,7 @@ export interface StepOutput extends EventBase {
   readonly step_number?: number;
 }
 
-/** A step failed. */
+/** An attempt at a step of the plan failed with `error`; it may be tried again, skipped or replaced. `step_number` is its place in the plan, from 1. */
 export interface StepError extends EventBase {
   readonly type: "step_error";
   readonly step_id: string;
@@ -357,14 +357,14 @@ export interface StepError extends EventBase {
   readonly step_number?: number;
 }
 
-/** The model has been given what the user said to the run. */
+/** The `steered` item with this id was put into the conversation and is no longer waiting; `text` is what it says. */
 export interface SteerDelivered extends EventBase {
   readonly type: "steer_delivered";
   readonly item_id: string;
   readonly text: string;
 }
 
-/** The run of this event took back what the runs `gone` changed, said, or both. `staged` is what of their changes was still undecided, by run, `attempts` what attempts at them had applied; `conflicts` name places as `name:line` that were changed since and stay, `refused` files that the editor did not change: what was changed there can be undone later. */
+/** The run of this event took back what the runs `gone` (ids) changed, said, or both (`what`). `staged` is what of their changes was still undecided, by run id, `attempts` what attempts at them had applied. `conflicts` name places as `path:line` that were changed since and stay; `refused` are files that the editor did not change, whose changes can be undone later. */
 export interface SessionRewound extends EventBase {
   readonly type: "session_rewound";
   readonly what: "changes" | "talk" | "both";
@@ -375,12 +375,12 @@ export interface SessionRewound extends EventBase {
   readonly attempts: Readonly<Record<string, unknown>>;
 }
 
-/** The rewind by the run of this event was undone. */
+/** The user undid the rewind that the run of this event made; what it took back counts again. */
 export interface SessionRestored extends EventBase {
   readonly type: "session_restored";
 }
 
-/** The first event a client gets of a run. `attempt_of` is the run for which it makes one of several attempts, and `attempt` the number of this one, from 1. `beside` is the title of one that the user has not begun and that hears nothing, such as that of another agent: it stands beside their session. `foreign` tells that its changes are those of other programs and in the files already: they are kept or reverted. */
+/** The first event of a run that a client gets; `mode` is how the run works. `attempt_of` is the id of the run for which it makes one of several attempts, and `attempt` the number of this one, from 1. `beside` is the title of a run that the user did not begin and cannot write to, such as that of another agent; clients show it beside the session. With `foreign` its changes are those of other programs and in the files already: they are kept or reverted. */
 export interface ResponseStart extends EventBase {
   readonly type: "response_start";
   readonly mode: "direct" | "plan";
@@ -390,12 +390,12 @@ export interface ResponseStart extends EventBase {
   readonly foreign?: boolean;
 }
 
-/** The model's last word of a run has been sent. */
+/** The last text of the model in this run has been sent; `run_completed` follows. */
 export interface ResponseEnd extends EventBase {
   readonly type: "response_end";
 }
 
-/** The run is over. `outcome` is what became of its changes, None when it had none; `tool_used` tells whether the model called a tool, `trace_id` names the run in the records; `usage` sums what its model calls used (fields as in `usage`), `session_usage` what all runs of the session did, `stopped_by` is `budget` if that ended it. `unconfirmed` are the files of which it is not known whether their changes are there, which the first paragraph of the summary says as well: such a run is not `completed`, but `stopped`. */
+/** The run is over; always its last event. `status` is how it ended, `summary` is for the user, `error` the message of a run that failed. `outcome` is what became of its changes, None if it had none; `files_changed` are absolute paths. `tool_used` says whether the model called a tool, `trace_id` names the run in the records; `stopped_by` is `budget` if that ended it. `usage` sums what its model calls used (fields as in `usage`), `session_usage` what those of all runs of the session did. `unconfirmed` are the files of which it is not known whether their changes are there, which the first paragraph of the summary says as well: such a run is not `completed`, but `stopped`. */
 export interface RunCompleted extends EventBase {
   readonly type: "run_completed";
   readonly status: "completed" | "failed" | "cancelled" | "stopped" | "rejected" | "waiting";
@@ -411,7 +411,7 @@ export interface RunCompleted extends EventBase {
   readonly unconfirmed?: readonly string[];
 }
 
-/** What kind of request this is, how sure that is (0 to 1), and why. */
+/** The request was classified as `intent`, the name of a kind of task; `confidence` is 0 to 1, `reason` is for people. */
 export interface IntentClassified extends EventBase {
   readonly type: "intent_classified";
   readonly intent: string;
@@ -419,32 +419,32 @@ export interface IntentClassified extends EventBase {
   readonly reason: string;
 }
 
-/** A short line about what is going on. */
+/** A short sentence for the user on what the run is doing now or has just noticed; each replaces the one before. */
 export interface StatusChanged extends EventBase {
   readonly type: "status";
   readonly message: string;
 }
 
-/** Something went wrong; the run may go on. */
+/** An error that the user is shown: `error` is the message, `code` one of `ErrorCode`. The run may go on or end with it. */
 export interface Failure extends EventBase {
   readonly type: "error";
   readonly error: string;
   readonly code?: string;
 }
 
-/** A piece of the model's answer. */
+/** A piece of the model's answer as it streams; the pieces of a run are concatenated. */
 export interface Token extends EventBase {
   readonly type: "token";
   readonly content: string;
 }
 
-/** A piece of what the model thinks before it answers, where its server tells that. */
+/** A piece of the model's reasoning as it streams, from servers that send it; the pieces are concatenated. */
 export interface Thought extends EventBase {
   readonly type: "thought";
   readonly content: string;
 }
 
-/** Tokens of one model call, and its cost in USD where the prices are known. `context` is what its prompt consisted of, in tokens: `system`, `tools` (their descriptions), `notes` (maps, files and rules that came with a task), `summary` (of older turns), `talk` (what the user and the model said, and calls of tools), `files` (that tools have shown), `output` (of commands), `results` (of other tools), `pictures`. Only the sum is counted; None for questions beside the conversation. */
+/** Tokens of one model call, and its cost in USD if the prices are known. `cached_tokens` and `written_tokens` are the parts of the prompt that were read from and written to the provider's cache, `reasoning_tokens` the part of the completion that was reasoning. `context` is what its prompt consisted of, in tokens: `system`, `tools` (their descriptions), `notes` (maps, files and rules that came with a task), `summary` (of older turns), `talk` (what the user and the model said, and calls of tools), `files` (that tools have shown), `output` (of commands), `results` (of other tools), `pictures`. The parts are estimated, only their sum is counted; None for questions beside the conversation. */
 export interface UsageReported extends EventBase {
   readonly type: "usage";
   readonly prompt_tokens: number;
@@ -456,7 +456,7 @@ export interface UsageReported extends EventBase {
   readonly context?: Readonly<Record<string, unknown>>;
 }
 
-/** A guard saw the model go in circles; `action` is what was done about it, `anomaly` kind and detail. */
+/** The model repeats itself without progress: `kind` and `detail` describe how, `anomaly` is both in one line. `action` is `nudge` the first time, when the model is asked to do something else, and `stop` the second, which ends the loop. `step_id` and `step_number` are the plan's step, if there is one. */
 export interface AnomalyDetected extends EventBase {
   readonly type: "anomaly_detected";
   readonly kind: string;
@@ -467,7 +467,7 @@ export interface AnomalyDetected extends EventBase {
   readonly step_number?: number;
 }
 
-/** Old turns were summarised; sizes in tokens. */
+/** Old turns of the conversation were replaced by a summary; its size in tokens `before` and `after`. */
 export interface ContextCompacted extends EventBase {
   readonly type: "context_compacted";
   readonly before: number;
@@ -482,7 +482,7 @@ export interface ToolCalls extends EventBase {
   readonly step_number?: number;
 }
 
-/** What a tool call gave; `artifacts` are the files that it exported, `{name, size, path, sha256}` each. `summary` says in a few words, in the user's language, what came out where that takes the place of all that was printed. */
+/** The result of the call `call_id` of a tool. `success` is False if the call failed, or the program that it ran; `status` is that of the call alone. `output` is the text for the model; `error`, `error_code` and `error_type` are set if it failed. `summary` is a few words in the user's language, for clients to show in place of a long output. `time_ms` is its duration in milliseconds; `artifacts` are the files that it exported, `{name, size, path, sha256}` each; `step_id` and `step_number` are the plan's step, if there is one. */
 export interface ToolFinished extends EventBase {
   readonly type: "tool_result";
   readonly tool: string;
@@ -500,20 +500,20 @@ export interface ToolFinished extends EventBase {
   readonly summary?: string;
 }
 
-/** A tool rests after failures, or was switched off. */
+/** The model is no longer offered `tool`, because it failed repeatedly or the user switched it off; `reason` says which. */
 export interface ToolDisabled extends EventBase {
   readonly type: "tool_disabled";
   readonly tool: string;
   readonly reason: string;
 }
 
-/** A tool is back. */
+/** The model is offered `tool` again after a `tool_disabled`. */
 export interface ToolEnabled extends EventBase {
   readonly type: "tool_enabled";
   readonly tool: string;
 }
 
-/** A file run begins. */
+/** A program of the user's was started by `codeagent.runFile`: its command line, quoted for a shell, and its `file`. */
 export interface FileRunStarted extends EventBase {
   readonly type: "started";
   readonly command: string;
@@ -532,14 +532,14 @@ export interface Stderr extends EventBase {
   readonly content: string;
 }
 
-/** A file run is over; `duration` in seconds. */
+/** A program started by `codeagent.runFile` ended, with this exit code, after `duration` seconds. */
 export interface FileRunExit extends EventBase {
   readonly type: "exit";
   readonly exit_code: number;
   readonly duration: number;
 }
 
-/** Something needs the user's consent; `choices` are the titles offered, the safe one first. `call_id` is the tool call that waits for it. One `beside` what the user does is not put before them: it waits where it is listed. */
+/** The run needs the user's consent: `title` is the question, `detail` what it is about, such as a diff; `choices` are the titles offered, the safe one first. `call_id` is the tool call that waits for it; an `approval_resolved` with the same `request_id` follows. With `beside`, clients only list it and open no prompt, because the user is busy with something else. */
 export interface ApprovalRequested extends EventBase {
   readonly type: "approval_requested";
   readonly request_id: string;
@@ -550,14 +550,14 @@ export interface ApprovalRequested extends EventBase {
   readonly beside?: boolean;
 }
 
-/** The user decided, or the time limit did. */
+/** The `approval_requested` with this `request_id` is over: `answer` is the chosen title, None when nobody answered in time, which counts as a denial. */
 export interface ApprovalResolved extends EventBase {
   readonly type: "approval_resolved";
   readonly request_id: string;
   readonly answer?: string;
 }
 
-/** Something is asked, with `by_agent` by the model itself; empty `choices` mean free text, with `multiple` several may be taken. `beside` is as for `approval_requested`. */
+/** The user is asked something, by the model itself if `by_agent`: `title` is the question, `detail` more about it. Empty `choices` mean free text; with `multiple` several may be taken. A `question_answered` with the same `request_id` follows; `beside` is as for `approval_requested`. */
 export interface QuestionAsked extends EventBase {
   readonly type: "question_asked";
   readonly request_id: string;
@@ -569,7 +569,7 @@ export interface QuestionAsked extends EventBase {
   readonly beside?: boolean;
 }
 
-/** The user's answer; None when nobody answered. */
+/** The user's answer to the `question_asked` with this `request_id`. Several choices are joined by `, `; a secret is replaced by a placeholder; None when nobody answered. */
 export interface QuestionAnswered extends EventBase {
   readonly type: "question_answered";
   readonly request_id: string;

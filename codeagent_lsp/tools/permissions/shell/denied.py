@@ -432,12 +432,16 @@ def is_catastrophic(path: str) -> bool:
 
 
 def is_device(path: str) -> bool:
-    """Return whether the path is a device other than a harmless stream, such as a disk or memory."""
+    """Return whether the path is a device, such as a disk or memory, other than a harmless stream such as
+    `/dev/null`.
+    """
     return bool(_DEVICE.fullmatch(_normal(path)))
 
 
 def is_critical(path: str) -> bool:
-    """Return whether the path is a file that the system depends on."""
+    """Return whether the path is a file that the system depends on to start or to let users in, such as
+    `/etc/passwd`.
+    """
     return bool(_CRITICAL.fullmatch(_normal(path)))
 
 
@@ -447,7 +451,7 @@ def is_settings(path: str) -> bool:
 
 
 def joined(folder: str, path: str) -> str:
-    """Return `path` as seen after `cd folder`."""
+    """Return `path` as seen after `cd folder`; '' as folder leaves it as it is."""
     return path if path.startswith(("/", "~")) or not folder else f"{folder[:_LONGEST]}/{path}"
 
 

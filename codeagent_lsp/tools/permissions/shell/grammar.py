@@ -79,7 +79,9 @@ def grammar(
     ordered: bool = False,
     attached: bool = True,
 ) -> Grammar:
-    """Return a grammar from space-separated word lists."""
+    """Return a grammar whose `long`, `long_values`, `patterns` and `filters` are given as words with blanks between
+    them.
+    """
     named, valued, given, chosen = (frozenset(text.split()) for text in (long, long_values, patterns, filters))
     return Grammar(
         flags, values, named, valued, operands, most, given, chosen, responses, numbers, globs, ordered, attached
@@ -211,7 +213,7 @@ def unreadable(word: Word, *, globs: Globs) -> str | None:
 
 
 def is_secret(path: str) -> bool:
-    """Return whether the name of a file or its folder marks it as a secret."""
+    """Return whether the name of a file or of one of its folders marks it as a secret, such as `.env` or `.ssh`."""
     return holds_secrets([part for part in path.split("/") if part not in ("", ".")])
 
 

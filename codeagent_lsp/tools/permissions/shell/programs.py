@@ -35,7 +35,9 @@ _END = re.compile(r"\s*(?:$|[)\];}|]|,\s*(?:\w+\s*=[^=]|\{|function\b|\(|\w+\s*=
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """What a program starts: commands that are literal texts in it, and whether it could start more."""
+    """The commands that a program starts from the words of its command line, as `find -exec` does, if they are literal
+    texts; `more` says that it could start others.
+    """
 
     commands: tuple[Inner, ...] = ()
     more: bool = False
@@ -147,7 +149,9 @@ _IN_EDITOR = re.compile(
 
 
 def started(name: str, words: Sequence[str], stdin: str | None) -> Started:
-    """Return what the programs in a command's words, or in its input, start."""
+    """Return what the programs in the words of the command `name`, or in its input, start; `more` if they are too long
+    to read.
+    """
     if name not in _KNOWN and not any(pattern.fullmatch(name) for pattern, _ in _LANGUAGES):
         return Started()
     # Not read: to say so is safe, as `more` has the user asked about the whole command.

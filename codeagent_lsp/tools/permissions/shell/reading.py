@@ -109,14 +109,14 @@ class Invocation:
 
     @property
     def name(self) -> str:
-        """Return the command's name without its folder, in lower case."""
+        """The command's name without its folder, in lower case; '' without words."""
         return self.words[0].rsplit("/", 1)[-1].casefold() if self.words else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A parsed script. `tree` is None if parsing took too long; `cut` is True if commands beyond the limit were
-    dropped.
+    """A parsed script: its commands, and the files that its redirections write and read. `tree` is None if parsing took
+    too long; `cut` is True if commands beyond the limit were dropped.
     """
 
     text: str
@@ -399,7 +399,9 @@ def _rough(text: str) -> Iterator[Invocation]:
 
 
 def printed(name: str, arguments: Sequence[str], stdin: str | None) -> str | None:
-    """Return the output of the command `name` with the input `stdin`; None if unknown."""
+    """Return the output of the command `name` with these arguments and the input `stdin`, for a few such as `echo`;
+    None if it is unknown.
+    """
     if name in ("echo", "printf"):
         words = [word for word in arguments if not word.startswith("-")]
         if name == "printf":
@@ -464,7 +466,7 @@ def fields(node: Node, variables: Variables) -> tuple[str, ...]:
 
 
 def value(node: Node, variables: Variables) -> str:
-    """Return the expansion of the word at `node` as one text."""
+    """Return the word at `node` as one text, with `UNKNOWN` for each part that only a run would tell."""
     return _decoded(node, variables, 0).translate(_LITERAL).replace(_BREAK, " ")
 
 

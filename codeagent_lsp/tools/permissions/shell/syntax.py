@@ -36,8 +36,7 @@ class NodePlace:
 
 
 def parse(source: bytes, *, seconds: float = PARSE_SECONDS) -> Tree | None:
-    """Return the tree of `source`; None if that takes longer than `seconds` or the tree is too large.
-
+    """Return the tree of `source`; None if that takes longer than `seconds`, or the tree has more than 20,000 nodes.
     The tree may contain errors. Thread-safe.
     """
     # The grammar is not needed before the first command, so it costs nothing at start-up.

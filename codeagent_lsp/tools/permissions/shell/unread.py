@@ -227,7 +227,9 @@ def _forms(rule: str) -> Iterator[str]:
 
 
 def meet(one: str, other: str) -> bool:
-    """Return whether a text matches both globs; `[…]` stands for any character in either."""
+    """Return whether a text could match both globs; `[…]` stands for any character in either. True also if that takes
+    too many steps to find out.
+    """
     first, second = (re.sub(r"\[[^\]]+\]", "?", text) for text in (one, other))
     # A search over pairs of places in the two globs, each visited once, as backtracking could take for ever.
     waiting, seen = [(0, 0)], {(0, 0)}

@@ -151,7 +151,7 @@ _PREFIXES: dict[str, _Prefix] = {
 
 
 def is_wrapper(name: str) -> bool:
-    """Return whether the command that this one runs is known from its words."""
+    """Return whether a command of this name, such as `sudo` or `bash`, runs another one that its words name."""
     return name in _PREFIXES or name in _SCRIPTS or name in SHELLS
 
 
@@ -387,7 +387,9 @@ _SCRIPTS: dict[str, Callable[[Sequence[str]], list[Inner]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Everything:
-    """All scripts, the given one first, and all commands. `cut` is True if some were dropped at a limit."""
+    """All scripts in a command, the given one first, and all commands in them. `cut` is True if some were dropped at a
+    limit.
+    """
 
     scripts: tuple[Script, ...]
     invocations: tuple[Invocation, ...]
@@ -395,13 +397,13 @@ class Everything:
 
     @property
     def writes(self) -> tuple[str, ...]:
-        """Return the targets of all redirections that write."""
+        """The targets of all redirections that write, as the scripts name them."""
         return tuple(target for script in self.scripts for target in script.writes)
 
 
 def unwrap(script: Script, *, wide: bool = False, choice: int = 0) -> Everything:
-    """Return `script` with every script and command that it runs, up to a depth and size limit; `wide` and `choice` say
-    how these are read, as in `read`.
+    """Return `script` with every script and command that it runs, 8 levels deep at most; `wide` and `choice` say how
+    these are read, as in `read`.
     """
     scripts = [script]
     functions = dict(script.functions)
@@ -434,7 +436,7 @@ def unwrap(script: Script, *, wide: bool = False, choice: int = 0) -> Everything
 
 
 def wide_readings(command: str) -> list[Everything]:
-    """Return everything in a script, read widely, once for each value that its loops go through."""
+    """Return everything in a script, read widely, once for each value that its loops take, 8 times at most."""
     found = [unwrap(read(command, wide=True), wide=True)]
     choices = min(MAX_CHOICES, max(script.choices for script in found[0].scripts))
     return found + [unwrap(read(command, wide=True, choice=at), wide=True, choice=at) for at in range(1, choices)]
