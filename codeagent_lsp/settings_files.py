@@ -128,13 +128,14 @@ def read_user_settings() -> UserSettings:
 
 def keep_model(model: Mapping[str, Any], key: str | None) -> Path:
     """Write the settings of a model, by their dotted keys, in place of those in the user's file; all others stay. `key`
-    is kept in a file of its own for the model's address. Return the path of the settings. SettingError if the present
-    file cannot be read, or one cannot be written; the settings that were there stay.
+    is kept in a file of its own for the model's address. Return the path of the settings. SettingError if a present
+    file cannot be read, or one cannot be written; the settings and keys that were there stay.
     """
     path = settings_file()
     others = {name: value for name, value in _flat(_read(path)).items() if not name.startswith("model.")}
     if key:
-        _write(state_root() / KEYS, {**_read_keys(), _address(model): key})
+        # Strictly: from a damaged file no key could be kept.
+        _write(state_root() / KEYS, {**_read(state_root() / KEYS), _address(model): key})
     _write(path, {**others, **model})
     return path
 

@@ -107,7 +107,7 @@ def replace_text(path: Path, text: str) -> None:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
         Path(name).replace(path)
-    except OSError:
+    except BaseException:  # also a text that has no UTF-8
         Path(name).unlink(missing_ok=True)
         raise
 

@@ -72,3 +72,12 @@ def test_a_file_is_read_as_far_as_it_may_be_long(tmp_path: Path) -> None:
     replace_json(file, {"name": "ü"})
     size = file.stat().st_size
     assert (read_json(file), read_json(file, size), read_json(file, size - 2)) == ({"name": "ü"}, {"name": "ü"}, {})
+
+
+def test_what_cannot_be_written_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    replace_json(file, {"a": 1})
+    with pytest.raises(UnicodeEncodeError):
+        replace_json(file, {"a": "\ud800"})
+    assert read_json(file) == {"a": 1}
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]

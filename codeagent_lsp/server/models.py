@@ -76,7 +76,7 @@ class Models:
             known = self._named.get(name)
             if known is None or known[0] != wanted:
                 if known is not None:
-                    await known[1].close()
+                    await self._named.pop(name)[1].close()  # also where the new one cannot be opened
                 self._named[name] = known = wanted, await self._open(wanted)
             return known[1]
 

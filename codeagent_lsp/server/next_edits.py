@@ -99,8 +99,7 @@ class NextEdits:
 
     def files(self) -> NextEditFiles:
         """Return the workspace as it is now, for the search. Loads modules at the first call, so it blocks a little."""
-        from codeagent_lsp.server.next_edits import NextEditFiles  # late: parsers are heavy
-        from codeagent_lsp.tools.permissions.policy import may_read  # late: as above
+        from codeagent_lsp.tools.permissions.policy import may_read  # late: its parsers are heavy
 
         view = self._parts.views.plain()
         return NextEditFiles(view, self._parts.index, may_read(self._parts.front.settings().permissions, view.roots))

@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from codeagent_lsp.config import Settings
+from codeagent_lsp.errors import SettingError
 from codeagent_lsp.llm.factory import Surroundings, endpoint_of
 from codeagent_lsp.settings_files import FILE, KEYS, PolicyFile, keep_model, read_user_settings
 from codeagent_lsp.settings_layers import load
@@ -165,6 +166,15 @@ def test_other_settings_stay_and_other_keys_too(state: Path) -> None:
         "https://two.example.com": "two",
     }
     assert load(user=read_user_settings())[0].language == "zh-cn"
+
+
+def test_a_damaged_file_of_keys_is_told_and_stays(state: Path) -> None:
+    keep_model({"model.baseUrl": "https://one.example.com", "model.name": "m"}, "one")
+    (state / KEYS).write_text((state / KEYS).read_text()[:-3])
+    damaged, settings = (state / KEYS).read_text(), (state / FILE).read_text()
+    with pytest.raises(SettingError, match=KEYS):
+        keep_model({"model.baseUrl": "https://two.example.com", "model.name": "m"}, "two")
+    assert ((state / KEYS).read_text(), (state / FILE).read_text()) == (damaged, settings)
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '"text"', "\udcff"])
