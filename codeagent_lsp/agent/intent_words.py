@@ -48,11 +48,13 @@ NAME_OF_CODE = re.compile(
 
 # possessive: otherwise a long row of such words backtracks exponentially
 _EN_CHAT = re.compile(
-    r"(?:(?>hi(?:ya)?|hey|hello|thanks|thank you|thx|cheers|bye|goodbye|see you"
+    r"(?:please )?(?:say |greet )?(?:(?>hi(?:ya)?|hey|hello|something|me|us|thanks|thank you|thx|cheers|bye|goodbye"
+    r"|see you"
     r"|good (?:morning|evening|night|afternoon|day|job|work)|how are you(?: doing)?|what's up"
     r"|nice(?: work| job| to meet you)?|well done|great(?: work| job)?|awesome|cool|perfect"
     r"|you(?:'re| are) (?:awesome|great|the best|welcome)|sorry|lol|haha|that (?:was|is)(?: \w+)?|there|again"
-    r"|(?:so|very) much|a lot|for (?:your|the) help|today|everyone|friend|buddy)\b[\s,.!?]*+)++"
+    r"|(?:so|very) much|a lot|for (?:your|the) help|today|everyone|friend|buddy|please|to (?:me|us|everyone|the world)"
+    r"|in (?:french|german|spanish|italian|chinese|japanese|english|portuguese|russian))\b[\s,.!?]*+)++"
 )
 # Stripped from the front, again and again: what is left begins with the word that says what is wanted.
 _EN_POLITE = re.compile(
