@@ -12,10 +12,12 @@ import asyncio
 import os
 import re
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from lsprotocol import types
 
@@ -69,7 +71,7 @@ class LspEditor:
         self._client = client
         self._is_certain = is_certain
         self._texts = CurrentTexts(client.server.documents, read_disk)
-        self._turn = asyncio.Lock()
+        self._turns = _Turns()
 
     async def apply(self, changeset: Changeset, label: str, may_lose: frozenset[str] = frozenset()) -> Applied:
         """Apply the changes as `Editor.apply` says. A cancellation is deferred to the caller's next wait, so that it
@@ -77,7 +79,7 @@ class LspEditor:
         """
         modes = Modes(changeset)
         texts = Changeset(tuple(change for change in changeset if not change.only_mode))
-        applied = await _Applying(self._client, self._texts, texts, label, may_lose, self._opened, self._turn).run()
+        applied = await _Applying(self._client, self._texts, texts, label, may_lose, self._opened, self._turns).run()
         return modes.carried_out(applied, lambda path: self._texts.document(path) is not None)
 
     async def open_unclear(self, paths: Iterable[str]) -> None:
@@ -118,6 +120,20 @@ class LspEditor:
         return self._texts.has_unsaved_text(path)
 
 
+class _Turns:
+    """Lets those that change the same files go one after the other; who changes others need not wait."""
+
+    def __init__(self) -> None:
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def of(self, paths: Iterable[str | None]) -> AsyncGenerator[None]:
+        async with AsyncExitStack() as stack:
+            for path in sorted({path for path in paths if path is not None}):  # in one order: none waits for another
+                await stack.enter_async_context(self._locks.setdefault(path, asyncio.Lock()))
+            yield
+
+
 class _Applying:
     """One changeset on its way into the buffers, with the account of what has come there."""
 
@@ -129,7 +145,7 @@ class _Applying:
         label: str,
         may_lose: frozenset[str],
         opened: Callable[[Iterable[str]], Awaitable[frozenset[str]]],
-        turn: asyncio.Lock,
+        turns: _Turns,
     ) -> None:
         self._client = client
         self._policy = client.policy
@@ -138,7 +154,7 @@ class _Applying:
         self._wanted = changeset
         self._may_lose = may_lose
         self._opened = opened
-        self._turn = turn
+        self._turns = turns
         self._unclear = frozenset[str]()
         self._waiting = deque(self._groups())  # groups of changes that are sent together
         self._tries: dict[str, Try] = {}  # the last attempt at each path, by which it is reported
@@ -153,8 +169,9 @@ class _Applying:
         try:
             self._unclear = await self._opened(read)
             while self._waiting:
+                group = self._waiting[0]
                 # Two runs may change one file: what one has sent is there, or known not to be, before the other reads.
-                async with self._turn:
+                async with self._turns.of(path for change in group for path in (change.path, change.moved_from)):
                     await self._apply(self._waiting.popleft())
         # Nothing that was sent can be called back, so the account has to be given: it is what the user is told.
         except asyncio.CancelledError as error:

@@ -238,3 +238,20 @@ async def test_two_runs_that_change_one_file_at_once_both_land(tmp_path: Path) -
     applied = await asyncio.gather(*(client.editor.apply(change, "label") for change in changes))
     assert [each.outcome for each in applied] == ["full", "full"]
     assert client.text == texts[0].replace("line 7\n", "7\n")
+
+
+@leaping
+async def test_a_file_for_which_the_editor_does_not_answer_keeps_no_other_back(tmp_path: Path) -> None:
+    habits = replace(Habits(0))
+    habits.versioned, habits.is_open, habits.answer, habits.event = True, False, "silence", "nothing"
+    client = HabitClient(habits, tmp_path / "a.py")
+    ended: dict[str, float] = {}
+
+    async def change(name: str) -> None:
+        path = tmp_path / name
+        _write(path, "one\n")
+        await client.editor.apply(Changeset((FileChange(str(path), "one\n", "two\n"),)), "label")
+        ended[name] = asyncio.get_running_loop().time()
+
+    await asyncio.gather(change("a.py"), change("b.py"))
+    assert ended["b.py"] < ended["a.py"]

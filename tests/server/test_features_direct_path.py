@@ -44,7 +44,8 @@ def reports(editor: StockEditor) -> list[str]:
 @needs_overlay
 def test_a_task_in_a_stock_editor(workspace: Path, tmp_path: Path) -> None:
     path = project(workspace)
-    script = [answer("def mean(values):\n    return sum(values)\n"), answer(RIGHT)]
+    which = say("None of them.")  # several small changes pass
+    script = [which, answer("def mean(values):\n    return sum(values)\n"), answer(RIGHT)]
     with StockEditor(workspace, tmp_path / "state", script=script, settings=FUNCTION) as editor:
         editor.open(path, NOW)
         end = editor.run("codeagent.run", task=TASK)
