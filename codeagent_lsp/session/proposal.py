@@ -127,7 +127,7 @@ class Proposal:
 
     async def _decide(self, status: events.RunStatus, step: str) -> events.RunStatus:
         await self.propose()
-        if self._applies_unasked():
+        if self.applies_unasked():
             self.refused = await _apply_judged(self)
             return "stopped" if self.refused or self._not_done() else status
         review, apply, discard = (self._output.text(f"choice.{name}") for name in ("review", "apply", "discard"))
@@ -426,7 +426,7 @@ class Proposal:
         changeset, digest = self.changeset, self.proofs.state(self.changeset)
         return lambda tally: self.proofs.tested(tally, changeset, digest)
 
-    def _applies_unasked(self) -> bool:
+    def applies_unasked(self) -> bool:
         """Return whether the user's settings or mode let changes be applied without a question: ours, not those of
         another agent.
         """

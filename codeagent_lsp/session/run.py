@@ -252,7 +252,11 @@ class Run:
             self._planner.create(request.instruction, steps or (StepDraft(request.title),), "")
 
     def _take_over(self) -> None:
-        """Go on from what cancelled runs of the session have staged."""
+        """Go on from what cancelled runs of the session have staged, where the user is asked about it: who stops a run
+        may not want it.
+        """
+        if self.proposal.applies_unasked():
+            return
         if taken := take_over(self.proposal, self._earlier):
             name, more = self.proposal.view.roots.relative, ", …" * (len(taken) > MOST_NAMED)
             names = ", ".join(map(name, taken[:MOST_NAMED])) + more

@@ -114,9 +114,7 @@ class WriteFile(Tool[WriteFileParameters]):
             refuse_below_file(context, path)
             await asyncio.to_thread(refuse_wrapped, arguments.path, "", arguments.content)
             step = context.staging.write({path: arguments.content})
-            count = len(split_lines(arguments.content))
-            report = f"Created {context.view.roots.relative(path)} ({count} lines)."
-            return ToolOutput(report, {"change_id": step.change_id})
+            return ToolOutput(_created(context, path, arguments.content), {"change_id": step.change_id})
         text = await asyncio.to_thread(rewritten, known.text, arguments.content)
         await asyncio.to_thread(refuse_left_out, arguments.path, known.text, text)
         await asyncio.to_thread(refuse_wrapped, arguments.path, known.text, text)
@@ -189,21 +187,31 @@ class BatchEdit(Tool[BatchEditParameters]):
         """Stage all edits as one step; each sees the result of those before it. EditRefused names the first edit that
         cannot be made, and then nothing is staged.
         """
-        before: dict[str, FileText] = {}
+        before: dict[str, FileText | None] = {}  # None for a file that is made
         after: dict[str, str] = {}
         for number, edit in enumerate(arguments.edits, 1):
             path = context.view.roots.resolve(edit.path)
             # The later edits of a file see what the earlier ones made, but are all staged against the text as it was
             # read once.
             if path not in before:
-                before[path] = await asyncio.to_thread(context.view.read, path)
+                # Nothing in place of nothing makes a file, as tools of other agents have it.
+                makes = not edit.old_str and await asyncio.to_thread(existing_text, context, path) is None
+                before[path] = None if makes else await asyncio.to_thread(context.view.read, path)
+                after[path] = _text(before[path])
+                if makes:
+                    refuse_below_file(context, path)
+                    after[path] = edit.new_str
+                    continue
             try:
-                after[path] = await asyncio.to_thread(replaced, after.get(path, before[path].text), edit)
+                after[path] = await asyncio.to_thread(replaced, after[path], edit)
             except EditRefused as refusal:
                 message = f"Edit {number} ({edit.path}) was refused, so none was made. {refusal}"
                 raise EditRefused(refusal.reason, message) from refusal
-        reports = [_report(context, path, before[path].text, text) for path, text in after.items()]
-        step = context.staging.write(after, before.values())
+        reports = [
+            _created(context, path, text) if before[path] is None else _report(context, path, _text(before[path]), text)
+            for path, text in after.items()
+        ]
+        step = context.staging.write(after, filter(None, before.values()))
         return ToolOutput("\n".join(reports), {"change_id": step.change_id})
 
 
@@ -314,6 +322,15 @@ async def _staged(context: ToolContext, path: str, read: FileText, text: str) ->
     report = await asyncio.to_thread(_report, context, path, read.text, text)
     step = context.staging.write({path: text}, [read])
     return ToolOutput(report, {"change_id": step.change_id})
+
+
+def _text(file: FileText | None) -> str:
+    return "" if file is None else file.text
+
+
+def _created(context: ToolContext, path: str, text: str) -> str:
+    count = len(split_lines(text))
+    return f"Created {context.view.roots.relative(path)} ({count} line{'s' * (count != 1)})."
 
 
 def _report(context: ToolContext, path: str, before: str, after: str) -> str:

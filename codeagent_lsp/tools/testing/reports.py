@@ -323,7 +323,7 @@ def contains(outer: str, inner: str) -> bool:
 
 
 def headline(report: TestReport, scope: str = "", state: str = "", differs: Compared | None = None) -> str:
-    """Return the line `tests: 41 passed, 2 failed (1 new, 1 as before), 1 skipped in 3.2 s (pytest), on the unsaved
+    """Return the line `tests: 41 passed, 2 failed (1 new, 1 as before), 1 skipped in 3.2 s (pytest), on the open
     buffers`; `scope` names the tests.
     """
     counts = [

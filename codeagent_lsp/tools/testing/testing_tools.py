@@ -270,7 +270,7 @@ def state_of(context: ToolContext, isolation: Isolation) -> str:
     staged = frozenset(context.staging.paths())
     if isolation.level == "direct":
         return ", on the saved files only: unsaved and staged changes are not in it"
-    layers = [name for name, there in (("unsaved buffers", over - staged), ("staged changes", staged)) if there]
+    layers = [name for name, there in (("open buffers", over - staged), ("staged changes", staged)) if there]
     return f", on the {' and '.join(layers)}"
 
 

@@ -247,6 +247,19 @@ async def test_a_batch_is_one_step_over_several_files(bench: Bench) -> None:
     assert not bench.changeset
 
 
+async def test_a_batch_makes_a_file_of_nothing_and_goes_on_with_it(bench: Bench) -> None:
+    bench.write("a.py", "one\n")
+    new, then = (
+        {"path": "n/b.py", "old_str": "", "new_str": "x = 1\n"},
+        {"path": "n/b.py", "old_str": "1", "new_str": "2"},
+    )
+    made = await bench.call("batch_edit", edits=[new, then, {"path": "a.py", "old_str": "one", "new_str": "1"}])
+    assert made.text.startswith("Created n/b.py (1 line).") and bench.text("n/b.py") == "x = 2\n"
+    assert bench.text("a.py") == "1\n"
+    again = await bench.call("batch_edit", edits=[{"path": "a.py", "old_str": "", "new_str": "y\n"}])
+    assert "old_str is empty" in again.text
+
+
 @pytest.mark.parametrize(
     "bad", [{"path": "b.py", "old_str": "none", "new_str": "x"}, {"path": "gone.py", "old_str": "a", "new_str": "b"}]
 )

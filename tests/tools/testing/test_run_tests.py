@@ -163,7 +163,7 @@ async def test_it_fails_on_disk_and_passes_on_what_is_unsaved_and_staged(bench: 
     bench.bench.open("calc.py", "from other import add\n")
     bench.stage("other.py", "def add(a, b):\n    return a + b\n")
     output = await bench.call()
-    assert output.text.endswith("(unittest), on the unsaved buffers and staged changes")
+    assert output.text.endswith("(unittest), on the open buffers and staged changes")
     assert outcomes(output) == {"test_b.A.test_a": "passed"}
     assert bench.bench.disk() == before
 
