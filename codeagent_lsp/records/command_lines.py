@@ -23,11 +23,12 @@ _TOOLS = re.compile(
     r"ldap\w{3,10}|smbclient|nexus|az|sqlcmd|rclone|skopeo|7z|zip|unzip|openssl|gpg|machine|etcdctl)\b[^\r\n]{1,65536}"
 )
 _USER = re.compile(
-    r"(?P<head>(?:^|\s)(?:-u|--user|--proxy-user|-U|-a|--auth|--creds|--src-creds|--dest-creds)[ =]?[\"']?"
+    r"(?P<head>(?:^|[\s\"'])(?:-u|--user|--proxy-user|-U|-a|--auth|--creds|--src-creds|--dest-creds)"
+    r"(?:[\"'],)?[ =]?[\"']?"
     r"[^\s:\"'<>]{1,100}:)"
     rf"(?P<value>{_V}{{1,65536}}+)"
 )
-_SHORT = re.compile(rf"(?P<head>(?:^|\s)-(?:p|a|w|P)[ ]?[\"']?)(?P<value>(?!-){_V}{{4,65536}}+)")
+_SHORT = re.compile(rf"(?P<head>(?:^|[\s\"'])-(?:p|a|w|P)(?:[\"'],)?[ ]?[\"']?)(?P<value>(?!-){_V}{{4,65536}}+)")
 _NETRC = re.compile(rf"(?P<head>login\s{{1,10}}\S{{1,200}}\s{{1,10}}password\s{{1,10}})(?P<value>{_V}{{1,65536}}+)")
 _COOKIES = re.compile(rf"(?P<head>\s(?:-b|--cookie)[ =]?[\"']?[\w.-]{{1,64}}=)(?P<value>{_V}{{6,65536}}+)")
 _OPENSSL = re.compile(rf"(?P<head>pass:)(?P<value>{_V}{{1,65536}}+)")
@@ -235,7 +236,7 @@ _SHORT_TOOLS = (
 def mask_command_lines(text: str, mark: Mark) -> str:
     """Return `text` with passwords given to well-known programs masked."""
     # A form is looked for only where a word of it stands: most texts have none, and words are found ten times faster.
-    if " -" in text or "\t-" in text or "pass:" in text:
+    if any(sign in text for sign in (" -", "\t-", "pass:", '"-', "'-")):
         options = places(text, *_OPTIONS)
         text = replaced(options, text, _TOOLS, lambda match: _command(match[0], mark))
     if "login" in text and "password" in text:
@@ -349,7 +350,7 @@ def _mixed(match: re.Match[str], mark: Mark) -> str:
 
 def _command(command: str, mark: Mark) -> str:
     command = _USER.sub(lambda match: _masked(match, mark), command)
-    if command.startswith(_SHORT_TOOLS) and " -" in command:
+    if command.startswith(_SHORT_TOOLS) and any(sign in command for sign in (" -", '"-', "'-")):
         command = _SHORT.sub(lambda match: _short(match, mark, command), command)
     if command.startswith("curl"):
         command = _COOKIES.sub(lambda match: _random(match, mark), command)

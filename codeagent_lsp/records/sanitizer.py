@@ -275,6 +275,9 @@ class Structure:
 
     def _mapping(self, value: Mapping[Any, Any], above: tuple[int, ...]) -> dict[Any, Any]:
         items = list(value.items())
+        if value.get("kind") == "Secret":  # of Kubernetes: all of its data are secrets
+            held = {key: self._replace(value[key], above) for key in ("data", "stringData") if key in value}
+            items = [(key, held.get(key, item)) for key, item in items]
         # `{"name": "API_KEY", "value": "…"}`: the name of the value stands beside it, not above it.
         named = _named_value(value)
         return {
@@ -298,6 +301,10 @@ class Structure:
             return self._replace(value, above)
         if kind is NameKind.LOOKS and isinstance(value, str) and looks_generated(value):
             return self._mark(value)
+        if kind is NameKind.LOOKS and isinstance(value, list | tuple | Mapping):
+            items = value.items() if isinstance(value, Mapping) else enumerate(value)
+            made = {key: self._under(name, item, above) if isinstance(item, str) else item for key, item in items}
+            value = made if isinstance(value, Mapping) else [*made.values()]
         if kind is NameKind.PERHAPS and _is_number_token(name, value):
             return self._mark(str(value))
         if kind is NameKind.SESSION and self._identities:
@@ -337,6 +344,8 @@ class Structure:
 
         An item after `--password`, or after a header's name in a pair, is its value.
         """
+        if len(items) > 1 and all(isinstance(item, str) for item in items):
+            items = self._together(self._together(items, " "), "\n")
         found: list[Any] = []
         for number, item in enumerate(items):
             # Arguments of a command are a list, in which the option and its value are neighbours.
@@ -346,6 +355,16 @@ class Structure:
             else:
                 found.append(self._any(item, above))
         return found
+
+    def _together(self, items: list[str], between: str) -> list[str]:
+        """Return texts masked as the words of a command, or the lines of a file, which say of each other what they
+        are; as they are where they are no such.
+        """
+        joined = between.join(items)
+        if len(joined) > CACHED_TEXT or joined.count(between) != len(items) - 1:
+            return items
+        masked = self._text(joined).split(between)
+        return masked if len(masked) == len(items) else items
 
 
 def _is_schema(value: Mapping[Any, Any]) -> bool:
@@ -367,14 +386,16 @@ def _announces(before: str, item: str, count: int) -> bool:
         kind = kind_of(before.lstrip("-"))
         telling = kind is NameKind.SECRET or (kind is NameKind.PERHAPS and "token" in before.lower())
         return telling and not item.startswith("-") and bool(item)
-    return count == 2 and before.lower() in _HEADERS and bool(item)
+    if count != 2 or not item:
+        return False
+    return before.lower() in _HEADERS or (kind_of(before) is NameKind.SECRET and looks_scrambled(item))
 
 
 def _named_value(value: Mapping[Any, Any]) -> str:
     """Return the name in `{"name": "api_key", "value": "…"}`, as used for headers and variables, or ''."""
     if "value" not in value and "Value" not in value:
         return ""
-    name = value.get("name", value.get("key", value.get("Name", "")))
+    name = next((value[word] for word in ("name", "key", "Name", "Key") if word in value), "")
     return name if isinstance(name, str) else ""
 
 

@@ -1,19 +1,24 @@
 """Masking of a text that arrives in pieces, so that a secret split between two of them is found.
 
 Holds back as little as is safe: the last word, or the last line while it names something that may have a secret as
-its value, or a private key until it ends. Not here: finding secrets (`sanitizer.py`).
+its value, or a private key until it ends. Of what may have a secret in several lines, such as a document of Kubernetes,
+it gives no part: it is cut only where no word near looks like one. Not here: finding secrets (`sanitizer.py`).
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable
 
 from codeagent_lsp.records.fixed_forms import open_block
+from codeagent_lsp.records.values import may_hold_scrambled
 
 LONGEST_HELD = 65_536
 LONGEST_KEY = 8192  # no encoding of a key of ours is expected to be longer
 
+MOST_NEAR = 16_384  # characters that wait for a place to cut
+NEAR = 600  # characters from a secret to what names it, some lines above or below
 _REST = 4096  # characters that are kept where a text has to be cut
 
 # A line with one of these may name a secret whose value has not come yet.
@@ -30,6 +35,8 @@ _OPEN_END = re.compile(
     re.IGNORECASE,
 )
 _SPACE = re.compile(r"\s(?=\S*\Z)")
+_WORD = re.compile(r"[A-Za-z0-9!@#$%^*+~/_.=-]{10,}+")
+_JUDGED = 400  # characters of a word
 
 
 class StreamSanitizer:
@@ -44,6 +51,9 @@ class StreamSanitizer:
         self._hold_back = hold_back
         self._held = ""
         self._line_held = False  # nothing is emitted before the line ends
+        self._like_secrets: list[int] = []  # where words stand in the held text that look like one
+        self._judged = 0  # up to here such words were looked for
+        self._never = 0  # up to here there is no place to cut
 
     def feed(self, chunk: str) -> str:
         """Take a piece and return the part of the text held so far that is safe to emit, masked; often ''."""
@@ -52,7 +62,7 @@ class StreamSanitizer:
         if self._line_held and "\n" not in chunk and len(self._held) <= LONGEST_HELD:
             return ""
         until = self._safe_until()
-        self._line_held = until == 0 and bool(_TELLING.search(self._held))
+        self._line_held = until == 0 and bool(_TELLING.search(self._held, self._held.rfind("\n") + 1))
         return self._give(until)
 
     def close(self) -> str:
@@ -61,6 +71,8 @@ class StreamSanitizer:
 
     def _give(self, until: int) -> str:
         given, self._held = self._held[:until], self._held[until:]
+        self._like_secrets = [place - until for place in self._like_secrets if place >= until]
+        self._judged, self._never = max(0, self._judged - until), max(0, self._never - until)
         return self._clean(given) if given else ""
 
     def _safe_until(self) -> int:
@@ -88,8 +100,34 @@ class StreamSanitizer:
         limit = max(0, len(self._held) - self._hold_back)
         if limit >= until:
             return until
-        newline = self._held.rfind("\n", 0, limit)
-        return newline + 1
+        # Where all lines have words that look like secrets, as a list of hashes, it is cut anywhere.
+        quiet = self._quiet_line(limit)
+        return quiet if quiet or limit <= MOST_NEAR else self._held.rfind("\n", 0, limit) + 1
+
+    def _quiet_line(self, limit: int) -> int:
+        """Return the offset of the last line up to a limit with nothing near that looks like a secret, and no name on
+        the line above of which it may have the value; 0 if there is none.
+        """
+        held = self._held
+        for word in _WORD.finditer(held, self._judged):
+            if word.end() == len(held):  # it may go on
+                break
+            if may_hold_scrambled(word[0][:_JUDGED]):
+                self._like_secrets.append(word.start())
+            self._judged = word.end()
+        place = held.rfind("\n", self._never, limit) + 1
+        while place > self._never:
+            near = bisect_left(self._like_secrets, place - NEAR)
+            quiet = near == len(self._like_secrets) or self._like_secrets[near] > place + NEAR
+            if quiet and not _OPEN_END.search(held, max(0, place - 160), place):
+                return place
+            # In one leap before the words that are near.
+            last = (
+                place if quiet else min(place, self._like_secrets[near] - NEAR if near < len(self._like_secrets) else 0)
+            )
+            place = held.rfind("\n", self._never, max(self._never, last - 1)) + 1
+        self._never = max(self._never, held.rfind("\n", 0, limit) + 1)
+        return 0
 
     def _cut(self, least: int) -> int:
         """Return a place to cut between two words when too much is held after `least`."""

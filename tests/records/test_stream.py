@@ -14,6 +14,7 @@ from codeagent_lsp.records.stream import LONGEST_HELD, StreamSanitizer
 from tests.examples import examples
 from tests.records.formats import CONTEXTS, PLACED, TOKENS
 from tests.records.lookalikes import everything
+from tests.records.test_outside_frames import SECTIONS
 from tests.records.test_sanitizer import survives
 
 sanitizer = Sanitizer(homes=())
@@ -46,6 +47,27 @@ def test_a_secret_split_from_its_place_is_found(name: str) -> None:
     secret = re.sub(r"-----(?:BEGIN|END) [A-Z ]+-----", "", secret)  # the lines around a key are in many programs
     for sizes in ([1], [5], [2, 33]):
         assert not survives(secret, streamed(text, sizes)), sizes
+
+
+IN_LINES = [frame for frames in SECTIONS.values() for frame in frames if "⏎" in frame and "§1" not in frame]
+
+
+@pytest.mark.parametrize("frame", IN_LINES)
+def test_what_names_a_secret_some_lines_above_is_not_cut_from_it(frame: str) -> None:
+    """However long the output goes on, and wherever it would be cut."""
+    secret = "".join(random.Random(frame).sample("abcdefghijkmnpqrstuvwxyzABCDEFGHKLMNPQRSTUVWXYZ23456789", 32))
+    text = frame.replace("§", secret).replace("⏎", "\n")
+    stream = StreamSanitizer(sanitizer.text)
+    pieces = [f"words before it\n{text}\n", "and more words\n" * 500, *["and then more\n"] * 90]
+    assert not survives(secret, "".join((*map(stream.feed, pieces), stream.close())))
+
+
+def test_a_list_of_hashes_is_given_out_all_the_same() -> None:
+    rng = random.Random(5)
+    stream = StreamSanitizer(sanitizer.text)
+    lines = [f"{rng.getrandbits(160):040x} A subject\n" for _ in range(1_000)]
+    given = sum(len(stream.feed(line)) for line in lines)
+    assert sum(map(len, lines)) - given < LONGEST_HELD / 2
 
 
 def test_look_alikes_stay_in_pieces() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Mapping
 from pathlib import PurePosixPath
@@ -196,3 +197,40 @@ def test_names_of_errors_schemas_and_references_hold_no_secret() -> None:
         "PASSWORD": 40101,
     }
     assert secret not in str(sanitizer.sanitize(held)) and "40101" not in str(sanitizer.sanitize(held))
+
+
+SHAPES: list[Any] = [
+    {"args": ["curl", "-u", "bob:§"]},
+    {"args": ["mysql", "-p§"]},
+    {"env": [["DB_PASSWORD", "§"]]},
+    {"form": [("password", "§")]},
+    {"tokens": {"a": "§"}},
+    {"tokens": ["§"]},
+    {"Key": "db_password", "Value": "§"},
+    {"kind": "Secret", "data": {"a": "§"}},
+    {"kind": "Secret", "stringData": {"conf": "a: §"}},
+    {"lines": ["password:", "  §"]},
+    {"lines": ["kind: Secret", "data:", "  a: §"]},
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_what_stands_beside_a_value_tells_of_it(shape: Any) -> None:
+    secret = "qT7f" + "Lm29xPz4" + "KcWb8sRn3"
+    value = json.loads(json.dumps(shape, ensure_ascii=False).replace("§", secret))
+    assert secret not in json.dumps(sanitizer.sanitize(value))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"args": ["curl", "-u", "bob", "localhost"]},
+        {"lines": ["password:", "  please enter it"]},
+        {"tokens": {"max": 4096, "used": "12 of 100"}, "words": ["token", "word2024"]},
+        {"kind": "ConfigMap", "data": {"mode": "production2024"}},
+        ["password", "Passwort"],
+    ],
+    ids=str,
+)
+def test_lists_of_words_stay(value: Any) -> None:
+    assert sanitizer.sanitize(value) == value
