@@ -10,6 +10,7 @@ from codeagent_lsp.agent.context.history import NOTE
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.run import Run
+from codeagent_lsp.tools.permissions.command_permissions import Mode
 from tests.session.fakes import World, call, calls, say, until, world
 from tests.session.test_told_decisions import STRONG
 
@@ -23,9 +24,9 @@ def scripted(made: World, *replies: ScriptedReply) -> ScriptedModel:
     return model
 
 
-async def cancelled(folder: Path) -> tuple[World, Run]:
+async def cancelled(folder: Path, mode: Mode = "ask") -> tuple[World, Run]:
     """A world in which a run was cancelled after it had changed the first line of a.py."""
-    made = world(folder)
+    made = world(folder, mode=mode)
     made.open("a.py", "one\ntwo\nthree\n")
     scripted(made, ONE, ASK)
     run_id = made.manager.start(RunRequest("run", "Make it loud", "Make it loud"))
@@ -87,3 +88,12 @@ async def test_a_question_leaves_it_where_it_is(tmp_path: Path) -> None:
     assert run.proposal.changeset
     notes = [message.content for message in model.requests[0].messages if message.name == NOTE]
     assert "- a.py: waiting for the user's decision, not in the file" in notes[-1]
+
+
+async def test_where_nobody_is_asked_it_stays_where_it_is(tmp_path: Path) -> None:
+    """Who stops a run may not want what it has made: that is not applied with the next task."""
+    made, run = await cancelled(tmp_path / "w", "acceptEdits")
+    scripted(made, calls(call("edit_file", path="a.py", old_str="three\n", new_str="3\n")), say("Done."))
+    await made.run("Write three as a number")
+    assert made.text("a.py") == "one\ntwo\n3\n"
+    assert run.proposal.changeset
