@@ -114,7 +114,7 @@ ROWS: Mapping[str, Row] = {
     "generate_tests": Row({"path": "shop/tax.py"}, "its tests pass", {"path": "tests/test_cart.py"}),
     "get_diagnostics": Row({"path": "shop/tax.py"}, "", NOWHERE, "NOT_FOUND"),
     "git_diff": Row({}, "+RATE = 1 + 1", {"staged": "perhaps"}),
-    "git_log": Row({}, "First", {"limit": 0}),
+    "git_log": Row({}, "First", {"limit": -1}),
     "generate_commit": Row({}, "Double the rate", {"staged_only": True}, "NOT_FOUND"),
     "AskUser": Row(
         {"questions": [{"text": "Which?", "options": ["One", "Two"]}]}, "One", {"questions": []}, answers=("One",)
