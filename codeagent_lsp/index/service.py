@@ -28,6 +28,7 @@ from codeagent_lsp.index.store import Known, Store, Work, open_index
 from codeagent_lsp.index.view import View
 from codeagent_lsp.index.worker import Job, do, dump
 from codeagent_lsp.system import OWN_GROUP
+from codeagent_lsp.workspace.process_group import reap
 
 State = Literal["off", "new", "scanning", "building", "ready", "failed"]
 
@@ -323,7 +324,7 @@ async def _process(path: Path) -> AsyncIterator[asyncio.subprocess.Process]:
     finally:
         if process.returncode is None:
             process.kill()
-        await asyncio.shield(process.wait())
+        await asyncio.shield(reap(process))
 
 
 def _environment() -> dict[str, str]:

@@ -33,6 +33,7 @@ from codeagent_lsp.llm.exchange import read_body
 from codeagent_lsp.llm.failures import from_exception, from_response
 from codeagent_lsp.llm.providers.openai import model_entries
 from codeagent_lsp.system import OWN_GROUP
+from codeagent_lsp.workspace.process_group import reap
 
 MAX_CHARS = 500  # of a text; the time grows faster than the text, docs/index-measurements.md has what is found with it
 ATTEMPTS = 2
@@ -110,7 +111,7 @@ class EmbeddingChild:
     async def stop(self) -> None:
         """Kill the process and wait for its end."""
         self.kill()
-        await self._process.wait()
+        await reap(self._process)
 
     async def _write(self, request: dict[str, object]) -> None:
         assert self._process.stdin is not None, "piped"
@@ -141,7 +142,7 @@ class EmbeddingChild:
                 code = await self._process.wait()
         except TimeoutError:
             self.kill()
-            code = await self._process.wait()
+            code = await reap(self._process)
         with suppress(ValueError):
             return signal.Signals(-code).name
         return f"exit {code}"

@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from typing import Any
 
 from codeagent_lsp.system import OWN_GROUP
+from codeagent_lsp.workspace.process_group import reap
 
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
@@ -119,7 +120,7 @@ class Connection:
         await asyncio.gather(*tasks, return_exceptions=True)
         if process.stdin is not None:
             process.stdin.close()
-        await process.wait()
+        await reap(process)
 
     def _send(self, message: dict[str, Any]) -> None:
         process = self._process

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from asyncio import StreamReader
 from asyncio.subprocess import Process
+from contextlib import suppress
 from typing import Any
 
 from codeagent_lsp.system import OWN_GROUP, end_tree
@@ -28,7 +29,7 @@ async def start_group(*command: str, **options: Any) -> Process:
         await asyncio.wait([starting])
         if starting.exception() is None:
             end_group(starting.result())
-            await starting.result().wait()
+            await reap(starting.result())
         raise
 
 
@@ -37,6 +38,17 @@ def end_group(process: Process) -> None:
     ended.
     """
     end_tree(process.pid)
+
+
+async def reap(process: Process) -> int:
+    """Wait for the end of a program that was killed, or is ending, and return its exit code. What it has printed and
+    nobody reads is dropped: before Python 3.13, waiting ends only when all of its output was read.
+    """
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            with suppress(RuntimeError):  # somebody reads it
+                await read_head(stream, 0)
+    return await process.wait()
 
 
 async def read_head(source: StreamReader, most: int) -> bytes:

@@ -134,7 +134,7 @@ ROWS: Mapping[str, Row] = {
         "PARAMETER_ERROR",
     ),
     "git_diff": Row({}, "+RATE = 3 - 1", {"staged": "perhaps"}),
-    "git_log": Row({"limit": 1}, "First", {"limit": 0}),
+    "git_log": Row({"limit": 1}, "First", {"limit": -1}),
     "generate_commit": Row({}, "Double the rate", {"staged_only": True}, "PARAMETER_ERROR"),
     "generate_tests": Row(
         {"path": "shop/tax.py", "function_name": "with_tax"},

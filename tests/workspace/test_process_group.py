@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.workspace.process_group import end_group, read_head, start_group
+from codeagent_lsp.workspace.process_group import end_group, read_head, reap, start_group
 from tests.children import command_lines
 
 SLEEPS = "sleep 61 & sleep 61"
@@ -28,6 +28,19 @@ async def test_the_whole_group_is_ended(tmp_path: Path) -> None:
     await process.wait()
     end_group(process)  # nobody is left, and that is fine
     await _none(tmp_path)
+
+
+async def test_one_that_prints_what_nobody_reads_is_over_once_it_was_killed() -> None:
+    process = await start_group(
+        "sh", "-c", "while :; do echo 0123456789012345678901234567890123456789; done", stdout=PIPE
+    )
+    assert process.stdout is not None
+    while len(process.stdout._buffer) <= 2 * process.stdout._limit:  # type: ignore[attr-defined]  # noqa: ASYNC110
+        await asyncio.sleep(0.01)  # then the pipe is read no further
+    end_group(process)
+    async with asyncio.timeout(20):
+        assert await reap(process) == -9
+        assert await reap(process) == -9
 
 
 @pytest.mark.parametrize("steps", range(4))

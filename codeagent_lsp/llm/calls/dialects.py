@@ -225,8 +225,9 @@ def read_python(source: str) -> list[Raw] | None:
         body = tree.body
         nodes = body.elts if isinstance(body, ast.List | ast.Tuple) else [body]
         return [_python_call(node) for node in nodes] or None
-    # `ast` raises all of these for what is no Python: NULs, deep nesting, unhashable keys.
-    except (SyntaxError, ValueError, RecursionError, MemoryError, TypeError):
+    # `ast` raises all of these for what is no Python: NULs, deep nesting, unhashable keys; the last one by a fault of
+    # its own, at times, where two threads parse at once.
+    except (SyntaxError, ValueError, RecursionError, MemoryError, TypeError, SystemError):
         return None
 
 

@@ -152,6 +152,8 @@ def _syntax_error(text: str) -> SyntaxError | None:
         return error
     except (ValueError, RecursionError, MemoryError) as error:
         return SyntaxError(str(error))
+    except SystemError:  # CPython's own, at times, where two threads parse at once: it says nothing of the text
+        return None
     return None
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.workspace.files.git_folders import belongs, common_of, data_of, top_of
 from codeagent_lsp.workspace.files.paths import Roots, relative_name, within
-from codeagent_lsp.workspace.process_group import end_group, read_head, start_group
+from codeagent_lsp.workspace.process_group import end_group, read_head, reap, start_group
 
 SECONDS = 20.0
 MAX_BYTES = 64 * 1024 * 1024
@@ -120,7 +120,7 @@ async def _run(
         for task in (feeding, complaining):
             task.cancel()
         await asyncio.gather(feeding, complaining, return_exceptions=True)
-        await asyncio.shield(process.wait())
+        await asyncio.shield(reap(process))
 
 
 async def _feed(sink: asyncio.StreamWriter, data: bytes) -> None:

@@ -27,6 +27,7 @@ from codeagent_lsp.workspace.files import search_child
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.files.globs import Glob, compile_glob
 from codeagent_lsp.workspace.files.paths import relative_name, within
+from codeagent_lsp.workspace.process_group import reap
 
 MAX_LINE = 500
 TIME_LIMIT = 20.0
@@ -345,7 +346,7 @@ async def _process(*command: str, stdin: bool = False) -> AsyncIterator[asyncio.
         if process.returncode is None:
             end_tree(process.pid)
         # Waited for even when cancelled, or it would stay as a zombie.
-        await asyncio.shield(process.wait())
+        await asyncio.shield(reap(process))
 
 
 async def _in_thread(make: Callable[[], Iterator[str]]) -> list[str]:
