@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from asyncio import StreamReader
 from asyncio.subprocess import Process
-from contextlib import suppress
 from typing import Any
 
 from codeagent_lsp.system import OWN_GROUP, end_tree
@@ -41,13 +40,15 @@ def end_group(process: Process) -> None:
 
 
 async def reap(process: Process) -> int:
-    """Wait for the end of a program that was killed, or is ending, and return its exit code. What it has printed and
-    nobody reads is dropped: before Python 3.13, waiting ends only when all of its output was read.
+    """Wait for the end of a program that was killed, and return its exit code; who still reads its output gets no more.
+
+    Before Python 3.13, `wait` ends only when its pipes are closed, and a pipe that nobody reads stays open.
     """
-    for stream in (process.stdout, process.stderr):
-        if stream is not None:
-            with suppress(RuntimeError):  # somebody reads it
-                await read_head(stream, 0)
+    for number in (1, 2):
+        # Closed, not read: where two read one stream, asyncio may wake only one of them.
+        pipe = process._transport.get_pipe_transport(number)  # type: ignore[attr-defined]
+        if pipe is not None:
+            pipe.close()
     return await process.wait()
 
 

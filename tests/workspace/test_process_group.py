@@ -43,6 +43,17 @@ async def test_one_that_prints_what_nobody_reads_is_over_once_it_was_killed() ->
         assert await reap(process) == -9
 
 
+async def test_who_reads_what_a_killed_one_prints_is_told_its_end() -> None:
+    process = await start_group("sh", "-c", "echo begun; exec sleep 61", stdout=PIPE)
+    assert process.stdout is not None
+    reading = asyncio.ensure_future(process.stdout.read())
+    await asyncio.sleep(0)
+    end_group(process)
+    async with asyncio.timeout(20):
+        assert await reap(process) == -9
+        assert await reading in (b"", b"begun\n")
+
+
 @pytest.mark.parametrize("steps", range(4))
 async def test_a_cancel_while_it_starts_leaves_nothing(tmp_path: Path, steps: int) -> None:
     task = asyncio.ensure_future(start_group("sh", "-c", f"{SLEEPS}; : {tmp_path}"))
