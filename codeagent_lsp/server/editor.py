@@ -373,12 +373,11 @@ class _Applying:
     async def _settle(self, group: Sequence[FileChange], arrivals: Arrivals, answer: tuple[Said, str]) -> None:
         """Wait for the texts after the client's answer, or until it is known that they were others before it."""
         said, reason = answer
-        is_open = any(change.version is not None for change in group)
-        of_open = self._policy.versioned_edits and is_open
+        of_open = self._policy.versioned_edits and any(change.version is not None for change in group)
         # Where a yes can mean *skipped*, only a newer version or the change itself in the text ends the waiting.
         if said == "yes" and not (of_open and self._policy.drops_stale):
             await arrivals.until(lambda: False, SETTLE_SECONDS)
-            if is_open and not self._has_moved(group):  # nothing is told yet: it is busy, or has done nothing
+            if of_open and not self._has_moved(group):  # nothing is told yet: it is busy, or has done nothing
                 await arrivals.until(lambda: self._has_moved(group), BUSY_SECONDS)
         elif said == "yes":
             await arrivals.until(lambda: self._has_moved(group), TYPING_SECONDS)  # one of the two it tells, in a pause
