@@ -66,7 +66,7 @@ class RotatingFile:
         if lost:
             self._restore(lost)
         self._handle = open_appending(self._path, readable=True)
-        self._torn = _ends_within_a_line(self._path)
+        self._torn = _ends_within_a_line(self._handle)
         return self._handle
 
     def _removed(self) -> bytes:
@@ -142,8 +142,8 @@ def same_file(handle: int, path: Path) -> bool:
     return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
 
 
-def _ends_within_a_line(path: Path) -> bool:
-    with path.open("rb") as file:
-        end = file.seek(0, os.SEEK_END)
-        file.seek(max(0, end - 1))
-        return file.read(1) not in (b"", b"\n")
+def _ends_within_a_line(handle: int) -> bool:
+    """Return whether an open file has a last line without its end."""
+    # By the descriptor: another process may have rotated the file since it was opened.
+    size = os.fstat(handle).st_size
+    return size > 0 and read_at(handle, 1, size - 1) != b"\n"
