@@ -45,8 +45,8 @@ CLOSING = (
     "be your answer."
 )
 LAST = "This is your last reply: nothing can be looked at after it. Answer now: what is done, and what is not."
-# Enough to finish an edit, check it and answer.
 LONGEST_SUBJECT = 200
+# Enough to finish an edit, check it and answer.
 CLOSING_CALLS = 3
 UNSEEN = "(A picture, which you cannot see: nothing says that this model sees pictures.)"
 # The model has to see that it repeated itself, but a long piece of the repetition would invite it to go on.

@@ -153,7 +153,7 @@ def _splices(source: SourceFile, definition: Definition) -> Iterator[tuple[float
     names = _variables(source, definition.node)
     for node in walked(definition.node, lambda node: node is definition.node or not _PROSE.search(node.type)):
         line = node.start_point.row + 1
-        if source.slice(node.start_byte, node.start_byte + 1) != "=" or _is_set_again(source, definition.node, node):
+        if _is_set_again(source, definition.node, node):
             yield from ((kind, line, splice) for kind, splice in _of_node(source, node, names))
 
 

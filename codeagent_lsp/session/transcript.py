@@ -119,11 +119,9 @@ def _earlier_runs(event: events.SessionForked) -> Iterable[events.Event]:
 def _talk(event: events.SessionForked) -> Iterable[tuple[str, str]]:
     """Yield who said what, `user` or `assistant`; what the user did not write themselves has a name."""
     for message in event.messages:
-        words = str(message.get("content", "")).strip()
-        if words and (
-            message.get("role") == "assistant" or (message.get("role") == "user" and not message.get("name"))
-        ):
-            yield message["role"], words
+        who, words = message.get("role"), str(message.get("content", "")).strip()
+        if words and (who == "assistant" or (who == "user" and not message.get("name"))):
+            yield who, words
 
 
 def _cut(value: Any) -> Any:

@@ -140,8 +140,8 @@ def proof_from(data: Mapping[str, Any]) -> ProposalProof:
     if tests := data.get("tests"):
         names = tuple(tests["failing"]), tuple(tests["now_passing"])
         before = tests.get("before", 0), tuple(tests.get("as_before", ()))
-        made = TestsProof(tests["digest"], tests["passed"], tests["failed"], tests["whole"], *names, *before)
-        made = replace(made, skipped=tests.get("skipped", 0))
+        more = *names, *before, tests.get("skipped", 0)
+        made = TestsProof(tests["digest"], tests["passed"], tests["failed"], tests["whole"], *more)
         proof = replace(proof, tests=made)
     if seen := data.get("diagnostics"):
         counts, texts = (seen["new"], seen["fixed"], seen["unknown"]), (tuple(seen["lines"]), tuple(seen["sources"]))
