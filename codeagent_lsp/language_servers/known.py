@@ -45,7 +45,7 @@ class KnownServer:
 
     For a server that cannot be asked for diagnostics, `pause_files` is how many seconds it waits before it looks at
     files that came or went, `pause_texts` before it looks at what depends on a changed text. A `quiet` one publishes
-    diagnostics only if they differ from the last ones.
+    diagnostics only if they differ from the last ones, and names the version of a text that is open.
     """
 
     name: str

@@ -156,8 +156,9 @@ class TextDiagnostics:
         if path is None or path not in self._open.texts or not isinstance(items, list):
             return
         newest, due = self._open.versions[path], 0.0
-        # A server that has named a version once always does, so without one it is of an older text.
-        if version is None and not self._names_versions:
+        # A server that has named a version once always does, so without one it is of an older text. A quiet one says
+        # it of the file on the disk, and would not say again what this text has in common with it.
+        if version is None and not (self._names_versions or self._known.quiet):
             due = time.monotonic() + QUIET_SECONDS
         elif version == newest:
             self._names_versions = True

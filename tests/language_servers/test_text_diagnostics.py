@@ -36,11 +36,11 @@ class Connection:
 class Rig:
     """The diagnostics of one server that has `PATH` open."""
 
-    def __init__(self) -> None:
+    def __init__(self, way: str = "push") -> None:
         self.connection = Connection()
         connection = cast("ServerConnection", self.connection)
-        self.open = OpenTexts(fake(), connection)
-        self.diagnostics = TextDiagnostics(fake(), connection, self.open)
+        self.open = OpenTexts(fake(way=way), connection)
+        self.diagnostics = TextDiagnostics(fake(way=way), connection, self.open)
         self.open.change(PATH, "one")
 
     def publish(self, item: str, **version: int | None) -> None:
@@ -106,3 +106,19 @@ async def test_what_is_of_a_closed_text_is_of_no_later_one(rig: Rig) -> None:
     rig.publish("cleared")
     rig.open.show({PATH: "one"})
     assert await rig.known() is None
+
+
+async def test_what_a_quiet_server_says_of_the_disk_is_not_taken_for_the_text() -> None:
+    """Or its text would be mended before the server has seen it broken, and then there is no news of it ever."""
+    rig = Rig("quiet")
+    asking = asyncio.create_task(rig.diagnostics.of(PATH, time.monotonic() + LONG, pulls=False))
+    await asyncio.sleep(0)
+    rig.publish("of the disk")
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert rig.open.versions[PATH] == 2, "the broken text is still open"
+    rig.publish("broken", version=2)
+    while rig.open.versions[PATH] == 2:
+        await asyncio.sleep(0)
+    rig.publish("one", version=3)
+    assert await asking == ["one"]

@@ -36,7 +36,7 @@ class Screen:
             self._ask("capture-pane", "-p", "-e", "-N"), seconds, (int(column), int(row)) if visible == "1" else None
         )
 
-    def wait(self, what: str | Callable[[str], bool], seconds: float = 15.0) -> str:
+    def wait(self, what: str | Callable[[str], bool], seconds: float = 60.0) -> str:
         """The screen once it shows `what`."""
         deadline = time.monotonic() + seconds
         while True:
