@@ -23,7 +23,7 @@ from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.store import Store, saved_graph
 from codeagent_lsp.index.symbols import SymbolInfo, unpack
 from codeagent_lsp.index.view import Unsaved, View
-from codeagent_lsp.index.words import QueryTerms, as_word, counted, question
+from codeagent_lsp.index.words import QueryTerms, as_word, counted
 from codeagent_lsp.workspace.files.file_view import FileView
 
 LEAST_SHARE = 0.5  # share of the query's words that an unsaved text must have to be found
@@ -54,13 +54,13 @@ class Answers:
         """Return the present state of the index, overlaid with the unsaved and staged texts of `files`."""
         return self._overlay.view(files)
 
-    def search(self, files: FileView, query: str, limit: int, may_read: MayRead) -> tuple[Chunk, ...]:
-        """Return at most `limit` chunks of the code of `files` that match the query best by its words, best first."""
-        asking = question(query)
+    def search(self, files: FileView, task: Task, limit: int, may_read: MayRead) -> tuple[Chunk, ...]:
+        """Return at most `limit` chunks of the code of `files` that match a task best by its words, best first."""
+        asking = task.question()
         with self._lock:
             view = self._looking_at(files, may_read)
             # Only the ranking is under the lock, which all runs share; reading and cutting the texts takes longer.
-            ranked = _with_unsaved(self._mapper.ranked(Task(query)), view, asking)
+            ranked = _with_unsaved(self._mapper.ranked(task), view, asking)
             read = self._latest.read
         return tuple(relevance.answers(ranked, read, view.symbols, asking, limit))
 

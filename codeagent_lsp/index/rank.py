@@ -1,5 +1,6 @@
-"""Ranking of files by relevance to a task: words, names, the reference graph, focus and recent edits combined; several
-rankings fused into one; and the reference graph, made of the names that files define and use, with PageRank on it.
+"""Ranking of files by relevance to a task: words, names, the reference graph, focus, recent edits and past commits
+combined; several rankings fused into one; and the reference graph, made of the names that files define and use, with
+PageRank on it.
 
 An edge is the stronger the more often a name is used and the fewer files define it. A graph is a value of small arrays,
 fast to save and load. Pure apart from its database queries. Not here: showing the files (`repomap.py`) or parts of them
@@ -16,6 +17,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log, sqrt
 
+from codeagent_lsp.index.commits import NO_COMMITS, PastCommits
 from codeagent_lsp.index.grammars import is_made, is_prose, is_source, is_test
 from codeagent_lsp.index.relevance import Chunk
 from codeagent_lsp.index.store import Tables, asked, folder_and_stem, matching, rarity
@@ -25,6 +27,7 @@ SEEDS = 20
 GRAPH_SHARE = 0.2
 PRECISION = 4e-3  # of the spreading in the graph; finer found no more, in four times the time
 RECENT_SHARE = 0.2
+PAST_SHARE = 0.3  # of the best score, for the file that past commits speak for most
 RECENT_ALONE = 0.02  # of the best score, for a file without any other score
 STEM_BONUS, FOLDER_BONUS = 0.75, 0.3
 SUBJECT_SHARE = 1.0  # of the whole text, for the first line alone, which says what the rest is about
@@ -54,13 +57,15 @@ _ROUNDS = 8
 @dataclass(frozen=True, slots=True)
 class Task:
     """The purpose of a map or a search: the request, the files in focus (index paths), and names mentioned elsewhere.
-    `recent` says how much each file was edited lately, in any unit; '' and empty mean nothing known.
+    `recent` says how much each file was edited lately, in any unit; `past` are the commits before. '' and empty mean
+    nothing known.
     """
 
     text: str = ""
     focused: tuple[str, ...] = ()
     mentioned: tuple[str, ...] = ()
     recent: Mapping[str, float] = field(default_factory=dict)
+    past: PastCommits = NO_COMMITS
 
     def question(self) -> QueryTerms:
         """Return the terms of the request and of the mentioned names."""
@@ -93,6 +98,7 @@ def ranked(tables: Tables, graph: Graph, paths: Collection[str], task: Task) -> 
     # After the names: what the user has named is also where the neighbourhood is looked for.
     _add_neighbours(graph, scores, paths, subject)
     _add_recent(scores, paths, task.recent)
+    _add_past(scores, paths, task.past.files(asking), subject)
     return sorted(scores.items(), key=lambda each: (-each[1], each[0]))
 
 
@@ -175,6 +181,14 @@ def _add_recent(scores: dict[str, float], paths: Collection[str], recent: Mappin
     for path, often in recent.items():
         if path in paths and often > 0:
             scores[path] = scores.get(path, RECENT_ALONE) * (1 + RECENT_SHARE * log(1 + often))
+
+
+def _add_past(scores: dict[str, float], paths: Collection[str], past: Mapping[str, float], subject: QueryTerms) -> None:
+    """Add a share for the files that past commits with such words changed, some of which have none of the words."""
+    best = max(scores.values(), default=0.0) or 1.0
+    for path, score in past.items():
+        if path in paths:
+            scores[path] = scores.get(path, 0.0) + PAST_SHARE * best * score * worth(path, subject)
 
 
 def _asks(asking: QueryTerms, words: frozenset[str]) -> bool:

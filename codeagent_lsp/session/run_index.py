@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from codeagent_lsp.config import PermissionsSettings
@@ -20,6 +21,7 @@ from codeagent_lsp.workspace.files.file_view import FileView
 
 if TYPE_CHECKING:  # heavy, and a server that is idle does without them
     from codeagent_lsp.index.answers import Answers
+    from codeagent_lsp.index.commits import PastCommits
     from codeagent_lsp.index.rank import Task
     from codeagent_lsp.index.relevance import Chunk
     from codeagent_lsp.index.repomap import RepoMap
@@ -41,6 +43,7 @@ class RunIndex:
         self._files = files
         self._permissions = permissions
         self._patience = MAP_SECONDS
+        self._past: PastCommits | None = None
 
     async def view(self) -> View:
         """Return the present state of the index. Waits a bounded time for it; ToolFailed if there is none by then."""
@@ -56,7 +59,7 @@ class RunIndex:
         answers = await self._indexing.ready(TOOL_SECONDS)
         may_read = self._may_read()
         words, *others = await asyncio.gather(
-            _asked(answers.search, self._files, query, limit, may_read),
+            _asked(answers.search, self._files, await self._task(query), limit, may_read),
             *(finder(query, limit) for finder in self._indexing.finders()),
         )
         return fused([words, *(self._shown(found, may_read) for found in others)], limit)
@@ -66,7 +69,7 @@ class RunIndex:
         does, and starts no embedder. ToolFailed if there is no index.
         """
         answers = await self._for_a_map()
-        return await _asked(answers.search, self._files, query, limit, self._may_read())
+        return await _asked(answers.search, self._files, await self._task(query), limit, self._may_read())
 
     async def refresh(self) -> Status:
         """Update the index to the present state of the disk, wait for that, and return its status."""
@@ -87,7 +90,21 @@ class RunIndex:
         is no index.
         """
         answers = await self._for_a_map()
+        task = replace(task, past=await self._commits())
         return await _asked(answers.task_map, self._files, task, budget, self._may_read(), lines=lines)
+
+    async def _task(self, query: str) -> Task:
+        from codeagent_lsp.index.rank import Task  # late, with the rest of the index
+
+        return Task(query, past=await self._commits())
+
+    async def _commits(self) -> PastCommits:
+        """Return the past commits, read once for a run: what the run itself commits says nothing new."""
+        if self._past is None:
+            from codeagent_lsp.session.past_commits import past_commits  # late, with the rest of the index
+
+            self._past = await past_commits(self._files.roots)
+        return self._past
 
     async def _for_a_map(self) -> Answers:
         """Wait for the index; all maps of a run together wait at most 4 seconds."""

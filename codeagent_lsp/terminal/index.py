@@ -7,6 +7,7 @@ where little has changed none is needed.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sqlite3
@@ -130,7 +131,7 @@ def map_command(workspace: str, query: str, tokens: int, *, as_json: bool) -> in
         answers, files = Answers(place.store, place.folders), _on_disk(place)
         may_read = _as_the_model(files.roots)
         made = (
-            answers.task_map(files, Task(query), tokens, may_read)
+            answers.task_map(files, _task(query, files.roots), tokens, may_read)
             if query.strip()
             else answers.overview(files, tokens, may_read)
         )
@@ -153,7 +154,7 @@ def search_command(workspace: str, query: str, limit: int, *, as_json: bool) -> 
             raise UsageError("index.no_query")
         brought_up(place)
         answers, files = Answers(place.store, place.folders), _on_disk(place)
-        found = answers.search(files, query, limit, lambda path: True)
+        found = answers.search(files, _task(query, files.roots), limit, lambda path: True)
         if as_json:
             say(_json([_fields(chunk) for chunk in found]))
         elif found:
@@ -163,6 +164,12 @@ def search_command(workspace: str, query: str, limit: int, *, as_json: bool) -> 
         return DONE if found else FAILED
 
     return with_index(workspace, action)
+
+
+def _task(query: str, roots: Roots) -> Task:
+    from codeagent_lsp.session.past_commits import past_commits  # late: an overview does without it
+
+    return Task(query, past=asyncio.run(past_commits(roots)))
 
 
 def _on_disk(place: IndexLocation) -> FileView:

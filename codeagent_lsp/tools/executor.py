@@ -444,12 +444,12 @@ def _without_empty(given: Mapping[str, Any], error: ValidationError) -> dict[str
         with contextlib.suppress(LookupError, TypeError):  # of a union, the error also names the type that was tried
             for key in each["loc"][:-1]:
                 place = place[key]
-            if _says_nothing(place[each["loc"][-1]]):
+            if _is_empty(place[each["loc"][-1]]):
                 del place[each["loc"][-1]]
     return left
 
 
-def _says_nothing(value: Any) -> bool:
+def _is_empty(value: Any) -> bool:
     return value in ("", 0, [], {}) and not isinstance(value, bool)
 
 

@@ -19,6 +19,7 @@ from codeagent_lsp.direct.checks import brief_of
 from codeagent_lsp.direct.gathering import Gatherer, Subject
 from codeagent_lsp.direct.workspace_files import WorkspaceFiles
 from codeagent_lsp.index.answers import Answers
+from codeagent_lsp.index.commits import NO_COMMITS, PastCommits, commits_of
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.relevance import split
 from codeagent_lsp.index.scan import Folders, scan
@@ -66,10 +67,12 @@ class Desk:
         self.files = FileView(Roots([str(self.folder)]), NoBuffers(), NothingStaged())
         self.pieces = PlainPieces()
         self.blobs: dict[str, str] = {}
+        self.past = NO_COMMITS
 
     def move(self, commit: str) -> None:
         """To the tree of a commit."""
         tree = self.repository.tree(commit)
+        self.past = PastCommits(commits_of(self.repository.log_of_names(commit)))
         changed = self.repository.lay(self.folder, self.blobs, tree)
         for path in self.blobs.keys() - tree.keys():
             self.pieces.put(path, ())
@@ -164,14 +167,15 @@ def _bounds(commit: Commit, functions: Sequence[Function]) -> Found:
 
 
 def _ours(desk: Desk, commit: Commit, functions: Sequence[Function]) -> Found:
-    """The product's answers, asked with the message alone."""
+    """The product's answers, asked with the message and the commits before it."""
     files = [path for path in commit.edited if path in desk.blobs]
+    task = Task(commit.message, past=desk.past)
     for budget in BUDGETS:
-        text = desk.answers.task_map(desk.files, Task(commit.message), budget, lambda path: True).text
+        text = desk.answers.task_map(desk.files, task, budget, lambda path: True).text
         shown, named = in_map(text), set(paths_in(text))
         yield f"map {budget}", [is_in_map(each, shown) for each in functions]
         yield f"map {budget}, files", [path in named for path in files]
-    pieces = desk.answers.search(desk.files, commit.message, DEPTHS[-1], lambda path: True)
+    pieces = desk.answers.search(desk.files, task, DEPTHS[-1], lambda path: True)
     places = [(piece.path, piece.line_start, piece.line_end) for piece in pieces]
     yield from _depths("pieces", places, functions)
     yield "pieces @10, files", [path in {each[0] for each in places[:10]} for path in files]
@@ -187,8 +191,10 @@ def _depths(name: str, places: Sequence[tuple[str, int, int]], functions: Sequen
 
 def _starts(desk: Desk, commit: Commit, functions: Sequence[Function]) -> Found:
     """What the direct path shows a model first: the functions' code, started from files alone and from pieces."""
-    mapped = desk.answers.task_map(desk.files, Task(commit.message), MAP_TOKENS, lambda path: True).shown
-    chunks = desk.answers.search(desk.files, commit.message, PIECES, lambda path: True)
+    mapped = desk.answers.task_map(
+        desk.files, Task(commit.message, past=desk.past), MAP_TOKENS, lambda path: True
+    ).shown
+    chunks = desk.answers.search(desk.files, Task(commit.message, past=desk.past), PIECES, lambda path: True)
     pieces = tuple((each.path, range(each.line_start, each.line_end + 1)) for each in chunks)
     best = tuple(dict.fromkeys((*(name for name, _ in pieces), *mapped)))
     files, brief = WorkspaceFiles(desk.files, lambda path: True), brief_of(commit.message)

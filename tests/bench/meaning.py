@@ -26,7 +26,7 @@ from pathlib import Path
 from codeagent_lsp.index import semantic
 from codeagent_lsp.index.answers import Answers
 from codeagent_lsp.index.grammars import is_source, is_test
-from codeagent_lsp.index.rank import fused
+from codeagent_lsp.index.rank import Task, fused
 from codeagent_lsp.index.relevance import Chunk
 from codeagent_lsp.index.scan import Folders, scan
 from codeagent_lsp.index.semantic import Embedding, Semantic
@@ -117,7 +117,7 @@ async def _repository(repository: Repository, desk: Desk, commits: int) -> None:
 
 async def _ways(desk: Desk, files: FileView, message: str) -> dict[str, list[str]]:
     """The files that each way finds, best first."""
-    words = desk.answers.search(files, message, CHUNKS, lambda path: True)
+    words = desk.answers.search(files, Task(message), CHUNKS, lambda path: True)
     near = await desk.semantic.search(message, CHUNKS)
     return {
         "plain BM25": PlainWords.search(desk.store, message),

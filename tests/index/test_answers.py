@@ -38,35 +38,35 @@ def anything(path: str) -> bool:
 
 class TestSearch:
     def test_the_best_piece_comes_first(self, place: Workspace, answers: Answers) -> None:
-        found = answers.search(place.view, "rate of the value added tax", 5, anything)
+        found = answers.search(place.view, Task("rate of the value added tax"), 5, anything)
         assert (found[0].path, found[0].symbol) == ("shop/taxes.py", "value_added_tax")
         assert found[0].text.startswith("def value_added_tax(items):")
         assert list(found) == sorted(found, key=lambda chunk: -chunk.score)
-        assert len(answers.search(place.view, "cart", 1, anything)) == 1
+        assert len(answers.search(place.view, Task("cart"), 1, anything)) == 1
 
     def test_lines_are_those_of_the_text_the_run_sees(self, place: Workspace, answers: Answers) -> None:
         place.open("shop/taxes.py", "# moved down\n" * 10 + SHOP["shop/taxes.py"])
-        best = answers.search(place.view, "value_added_tax", 1, anything)[0]
+        best = answers.search(place.view, Task("value_added_tax"), 1, anything)[0]
         assert best.path == "shop/taxes.py"
         assert (best.line_start, best.line_end) == (11, 13)
 
     def test_words_that_are_only_staged_are_found(self, place: Workspace, answers: Answers) -> None:
         place.stage("shop/vouchers.py", "def redeem_voucher(code):\n    return lookup(code)\n")
-        assert answers.search(place.view, "redeem a voucher", 3, anything)[0].path == "shop/vouchers.py"
+        assert answers.search(place.view, Task("redeem a voucher"), 3, anything)[0].path == "shop/vouchers.py"
 
     def test_deleted_files_are_not_found(self, place: Workspace, answers: Answers) -> None:
         place.stage("shop/taxes.py", None)
-        found = answers.search(place.view, "rate of the value added tax", 5, anything)
+        found = answers.search(place.view, Task("rate of the value added tax"), 5, anything)
         assert "shop/taxes.py" not in {chunk.path for chunk in found}
 
     def test_a_file_that_may_not_be_read_is_not_shown(self, place: Workspace, answers: Answers) -> None:
-        found = answers.search(place.view, "value added tax", 9, lambda path: not path.endswith("taxes.py"))
+        found = answers.search(place.view, Task("value added tax"), 9, lambda path: not path.endswith("taxes.py"))
         assert found
         assert "shop/taxes.py" not in {chunk.path for chunk in found}
 
     @pytest.mark.parametrize("query", ["", "   ", "the of and", '"( OR * NEAR', "x" * 5000, "ünïcödé 大"])
     def test_odd_questions_have_answers_too(self, place: Workspace, answers: Answers, query: str) -> None:
-        assert isinstance(answers.search(place.view, query, 5, anything), tuple)
+        assert isinstance(answers.search(place.view, Task(query), 5, anything), tuple)
 
 
 class TestMaps:
