@@ -12,14 +12,14 @@ from codeagent_lsp.index.commits import LOG_FORMAT, PastCommit, PastCommits, com
 from codeagent_lsp.tools.git.calls import call, repository_of
 from codeagent_lsp.workspace.files.paths import Roots
 
-SECONDS = 2.0
+SECONDS = 1.5
 MOST = 2000
 _MOST_BYTES = 4 * 1024 * 1024
 
 
 async def past_commits(roots: Roots) -> PastCommits:
     """Return the last 2,000 commits of each workspace folder; none of one that has no repository, or whose git takes
-    longer than 2 s.
+    longer than 1.5 s.
     """
     found = await asyncio.gather(*(_of_folder(folder, roots) for folder in roots.folders))
     return await asyncio.to_thread(PastCommits, [commit for commits in found for commit in commits])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -54,12 +54,12 @@ class RunIndex:
         """Return at most `limit` chunks of code that answer best, fused from the lexical search and all others.
         ToolFailed if there is no index.
         """
-        from codeagent_lsp.index.rank import fused  # late, with the rest of the index
+        from codeagent_lsp.index.rank import Task, fused  # late, with the rest of the index
 
-        answers = await self._indexing.ready(TOOL_SECONDS)
+        answers, task = await self._with_commits(self._indexing.ready(TOOL_SECONDS), Task(query))
         may_read = self._may_read()
         words, *others = await asyncio.gather(
-            _asked(answers.search, self._files, await self._task(query), limit, may_read),
+            _asked(answers.search, self._files, task, limit, may_read),
             *(finder(query, limit) for finder in self._indexing.finders()),
         )
         return fused([words, *(self._shown(found, may_read) for found in others)], limit)
@@ -68,8 +68,10 @@ class RunIndex:
         """Return the chunks that the lexical search alone finds, with which a run begins: it waits no longer than a map
         does, and starts no embedder. ToolFailed if there is no index.
         """
-        answers = await self._for_a_map()
-        return await _asked(answers.search, self._files, await self._task(query), limit, self._may_read())
+        from codeagent_lsp.index.rank import Task  # late, with the rest of the index
+
+        answers, task = await self._with_commits(self._for_a_map(), Task(query))
+        return await _asked(answers.search, self._files, task, limit, self._may_read())
 
     async def refresh(self) -> Status:
         """Update the index to the present state of the disk, wait for that, and return its status."""
@@ -89,14 +91,17 @@ class RunIndex:
         """Return the map for a task, in at most `budget` tokens; with `lines`, with line numbers. ToolFailed if there
         is no index.
         """
-        answers = await self._for_a_map()
-        task = replace(task, past=await self._commits())
+        answers, task = await self._with_commits(self._for_a_map(), task)
         return await _asked(answers.task_map, self._files, task, budget, self._may_read(), lines=lines)
 
-    async def _task(self, query: str) -> Task:
-        from codeagent_lsp.index.rank import Task  # late, with the rest of the index
-
-        return Task(query, past=await self._commits())
+    async def _with_commits(self, ready: Awaitable[Answers], task: Task) -> tuple[Answers, Task]:
+        """Wait for the index, and beside it read the past commits; return the answers, and the task with them."""
+        reading = asyncio.create_task(self._commits())
+        try:
+            return await ready, replace(task, past=await reading)
+        finally:
+            reading.cancel()
+            await asyncio.wait([reading])
 
     async def _commits(self) -> PastCommits:
         """Return the past commits, read once for a run: what the run itself commits says nothing new."""

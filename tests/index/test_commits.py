@@ -1,4 +1,4 @@
-"""Past commits as evidence: files whose text shares no word with a request are found by what was said of them before."""
+"""Past commits as evidence: files that share no word with a request are found by what was said of them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_commits_of_many_files_and_of_none_say_nothing() -> None:
 
 
 def test_the_log_of_git_is_read_with_any_names() -> None:
-    log = "\x01One\x02\n" "a b.py\0" "sub/café.py\0" "\0\x01Two, empty\x02" "\0\x01Three\x02\n" "x\0"
+    log = "\x01One\x02\na b.py\0sub/café.py\0\0\x01Two, empty\x02\0\x01Three\x02\nx\0"
     assert commits_of(log, "api/") == [
         PastCommit("One", ("api/a b.py", "api/sub/café.py")),
         PastCommit("Two, empty", ()),

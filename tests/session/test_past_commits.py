@@ -19,7 +19,16 @@ from tests.session.indexed import indexing
 from tests.workspace.file_fakes import workspace
 
 ASKED = "含税价格不对"
-FILES = {"shop/taxes.py": "def f(x):\n    return x * 2\n", **{f"lib/part{n}.py": f"def p{n}(): ...\n" for n in range(30)}}
+FILES = {
+    "shop/taxes.py": "def f(x):\n    return x * 2\n",
+    **{f"lib/part{n}.py": f"def p{n}(): ...\n" for n in range(30)},
+}
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine git may take longer than a run waits for it."""
+    monkeypatch.setattr(reading, "SECONDS", 60.0)
 
 
 def git(folder: Path, *words: str) -> None:
