@@ -391,6 +391,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Back to before “{title}”: {count} run(s) taken back, {files} file(s) as they were.",
         "已回到“{title}”之前：撤回 {count} 次运行，恢复 {files} 个文件。",
     ),
+    "rewind.too": (
+        "With them go the changes of the cancelled task “{title}”, which had gone on here. An undo brings all back.",
+        "其中也包括从已取消任务“{title}”接手的更改。撤销此次回退即可全部恢复。",
+    ),
     "rewind.changes": (
         "The changes of {count} run(s) are taken back in {files} file(s) ({title}).",
         "已在 {files} 个文件中撤回 {count} 次运行的更改（{title}）。",

@@ -365,3 +365,10 @@ class ChangesIntended(Event, name="changes_intended", internal=True):
     undo: bool = False
     changes: tuple[Mapping[str, Any], ...] = ()
     step_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangesTakenOver(Event, name="changes_taken_over", internal=True):
+    """The run goes on from what the cancelled `runs` (ids) of its session had staged; it is staged in this one now."""
+
+    runs: tuple[str, ...] = ()

@@ -258,8 +258,11 @@ class Run:
         if self.proposal.applies_unasked():
             return
         if taken := take_over(self.proposal, self._earlier):
-            name, more = self.proposal.view.roots.relative, ", …" * (len(taken) > MOST_NAMED)
-            names = ", ".join(map(name, taken[:MOST_NAMED])) + more
+            self.record.took_over += tuple(taken)
+            self._output.emit(events.ChangesTakenOver(runs=tuple(taken)))
+            paths = [path for each in taken.values() for path in each]
+            name, more = self.proposal.view.roots.relative, ", …" * (len(paths) > MOST_NAMED)
+            names = ", ".join(map(name, paths[:MOST_NAMED])) + more
             self._output.emit(events.StatusChanged(message=self._output.text("run.takes_over", names=names)))
 
     async def _go_on(self) -> tuple[events.RunStatus, str]:

@@ -12,6 +12,7 @@ from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.run import Run
 from codeagent_lsp.tools.permissions.command_permissions import Mode
 from tests.session.fakes import World, call, calls, say, until, world
+from tests.session.rewind.test_rewinding import rewound
 from tests.session.test_told_decisions import STRONG
 
 ONE = calls(call("edit_file", path="a.py", old_str="one\n", new_str="ONE\n"))
@@ -97,3 +98,18 @@ async def test_where_nobody_is_asked_it_stays_where_it_is(tmp_path: Path) -> Non
     await made.run("Write three as a number")
     assert made.text("a.py") == "one\ntwo\n3\n"
     assert run.proposal.changeset
+
+
+async def test_a_rewind_says_that_it_takes_back_what_was_taken_over(tmp_path: Path) -> None:
+    made, run = await cancelled(tmp_path / "w")
+    made.user.says = ["Apply"]
+    scripted(made, TWO, say("Loud."))
+    done = await made.run("go on")
+    assert made.text("a.py") == "ONE\nTWO\nthree\n"
+    made.store.close()
+    again = world(tmp_path / "w", state=tmp_path / "sessions")
+    again.open("a.py", "ONE\nTWO\nthree\n")
+    again.manager.resume(run.session.session_id)
+    back = await rewound(again, done.run_id)
+    assert again.text("a.py") == "one\ntwo\nthree\n"
+    assert "the cancelled task “Make it loud”" in again.completed(back).summary

@@ -353,6 +353,39 @@ def test_names_and_outputs_are_shown_as_they_are_in_a_buffer_of_markdown() -> No
     ]
 
 
+def test_the_columns_of_a_table_stand_below_each_other_as_they_are_seen() -> None:
+    text = """\
+Two:
+
+|name|`n`|what|
+|---|--:|---|
+|`a.py`|1|the **first**|
+|语言|20|`a \\| b`|
+| only
+after
+
+```
+|a|b|
+|-|-|
+```
+a | b
+no table
+|a|b|c|
+|-|-|"""
+    lines = evaluate(f"return (require('codeagent.render').block({{ kind = 'text', text = [==[{text}]==] }}, {{}}))")
+    assert lines == [
+        "Two:",
+        "",
+        "| name | `n` | what",
+        "| ---- | --: | ----",
+        "| `a.py` |   1 | the **first**",
+        "| 语言 |  20 | `a \\| b`",
+        "| only |     |",
+        *text.splitlines()[7:],
+        "",
+    ]
+
+
 def test_commands_that_a_sentence_of_the_server_names_are_those_of_the_plugin() -> None:
     said = evaluate(
         """

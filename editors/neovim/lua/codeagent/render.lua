@@ -1,5 +1,6 @@
 --- A transcript as lines of Markdown with the highlights on them. Pure: blocks in, lines out; not here: the window.
 
+local markdown_tables = require("codeagent.markdown_tables")
 local notify = require("codeagent.notify")
 local queries = require("codeagent.queries")
 local texts = require("codeagent.texts")
@@ -92,7 +93,7 @@ end
 local draw = {}
 
 function draw.text(block)
-  local lines = M.lines((block.text:gsub("%s+$", "")))
+  local lines = markdown_tables.aligned(M.lines((block.text:gsub("%s+$", ""))))
   lines[#lines + 1] = ""
   return lines, {}
 end
