@@ -1380,6 +1380,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     # --- approvals
     "choice.deny": ("Deny", "拒绝"),
+    "call.denied": ("You did not allow it.", "您未允许。"),
+    "call.unanswered": ("Not allowed: the question was not answered.", "未允许：问题没有得到回答。"),
     "choice.once": ("Allow once", "允许一次"),
     "choice.session": ("Allow exactly this for the session", "本会话内允许这一项"),
     "choice.always": ("Always allow exactly this", "始终允许这一项"),

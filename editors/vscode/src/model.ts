@@ -196,7 +196,7 @@ export interface State {
 /** What this editor knows of itself: what the user asked for, a restored change, the end of the server. */
 export type LocalEvent =
   | { readonly type: "local_pictures"; readonly run_id: string; readonly pictures: readonly Picture[] }
-  | { readonly type: "local_request"; readonly run_id: string; readonly session_id: string; readonly title: string }
+  | { readonly type: "local_request"; readonly run_id: string; readonly session_id: string; readonly title: string; readonly ts: number }
   | { readonly type: "local_queued"; readonly run_id: string; readonly session_id: string; readonly title: string }
   | { readonly type: "local_shown"; readonly run_id: string }
   | { readonly type: "local_gone" }

@@ -353,6 +353,23 @@ def test_names_and_outputs_are_shown_as_they_are_in_a_buffer_of_markdown() -> No
     ]
 
 
+def test_what_is_printed_belongs_to_the_first_of_several_calls_that_has_no_result() -> None:
+    outputs = evaluate(
+        """
+        local state = reducer.initial()
+        for _, event in ipairs({
+          { type = "tool_calls", calls = { { id = "t", name = "run_tests" }, { id = "c", name = "run_cmd" } } },
+          { type = "step_output", content = "OK\\n" },
+        }) do
+          event.run_id, event.session_id = "r", "s"
+          state = reducer.reduce(state, event)
+        end
+        return { state.runs.r.blocks[1].output, state.runs.r.blocks[2].output, state.runs.r.outputs.t }
+        """
+    )
+    assert outputs == ["OK", "", "OK\n"]
+
+
 def test_the_columns_of_a_table_stand_below_each_other_as_they_are_seen() -> None:
     text = """\
 Two:
