@@ -109,9 +109,12 @@ class ModesSet(Event, name="modes_set", internal=True):
 
 @dataclass(frozen=True, kw_only=True)
 class ChangesDiscarded(Event, name="changes_discarded"):
-    """The user rejected the staged changes of these files (absolute paths), which are no longer staged."""
+    """The user rejected the staged changes of these files (absolute paths), which are no longer staged; `partly` are
+    those of which other changes still are.
+    """
 
     files_changed: tuple[str, ...] = ()
+    partly: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -68,7 +68,7 @@ export type Block =
     }
   /** What the user said to the run while it worked; the model does not have it yet while it is pending. */
   | { readonly kind: "said"; readonly text: string; readonly itemId: string; readonly pending: boolean }
-  | { readonly kind: "discarded"; readonly files: readonly string[] }
+  | { readonly kind: "discarded"; readonly files: readonly string[]; readonly partly?: boolean }
   | { readonly kind: "ended"; readonly status: RunStatus; readonly summary: string; readonly error?: string | undefined; readonly code?: string | undefined };
 
 /** What a call of a tool is shown as. */

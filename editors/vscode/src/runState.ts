@@ -185,7 +185,7 @@ function ofDecisions(run: Run, event: ServerEvent): Run | undefined {
     case "steer_delivered":
       return delivered(run, event.item_id, event.text);
     case "changes_discarded":
-      return say(run, { kind: "discarded", files: event.files_changed });
+      return say(run, { kind: "discarded", files: event.files_changed, ...(event.partly && { partly: true }) });
   }
   return undefined;
 }

@@ -338,6 +338,7 @@ def test_names_and_outputs_are_shown_as_they_are_in_a_buffer_of_markdown() -> No
           first({ kind = "error", text = "Run `codeagent-lsp setup` first." }),
           (render.block({ kind = "tool", name = "x", subject = "", state = "failed", error = "No.\\nDo y." }, run))[2],
           first({ kind = "text", text = "It is **bold**." }),
+          render.head({ title = "say it in many wo…", task = "say it in many words", status = "completed" })[1],
           render.head({ title = "rename __init__", task = "rename __init__", status = "running" })[1],
         }
         """
@@ -349,6 +350,7 @@ def test_names_and_outputs_are_shown_as_they_are_in_a_buffer_of_markdown() -> No
         "  ✗ Run `codeagent-lsp setup` first.",
         "      No.",
         "It is **bold**.",
+        "## say it in many words",
         "## `rename __init__`",
     ]
 
@@ -393,7 +395,7 @@ no table
     assert lines == [
         "Two:",
         "",
-        "| name | `n` | what",
+        "| name |   `n` | what",
         "| ---- | --: | ----",
         "| `a.py` |   1 | the **first**",
         "| 语言 |  20 | `a \\| b`",

@@ -360,7 +360,8 @@ function on.steer_delivered(run, event)
 end
 
 function on.changes_discarded(run, event)
-  return say(with(run, { revision = run.revision + 1 }), { kind = "discarded", files = same_files(event) })
+  local block = { kind = "discarded", files = same_files(event), partly = event.partly ~= nil or nil }
+  return say(with(run, { revision = run.revision + 1 }), block)
 end
 
 --- Its server has ended while it was at work, or waited.
