@@ -39,6 +39,19 @@ async def cancelled(folder: Path, mode: Mode = "ask") -> tuple[World, Run]:
     return made, run
 
 
+@pytest.mark.parametrize(("replies", "waits"), [((ONE, ASK), True), ((ASK,), False)])
+async def test_that_changes_wait_is_said_where_some_do(
+    tmp_path: Path, replies: tuple[ScriptedReply, ...], waits: bool
+) -> None:
+    made = world(tmp_path / "w")
+    made.open("a.py", "one\n")
+    scripted(made, *replies)
+    run_id = made.manager.start(RunRequest("run", "Make it loud", "Make it loud"))
+    await until(lambda: bool(made.inbox.open()))
+    made.manager.runs.cancel(run_id)
+    assert ("waits for your decision" in (await made.finished(run_id)).summary) == waits
+
+
 async def test_the_next_run_goes_on_from_it_and_asks_once(tmp_path: Path) -> None:
     made, run = await cancelled(tmp_path / "w")
     made.user.says = ["Apply"]
