@@ -343,9 +343,15 @@ class NotAccepted(ValueError):
 
 
 class PermissionDenied(AgentError):
-    """A rule, the mode or the user denied this call."""
+    """A rule, the mode or the user denied this call. `told` is what the user reads of it in place of the message, in
+    their language.
+    """
 
     code = ErrorCode.PERMISSION_DENIED
+
+    def __init__(self, message: str, told: str = "") -> None:
+        super().__init__(message)
+        self.told = told
 
 
 class CircuitOpen(AgentError):

@@ -391,6 +391,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Back to before “{title}”: {count} run(s) taken back, {files} file(s) as they were.",
         "已回到“{title}”之前：撤回 {count} 次运行，恢复 {files} 个文件。",
     ),
+    "rewind.too": (
+        "With them go the changes of the cancelled task “{title}”, which had gone on here. An undo brings all back.",
+        "其中也包括从已取消任务“{title}”接手的更改。撤销此次回退即可全部恢复。",
+    ),
     "rewind.changes": (
         "The changes of {count} run(s) are taken back in {files} file(s) ({title}).",
         "已在 {files} 个文件中撤回 {count} 次运行的更改（{title}）。",
@@ -1376,6 +1380,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     # --- approvals
     "choice.deny": ("Deny", "拒绝"),
+    "call.denied": ("You did not allow it.", "您未允许。"),
+    "call.unanswered": ("Not allowed: the question was not answered.", "未允许：问题没有得到回答。"),
     "choice.once": ("Allow once", "允许一次"),
     "choice.session": ("Allow exactly this for the session", "本会话内允许这一项"),
     "choice.always": ("Always allow exactly this", "始终允许这一项"),

@@ -109,9 +109,12 @@ class ModesSet(Event, name="modes_set", internal=True):
 
 @dataclass(frozen=True, kw_only=True)
 class ChangesDiscarded(Event, name="changes_discarded"):
-    """The user rejected the staged changes of these files (absolute paths), which are no longer staged."""
+    """The user rejected the staged changes of these files (absolute paths), which are no longer staged; `partly` are
+    those of which other changes still are.
+    """
 
     files_changed: tuple[str, ...] = ()
+    partly: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -365,3 +368,10 @@ class ChangesIntended(Event, name="changes_intended", internal=True):
     undo: bool = False
     changes: tuple[Mapping[str, Any], ...] = ()
     step_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangesTakenOver(Event, name="changes_taken_over", internal=True):
+    """The run goes on from what the cancelled `runs` (ids) of its session had staged; it is staged in this one now."""
+
+    runs: tuple[str, ...] = ()

@@ -319,7 +319,8 @@ class Proposal:
             raise SessionError("changes.none")
         self._discarded.update(chosen.paths)
         self.staging.reset(after_discarding(self.changeset, files, numbers))
-        self._output.emit(events.ChangesDiscarded(files_changed=chosen.paths))
+        partly = tuple(path for path in chosen.paths if path in self.changeset.paths)
+        self._output.emit(events.ChangesDiscarded(files_changed=chosen.paths, partly=partly or None))
         self.questions.settle()
         return chosen
 

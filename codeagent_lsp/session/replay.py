@@ -152,6 +152,8 @@ def _take(session: Session, run: RunRecord, event: events.Event) -> None:
             run.settle(run.intended if silent or event.outcome == "unknown" else Changeset(), event.ts)
             run.mode_waits |= frozenset(event.mode_waits or ())
             _apply(run, event)
+        case events.ChangesTakenOver():
+            run.took_over += event.runs
         case events.ModesSet():
             run.mode_waits -= frozenset(event.files_changed)
         case events.UsageReported():

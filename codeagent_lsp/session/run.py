@@ -110,7 +110,7 @@ class Run:
     def abandon(self) -> None:
         """End a run that was cancelled before its task began; nothing if it has ended already."""
         if self.record.status == "running":
-            self._finish("cancelled", self._output.text("run.cancelled"), None)
+            self._finish("cancelled", self._cancelled(), None)
 
     async def execute(self, request: RunRequest, work: OwnWork | None = None) -> None:
         """Do the work and let the user decide about the changes; every ending emits `run_completed`, and errors become
@@ -146,7 +146,7 @@ class Run:
             await self._toolbox.ended(status)
         # Nothing is offered here: a cancelled run must not wait for an answer. What it staged stays in the record.
         except asyncio.CancelledError:
-            status, summary = "cancelled", self._output.text("run.cancelled")
+            status, summary = "cancelled", self._cancelled()
             raise
         except CodeAgentError as problem:
             self.problem = problem
@@ -258,8 +258,11 @@ class Run:
         if self.proposal.applies_unasked():
             return
         if taken := take_over(self.proposal, self._earlier):
-            name, more = self.proposal.view.roots.relative, ", …" * (len(taken) > MOST_NAMED)
-            names = ", ".join(map(name, taken[:MOST_NAMED])) + more
+            self.record.took_over += tuple(taken)
+            self._output.emit(events.ChangesTakenOver(runs=tuple(taken)))
+            paths = [path for each in taken.values() for path in each]
+            name, more = self.proposal.view.roots.relative, ", …" * (len(paths) > MOST_NAMED)
+            names = ", ".join(map(name, paths[:MOST_NAMED])) + more
             self._output.emit(events.StatusChanged(message=self._output.text("run.takes_over", names=names)))
 
     async def _go_on(self) -> tuple[events.RunStatus, str]:
@@ -278,6 +281,10 @@ class Run:
         before = work.finish.try_step if work.is_capable else None
         ended = await self._plan_run.execute(conversation, work.step if work.is_direct else None, before)
         return await work.finish.after_plan(conversation, ended) if work.is_capable else ended
+
+    def _cancelled(self) -> str:
+        """Return the summary of a cancelled run: that changes wait, if any do."""
+        return self._output.text("run.cancelled") if self.proposal.changeset else ""
 
     def _finish(self, status: events.RunStatus, summary: str, error: str | None) -> None:
         self.record.status = status

@@ -106,7 +106,8 @@ class RunRecord:
 
     `torn` is set if the run's process died and its file does not say so yet; `unanswered` are the questions that were
     open then. `attempt_of` is the id of the run for which this is an attempt, which asks and applies nothing, `attempt`
-    its number; `attempts` are the sessions of the attempts at this one.
+    its number; `attempts` are the sessions of the attempts at this one. `took_over` are the ids of the cancelled runs
+    from whose staged changes it went on.
 
     `unsettled` are the files of a request to the editor whose outcome is not known; its changes are in `applied`
     already. `late` are changes that the editor was asked for and did not confirm, `late_since` the time of that; it may
@@ -137,6 +138,7 @@ class RunRecord:
     attempt: int = 0
     heard: list[str] = field(default_factory=list)
     attempts: tuple[str, ...] = ()
+    took_over: tuple[str, ...] = ()
     unsettled: tuple[str, ...] = ()
     late: Changeset = field(default_factory=Changeset)
     late_since: float = 0.0

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from codeagent_lsp import events
+from codeagent_lsp.agent.context.history import UNFINISHED
 from codeagent_lsp.events.call_words import call_words
 from codeagent_lsp.session.request import short_title
 from codeagent_lsp.texts import text
@@ -88,9 +89,9 @@ def _replayed(event: events.Event, last: Mapping[tuple[str, str], int]) -> Itera
             return
         case events.FileChanged():
             yield events.to_dict(event)  # it is compared with the file: all of it counts
-        case events.MessageAdded() if event.message.get("role") == "assistant" and event.message.get("content"):
+        case events.MessageAdded() if event.message.get("role") == "assistant" and _said(event.message):
             head = {"session_id": event.session_id, "run_id": event.run_id, "seq": event.seq, "ts": event.ts}
-            yield {"type": "token", **head, "content": str(event.message["content"])}
+            yield {"type": "token", **head, "content": _said(event.message)}
         case events.ChangesApplied():
             yield {**events.to_dict(event), "applied": []}
         case events.SessionForked():
@@ -119,9 +120,15 @@ def _earlier_runs(event: events.SessionForked) -> Iterable[events.Event]:
 def _talk(event: events.SessionForked) -> Iterable[tuple[str, str]]:
     """Yield who said what, `user` or `assistant`; what the user did not write themselves has a name."""
     for message in event.messages:
-        who, words = message.get("role"), str(message.get("content", "")).strip()
+        who, words = message.get("role"), _said(message).strip()
         if words and (who == "assistant" or (who == "user" and not message.get("name"))):
             yield who, words
+
+
+def _said(message: Mapping[str, Any]) -> str:
+    """Return the words of a message, '' for those that only tell the model where it was stopped."""
+    words = str(message.get("content") or "")
+    return "" if words == UNFINISHED else words
 
 
 def _cut(value: Any) -> Any:
@@ -140,7 +147,7 @@ def _block(event: events.Event, language: str) -> str:
         case events.Steered():
             return f"\n{_quoted(event.text)}"
         case events.MessageAdded() if event.message.get("role") == "assistant":
-            content = str(event.message.get("content", "")).strip()
+            content = _said(event.message).strip()
             return f"\n{content}\n\n" if content else ""  # after a list of calls, it would join the last one
         case events.ToolCalls():
             return "".join(f"- `{_call(call)}`\n" for call in event.calls)

@@ -15,9 +15,9 @@ from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileCh
 from codeagent_lsp.workspace.files.file_view import FileView
 
 
-def take_over(proposal: Proposal, earlier: Iterable[Proposal]) -> tuple[str, ...]:
+def take_over(proposal: Proposal, earlier: Iterable[Proposal]) -> dict[str, tuple[str, ...]]:
     """Stage in `proposal` what the cancelled ones among the `earlier` proposals (the oldest first) have staged, and
-    return the paths. Changes that do not fit the user's present text stay where they are.
+    return the paths by the id of their run. Changes that do not fit the user's present text stay where they are.
     """
     taken = proposal.changeset
     moved: list[tuple[Proposal, Changeset]] = []
@@ -33,7 +33,7 @@ def take_over(proposal: Proposal, earlier: Iterable[Proposal]) -> tuple[str, ...
         proposal.staging.reset(taken)
         for other, changes in moved:
             other.staging.reset(other.changeset.without(changes.paths))
-    return tuple(path for _, changes in moved for path in changes.paths)
+    return {other.record.run_id: changes.paths for other, changes in moved}
 
 
 def _fitting(change: FileChange, view: FileView, taken: Changeset) -> FileChange | None:

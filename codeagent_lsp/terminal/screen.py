@@ -198,10 +198,11 @@ def _rendered(lines: list[str]) -> Iterator[Text]:
             seen = False
             yield from _heading(origin, line[4:])
         elif match := _HUNK.match(line):
+            gap = seen and int(match[1]) > old
             old, new = int(match[1]), int(match[3])
             # A count that is left out is 1.
             old_left, new_left = int(match[2] or 1), int(match[4] or 1)
-            if seen:
+            if gap:
                 yield Text(f"  {'⋯':>{digits}}", style="dim")
             seen = True
         elif line:

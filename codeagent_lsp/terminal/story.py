@@ -127,7 +127,8 @@ class Story:
         problem = (one_line(said.partition("\n")[0]) or "–") if failed else ""
         if failed and summary:
             self._print(self._line(key, call, "✗", "red", summary))
-            self._print_report(event)
+            if event.get("status") != "denied":  # else the output speaks to the model
+                self._print_report(event)
         elif failed and not call.named:
             self._print(self._line(key, call, "✗", "red"))
             self._print(Text(f"    {problem}", style="red"))

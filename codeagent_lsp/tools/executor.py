@@ -260,7 +260,7 @@ class ToolExecutor:
             output = await self._handler(understood(self._revealed(call, tool), tool))
         # The order matters: both of these are AgentErrors, and a denial is no failure of the tool.
         except PermissionDenied as error:
-            return _failure("denied", error.code, str(error)), "neither"
+            return replace(_failure("denied", error.code, str(error)), summary=error.told), "neither"
         except ToolRetry as error:
             code = _code_for(call.name, error.code)
             result = _failure("retry", code, str(error), from_server=error.from_server)
@@ -341,9 +341,9 @@ class ToolExecutor:
         question = Question("approval", title, choices, detail=detail, danger=True, call_id=call.id)
         answer = await self._context.asker.ask(question)
         if answer is None:  # nobody saw it, or nobody answered in time
-            raise PermissionDenied(UNANSWERED)
+            raise PermissionDenied(UNANSWERED, text("call.unanswered", self._language))
         if not answer or answer[0] not in choices[1:]:
-            raise PermissionDenied("The user did not allow this call. Do not try it again in another way.")
+            raise PermissionDenied(DENIED, text("call.denied", self._language))
         if answer[0] == session:
             self._approvals.allow_for_session(approval_id)
         elif answer[0] == always and standing:
@@ -380,6 +380,7 @@ MAX_CALLS = 64
 """Most tool calls of one reply of a model that are run."""
 
 _TOO_MANY = f"Not run: only the first {MAX_CALLS} calls of a reply are. Call it again if you still need it."
+DENIED = "The user did not allow this call. Do not try it again in another way."
 UNANSWERED = "This call needs the user's approval, which was not given. Do not try it again in another way."
 _APPROVAL_KEYS = ("choice.deny", "choice.once", "choice.session", "choice.always")
 _ERROR_LENGTH = 300

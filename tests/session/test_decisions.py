@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from codeagent_lsp import events
 from codeagent_lsp.direct.checks import Brief
 from codeagent_lsp.direct.gathering import Subject
 from codeagent_lsp.errors import SessionError
@@ -82,6 +83,17 @@ async def test_what_the_user_discards_meanwhile_stays_discarded(tmp_path: Path) 
     await proposal.apply(files(made, "a"))
     assert staged(made, proposal) == {}
     assert made.text("b") == "one\n"
+
+
+async def test_a_discarded_part_of_a_file_is_told_as_a_part(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", say())
+    made.open("a", "one\n" + 9 * "-\n" + "two\n")
+    proposal = made.manager.runs.get((await made.run()).run_id).proposal
+    stage(made, proposal, a="ONE\n" + 9 * "-\n" + "TWO\n")
+    proposal.discard(None, {made.path("a"): frozenset({0})})
+    proposal.discard(files(made, "a"))
+    told = [event for event in made.events if isinstance(event, events.ChangesDiscarded)]
+    assert [event.partly for event in told] == [(made.path("a"),), None]
 
 
 # --- while the user is asked about unsaved text

@@ -75,6 +75,8 @@ async def test_elsewhere_it_is_asked_and_a_no_holds(tmp_path: Path, isolation: I
     assert "make check" in made.user.shown[0].question.title
     assert environments.shells[0].commands == []
     assert "did not allow" in told_to_model(made)
+    results = [event for event in made.events if isinstance(event, events.ToolFinished)]
+    assert [result.summary for result in results] == ["You did not allow it."]
 
 
 async def test_always_is_offered_and_kept_for_the_next_session(tmp_path: Path) -> None:

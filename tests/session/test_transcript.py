@@ -327,6 +327,7 @@ def test_a_session_is_told_again_with_its_answers_and_the_undecided_changes() ->
         of("r", 1, events.RunStarted(task="Do it", title="Do it")),
         of("r", 2, events.MessageAdded(message={"role": "user", "content": "never shown"})),
         of("r", 3, answer("Done.")),
+        of("r", 3, answer("(I was stopped before I could answer.)")),
         of("r", 4, events.FileChanged(path="/a.py", change=change)),
         of("r", 5, events.FileChanged(path="/b.py", change=change)),
         of("r", 6, events.FileChanged(path="/b.py", change=None)),

@@ -12,6 +12,7 @@ from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.run import Run
 from codeagent_lsp.tools.permissions.command_permissions import Mode
 from tests.session.fakes import World, call, calls, say, until, world
+from tests.session.rewind.test_rewinding import rewound
 from tests.session.test_told_decisions import STRONG
 
 ONE = calls(call("edit_file", path="a.py", old_str="one\n", new_str="ONE\n"))
@@ -36,6 +37,19 @@ async def cancelled(folder: Path, mode: Mode = "ask") -> tuple[World, Run]:
     run = made.manager.runs.get(run_id)
     assert run.record.status == "cancelled" and run.proposal.changeset
     return made, run
+
+
+@pytest.mark.parametrize(("replies", "waits"), [((ONE, ASK), True), ((ASK,), False)])
+async def test_that_changes_wait_is_said_where_some_do(
+    tmp_path: Path, replies: tuple[ScriptedReply, ...], waits: bool
+) -> None:
+    made = world(tmp_path / "w")
+    made.open("a.py", "one\n")
+    scripted(made, *replies)
+    run_id = made.manager.start(RunRequest("run", "Make it loud", "Make it loud"))
+    await until(lambda: bool(made.inbox.open()))
+    made.manager.runs.cancel(run_id)
+    assert ("waits for your decision" in (await made.finished(run_id)).summary) == waits
 
 
 async def test_the_next_run_goes_on_from_it_and_asks_once(tmp_path: Path) -> None:
@@ -97,3 +111,18 @@ async def test_where_nobody_is_asked_it_stays_where_it_is(tmp_path: Path) -> Non
     await made.run("Write three as a number")
     assert made.text("a.py") == "one\ntwo\n3\n"
     assert run.proposal.changeset
+
+
+async def test_a_rewind_says_that_it_takes_back_what_was_taken_over(tmp_path: Path) -> None:
+    made, run = await cancelled(tmp_path / "w")
+    made.user.says = ["Apply"]
+    scripted(made, TWO, say("Loud."))
+    done = await made.run("go on")
+    assert made.text("a.py") == "ONE\nTWO\nthree\n"
+    made.store.close()
+    again = world(tmp_path / "w", state=tmp_path / "sessions")
+    again.open("a.py", "ONE\nTWO\nthree\n")
+    again.manager.resume(run.session.session_id)
+    back = await rewound(again, done.run_id)
+    assert again.text("a.py") == "one\ntwo\nthree\n"
+    assert "the cancelled task “Make it loud”" in again.completed(back).summary

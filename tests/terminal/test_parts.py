@@ -142,6 +142,11 @@ def test_a_diff_has_numbers_and_marks() -> None:
     ]
 
 
+def test_parts_of_a_diff_that_touch_have_no_gap() -> None:
+    diff = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n-one\n+ONE\n two\n@@ -3,2 +3,2 @@\n three\n-four\n+FOUR\n"
+    assert not any("⋯" in line.plain for line in diff_lines(diff))
+
+
 @given(st.lists(st.sampled_from("abc"), max_size=30), st.lists(st.sampled_from("abc"), max_size=30))
 def test_the_numbers_of_a_diff_are_those_in_both_files(old: list[str], new: list[str]) -> None:
     diff = "\n".join(unified_diff(old, new, "a/x", "b/x", lineterm=""))

@@ -12,14 +12,17 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import stat
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
 from codeagent_lsp.errors import AgentError, ToolFailed
+from codeagent_lsp.foreign.git_tree import Entry, has_content
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.run_parts import RunParts
+from codeagent_lsp.system import open_reading
 from codeagent_lsp.tools.git.calls import Repository, call, repository_of
 from codeagent_lsp.tools.testing.projects import facts_of
 from codeagent_lsp.workspace.files.file_view import FileView
@@ -36,9 +39,12 @@ HEAD = "Situation:"
 GIT_SECONDS = 2.0
 MOST_BYTES = 16 * 1024 * 1024
 
-# An entry of `git ls-files --debug -z`: the name up to the NUL, then the stat data that the index has for it.
+MOST_READ = 32 * 1024 * 1024
+"""Bytes of files that are read to see whether only their time has changed."""
+
+# An entry of `git ls-files --stage --debug -z`: the hash, the name up to the NUL, then the stat data in the index.
 _ENTRY = re.compile(
-    rb"([^\0]+)\0  ctime: \d+:\d+\n  mtime: (\d+):(\d+)\n  dev: \d+\tino: \d+\n"
+    rb"\d+ ([0-9a-f]+) \d\t([^\0]+)\0  ctime: \d+:\d+\n  mtime: (\d+):(\d+)\n  dev: \d+\tino: \d+\n"
     rb"  uid: \d+\tgid: \d+\n  size: (\d+)\t[^\n]*\n"
 )
 
@@ -135,7 +141,7 @@ async def git_state(repository: Repository) -> GitState:
                 _branch(repository),
                 # Not `git status`: it runs programs that the repository's configuration names, such as filters and
                 # fsmonitor.
-                call(repository, "ls-files", "--debug", "-z", limit=MOST_BYTES),
+                call(repository, "ls-files", "--stage", "--debug", "-z", limit=MOST_BYTES),
                 _or_nothing(repository, "diff-index", "--cached", "--name-only", "-z", "HEAD"),
                 _or_nothing(repository, "ls-files", "--others", "--exclude-standard", "--directory", "-z"),
             )
@@ -160,18 +166,28 @@ async def _or_nothing(repository: Repository, *arguments: str) -> bytes:
 
 
 def _changed(top: str, entries: bytes) -> list[str]:
-    """Return the paths of the files whose size or time is not that of their entry in the index, or that are gone."""
+    """Return the paths of the files that are not as in the index, or are gone. Where the time alone differs, as in a
+    copy or after a change was taken back, the content decides, for 32 MiB at most.
+    """
     found: list[str] = []
+    left = MOST_READ
     for match in _ENTRY.finditer(entries):
-        path = os.fsdecode(match[1])
+        path = os.fsdecode(match[2])
+        place = os.path.join(top, path)
         try:
-            now = os.lstat(os.path.join(top, path))
+            now = os.lstat(place)
+            known = Entry(match[1].decode(), int(match[5]), int(match[3]) * 1_000_000_000 + int(match[4]), is_file=True)
+            # The index keeps the lower 32 bits of the size only.
+            same_size = (now.st_size & 0xFFFFFFFF) == known.size
+            if same_size and now.st_mtime_ns != known.mtime and stat.S_ISREG(now.st_mode) and now.st_size <= left:
+                left -= now.st_size
+                with os.fdopen(open_reading(place), "rb") as file:
+                    same = has_content(known, file.read(now.st_size + 1))
+            else:
+                same = same_size and now.st_mtime_ns == known.mtime
         except OSError:
-            found.append(path)
-            continue
-        known = int(match[2]) * 1_000_000_000 + int(match[3])
-        # The index keeps the lower 32 bits of the size only.
-        if (now.st_size & 0xFFFFFFFF) != int(match[4]) or now.st_mtime_ns != known:
+            same = False
+        if not same:
             found.append(path)
     return found
 

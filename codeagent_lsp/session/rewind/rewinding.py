@@ -145,7 +145,9 @@ async def rewind(parts: RunParts, gone: tuple[str, ...], what: What, runs: Runs)
     stay = output.text("rewind.stay", places=", ".join(conflicts)) if conflicts else ""
     names = ", ".join(map(parts.proposal.view.roots.relative, refused))
     left = output.text("rewind.left", files=names) if refused else ""
-    return "completed", " ".join(filter(None, (told, stay, left)))
+    older = _taken_over(session, gone) if what != "talk" else ()
+    too = output.text("rewind.too", title=_titles(session, older)) if older else ""
+    return "completed", " ".join(filter(None, (told, too, stay, left)))
 
 
 async def undo_rewind(run: OneRun, runs: Runs) -> Applied | None:
@@ -222,6 +224,12 @@ async def _take_back_changes(
 def _is_within(inner: tuple[str, ...], session: Session, run_id: str) -> bool:
     names = list(session.context.runs)
     return all(names.index(name) >= names.index(run_id) for name in inner if name in names)
+
+
+def _taken_over(session: Session, gone: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the ids of the cancelled runs before those in `gone` whose changes these had taken over."""
+    taken = (older for run_id in gone for older in session.context.runs[run_id].took_over)
+    return tuple(dict.fromkeys(older for older in taken if older not in gone))
 
 
 def _titles(session: Session, gone: tuple[str, ...]) -> str:

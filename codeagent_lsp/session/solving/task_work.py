@@ -188,9 +188,15 @@ async def _proof_for(parts: RunParts, model: Model, wish: Wish) -> Proof:
     setting = parts.services.user.settings().agent.answer_form
     if forms is None or wish == "none" or setting != "auto":
         return BY_SCRIPT
+    probed = False
 
     def tell() -> None:
+        nonlocal probed
+        probed = True
         parts.output.begin("direct")  # a model that turns out to be good with tools may still make a plan
         parts.output.emit(events.StatusChanged(message=parts.output.text("solve.probing", name=model.info.name)))
 
-    return await forms.proof(model, tell)
+    proof = await forms.proof(model, tell)
+    if probed:  # else the first answer, which may take long, would seem to belong to the trial
+        parts.output.emit(events.StatusChanged(message=parts.output.text("progress.thinking")))
+    return proof

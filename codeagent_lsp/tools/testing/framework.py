@@ -117,8 +117,8 @@ class TestFramework(ABC):
         """Parse the report. ReportBroken if nothing of it can be used."""
         return Parsed((), "has no results of single tests, since the framework is not known")
 
-    def note(self, printed: str) -> str:
-        """Return a remark for the readers of the report, made from what the run printed; '' for none."""
+    def note(self, finished: Finished) -> str:
+        """Return a remark for the readers of the report, made from what the run printed and reported; '' for none."""
         return ""
 
     def instead(self, project: Project, finished: Finished) -> tuple[Project, str] | None:
@@ -167,7 +167,7 @@ def read(project: Project, finished: Finished) -> TestReport:
     """Return the test report of a finished command; what cannot be read is its `problem`."""
     framework = project.framework
     folder = _ran_in(project, finished)
-    report = judged(framework.name, finished, _parsed(project, finished, folder), note=framework.note(finished.output))
+    report = judged(framework.name, finished, _parsed(project, finished, folder), note=framework.note(finished))
     prefix = path_of(folder, "")  # meaningless where the tests ran in a copy
     cases = tuple(replace(case, message=case.message.replace(prefix, "")) for case in report.cases)
     return replace(report, cases=cases, problem=report.problem.replace(prefix, ""))

@@ -61,8 +61,19 @@ _MEASURED_SECTIONS = (
     ("tox.ini", "[coverage:run]"),
     (".coveragerc", ""),
 )
+_ON_PATH = "python3"
+_MADE = "python"
+_ENVIRONMENTS = (".venv/bin/python", "venv/bin/python")
+# A command may have made an environment: it is in the private copy alone, where no view sees it.
+_CHOOSE = f"""
+if [ "$1" = {_ON_PATH} ]; then
+  for made in {" ".join(_ENVIRONMENTS)}; do
+    if [ -x "$made" ]; then printf %s "$made" > "{REPORTS}/{_MADE}"; shift; set -- "$made" "$@"; break; fi
+  done
+fi
+"""
 # Arguments: the Python, the folders to measure parted by commas (or nothing), then the words of pytest or our runner.
-_MEASURE = f"""
+_MEASURE = f"""{_CHOOSE}
 python=$1; folders=$2; shift 2
 whole=(); part=()
 for folder in ${{folders//,/ }}; do whole+=("--cov=$folder"); part=("--source=$folders"); done
@@ -104,7 +115,13 @@ class _Python(TestFramework):
 
     @override
     def missing(self, project: Project, finished: Finished) -> str:
-        return f"`{project.program[0]} -m pip install {self.measures}`" if finished.exit_code == _NO_TOOL else ""
+        python = _made(finished) or project.program[0]
+        return f"`{python} -m pip install {self.measures}`" if finished.exit_code == _NO_TOOL else ""
+
+    @override
+    def note(self, finished: Finished) -> str:
+        made = _made(finished)
+        return f"Ran with {made}, which a command has made: only the private copy has it." if made else ""
 
     @override
     def new_test(self, view: FileView, project: Project, source: str, words: str) -> str:
@@ -133,16 +150,17 @@ class Pytest(_Python):
     @override
     def script(self, project: Project, selection: Selection) -> Script:
         words = (*project.program, "-m", "pytest", *self._words(project, selection))
-        return words, f'exec "$@" "--junitxml={REPORTS}/{self.report}"'
+        return words, f'{_CHOOSE}exec "$@" "--junitxml={REPORTS}/{self.report}"'
 
     @override
     def parse(self, project: Project, run: TestRun) -> Parsed:
         return junit.parse(run.report, run.folder)
 
     @override
-    def note(self, printed: str) -> str:
-        early = _EARLY.search(printed)
-        return f"pytest stopped early ({early[1]}): not all tests ran." if early else ""
+    def note(self, finished: Finished) -> str:
+        early = _EARLY.search(finished.output)
+        stopped = f"pytest stopped early ({early[1]}): not all tests ran." if early else ""
+        return " ".join(filter(None, (super().note(finished), stopped)))
 
     @override
     def instead(self, project: Project, finished: Finished) -> tuple[Project, str] | None:
@@ -152,7 +170,7 @@ class Pytest(_Python):
         # By Python's own last words: a test that fails for such an import has more behind it.
         if finished.exit_code != 1 or not finished.output.rstrip().endswith("No module named pytest"):
             return None
-        python = project.program[0]
+        python = _made(finished) or project.program[0]
         advice = f"pytest is not installed for {python}. The user can install it: `{python} -m pip install pytest`."
         return replace(project, framework=UNITTEST), advice
 
@@ -182,7 +200,7 @@ class Unittest(_Python):
 
     @override
     def script(self, project: Project, selection: Selection) -> Script:
-        return (*project.program, "-c", _runner(), project.target or ".", selection.pattern), 'exec "$@"'
+        return (*project.program, "-c", _runner(), project.target or ".", selection.pattern), f'{_CHOOSE}exec "$@"'
 
     @override
     def parse(self, project: Project, run: TestRun) -> Parsed:
@@ -223,6 +241,11 @@ def parse_lines(data: bytes, folder: str) -> Parsed:
     return Parsed(bounded(cases), "" if whole else "breaks off")
 
 
+def _made(finished: Finished) -> str:
+    """Return the Python that a run took from an environment that a command has made; '' if there was none."""
+    return finished.reports.get(_MADE, b"").decode("utf-8", "replace")
+
+
 def _case(record: dict[str, object], folder: str) -> TestCase:
     file, line = record.get("file"), record.get("line")
     outcome = record["outcome"]
@@ -252,8 +275,8 @@ def _find(view: FileView, folder: str, target: str) -> Project | None:
     framework = _framework(view, folder)
     if framework is None:
         return None
-    python = nearest_program(view, folder, (".venv/bin/python", "venv/bin/python"))
-    return Project(framework, folder, (python or "python3",), target)
+    python = nearest_program(view, folder, _ENVIRONMENTS)
+    return Project(framework, folder, (python or _ON_PATH,), target)
 
 
 def _framework(view: FileView, folder: str) -> TestFramework | None:

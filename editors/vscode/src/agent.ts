@@ -11,7 +11,7 @@ import { own } from "./server/configuration";
 import { locate, offer } from "./server/locate";
 import type { ApiKey } from "./server/key";
 import type { Picture, Replayed } from "./state";
-import type { Store } from "./store";
+import { now, type Store } from "./store";
 
 const STOP_MS = 2500;
 const HANDOVER_MS = 60_000; // that a server of before may need to end, on a slow machine
@@ -85,7 +85,7 @@ export class Agent implements vscode.Disposable {
     const { attachments } = argument as { attachments?: readonly Picture[] };
     if (attachments) this.store.dispatch({ type: "local_pictures", run_id: runId, pictures: attachments });
     // Of one that is queued the server tells when it begins.
-    this.store.dispatch({ type: queued ? "local_queued" : "local_request", run_id: runId, session_id: sessionId, title });
+    this.store.dispatch({ type: queued ? "local_queued" : "local_request", run_id: runId, session_id: sessionId, title, ts: now() });
     await this.remember(sessionId);
     return true;
   }

@@ -56,8 +56,13 @@ export function withResult(card: ToolCard, event: ToolFinished): ToolCard {
     output,
     summary: event.summary,
     ms: event.time_ms,
-    ...(event.success ? {} : { error: (event.error ?? event.output).trim() }),
+    ...(event.success ? {} : { error: (denied(event) ?? event.error ?? event.output).trim() }),
   };
+}
+
+/** What the user reads of a call that was not allowed: its output speaks to the model. */
+function denied(event: ToolFinished): string | undefined {
+  return event.status === "denied" ? event.summary : undefined;
 }
 
 /** The todo list after a call that writes it. */

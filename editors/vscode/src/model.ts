@@ -68,7 +68,7 @@ export type Block =
     }
   /** What the user said to the run while it worked; the model does not have it yet while it is pending. */
   | { readonly kind: "said"; readonly text: string; readonly itemId: string; readonly pending: boolean }
-  | { readonly kind: "discarded"; readonly files: readonly string[] }
+  | { readonly kind: "discarded"; readonly files: readonly string[]; readonly partly?: boolean }
   | { readonly kind: "ended"; readonly status: RunStatus; readonly summary: string; readonly error?: string | undefined; readonly code?: string | undefined };
 
 /** What a call of a tool is shown as. */
@@ -196,7 +196,7 @@ export interface State {
 /** What this editor knows of itself: what the user asked for, a restored change, the end of the server. */
 export type LocalEvent =
   | { readonly type: "local_pictures"; readonly run_id: string; readonly pictures: readonly Picture[] }
-  | { readonly type: "local_request"; readonly run_id: string; readonly session_id: string; readonly title: string }
+  | { readonly type: "local_request"; readonly run_id: string; readonly session_id: string; readonly title: string; readonly ts: number }
   | { readonly type: "local_queued"; readonly run_id: string; readonly session_id: string; readonly title: string }
   | { readonly type: "local_shown"; readonly run_id: string }
   | { readonly type: "local_gone" }

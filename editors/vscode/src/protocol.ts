@@ -229,10 +229,11 @@ export interface ChangesApplied extends EventBase {
   readonly mode_waits?: readonly string[];
 }
 
-/** The user rejected the staged changes of these files (absolute paths), which are no longer staged. */
+/** The user rejected the staged changes of these files (absolute paths), which are no longer staged; `partly` are those of which other changes still are. */
 export interface ChangesDiscarded extends EventBase {
   readonly type: "changes_discarded";
   readonly files_changed: readonly string[];
+  readonly partly?: readonly string[];
 }
 
 /** A plan was made: its goal, its steps `{step_id, title, description, expected_tools, state, error?}`, and its `estimated_complexity` (`low`, `medium` or `high`). `message` is a sentence for the user, `plan` the whole plan. */

@@ -121,7 +121,9 @@ function ofTools(run: Run, event: ServerEvent): Run | undefined {
       return card({ ...run, activity: "" }, (block) => isCall(block, event.call_id, event.tool), (known) => withResult(known, event));
     case "step_output": {
       const line = lastLine(event.content);
-      const shown = card(run, (block) => block.state === "running", (known) => withOutput(known, event.content));
+      // Of several calls, the first that has no result is at work: only calls that print nothing run beside each other.
+      const atWork = run.blocks.find((block) => block.kind === "tool" && block.state === "running");
+      const shown = card(run, (block) => block === atWork, (known) => withOutput(known, event.content));
       return line ? { ...shown, activity: line } : shown;
     }
     case "tool_disabled":
@@ -183,7 +185,7 @@ function ofDecisions(run: Run, event: ServerEvent): Run | undefined {
     case "steer_delivered":
       return delivered(run, event.item_id, event.text);
     case "changes_discarded":
-      return say(run, { kind: "discarded", files: event.files_changed });
+      return say(run, { kind: "discarded", files: event.files_changed, ...(event.partly && { partly: true }) });
   }
   return undefined;
 }

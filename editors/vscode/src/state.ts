@@ -39,7 +39,7 @@ export function reduce(state: State, event: AnyEvent): State {
   const known = withWhole(state, event);
   const before = known.runs[event.run_id] ?? begun(state, event.run_id, event.session_id);
   if (event.type === "local_request") {
-    return { ...withRun(known, { ...before, title: event.title }), sessionId: event.session_id };
+    return { ...withRun(known, { ...before, title: event.title, began: before.began ?? event.ts }), sessionId: event.session_id };
   }
   if (event.type === "local_said") {
     return withRun(known, say(before, { kind: "said", text: event.text, itemId: event.item_id, pending: true }));

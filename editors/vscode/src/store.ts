@@ -8,6 +8,11 @@ import { type AnyEvent, INITIAL, reduce, type State } from "./state";
 const PAUSE_MS = 40;
 const GLANCE_MS = 250;
 
+/** The time as events have it: seconds since the epoch. */
+export function now(): number {
+  return Date.now() / 1000;
+}
+
 export class Store implements vscode.Disposable {
   private current: State = INITIAL;
   private timer: ReturnType<typeof setTimeout> | undefined;

@@ -6,7 +6,7 @@ import * as vscode from "vscode";
 import type { Agent } from "./agent";
 import { whileOpen } from "./boxes";
 import { working } from "./state";
-import type { Store } from "./store";
+import { now, type Store } from "./store";
 import { withCached } from "./views/statusBar";
 import { unlinked } from "./words";
 
@@ -67,7 +67,7 @@ export class Together {
     if (!answer) return false;
     const known = { run_id: answer.runId, session_id: answer.sessionId ?? run.sessionId };
     if (answer.itemId) this.store.dispatch({ type: "local_said", ...known, text, item_id: answer.itemId });
-    else this.store.dispatch({ type: answer.queued ? "local_queued" : "local_request", ...known, title: text });
+    else this.store.dispatch({ type: answer.queued ? "local_queued" : "local_request", ...known, title: text, ts: now() });
     return true;
   }
 
@@ -82,7 +82,7 @@ export class Together {
       if (chosen !== yes) return false;
     }
     const started = await this.agent.call<{ runId: string; sessionId: string }>("codeagent.session.rewind", { runId, what: "both" });
-    if (started) this.store.dispatch({ type: "local_request", run_id: started.runId, session_id: started.sessionId, title: vscode.l10n.t("Go back and run again") });
+    if (started) this.store.dispatch({ type: "local_request", run_id: started.runId, session_id: started.sessionId, title: vscode.l10n.t("Go back and run again"), ts: now() });
     return started !== undefined;
   }
 
@@ -130,7 +130,7 @@ export class Together {
     const title = vscode.l10n.t("Go back to before “{0}”", told.runs[0]?.title ?? "");
     const back = (what: string) => async (): Promise<void> => {
       const started = await this.agent.call<{ runId: string; sessionId: string }>("codeagent.session.rewind", { runId: chosen, what });
-      if (started) this.store.dispatch({ type: "local_request", run_id: started.runId, session_id: started.sessionId, title });
+      if (started) this.store.dispatch({ type: "local_request", run_id: started.runId, session_id: started.sessionId, title, ts: now() });
     };
     const runs = told.runs.map((run) => run.title).join("; ");
     const files = told.files.join(", ");

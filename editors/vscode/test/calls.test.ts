@@ -73,6 +73,18 @@ test("what a command prints is kept to its end", () => {
   assert.deepEqual([card(state).output, card(state).error], ["one\ntwo\n", "exit code 2"]);
 });
 
+test("what is printed belongs to the first of several calls that has no result", () => {
+  const asked = { ...base, type: "tool_calls", calls: [{ id: "t", name: "run_tests" }, { id: "c", name: "run_cmd" }] } as AnyEvent;
+  const state = after(asked, { ...base, type: "step_output", content: "OK\n" });
+  const outputs = run(state).blocks.map((block) => (block.kind === "tool" ? block.output : undefined));
+  assert.deepEqual(outputs, ["OK\n", ""]);
+});
+
+test("of a denied call the user reads what is meant for them", () => {
+  const denied = card(after(calls("run_cmd", { command: "make" }), result(false, { status: "denied", output: "Do not try again.", summary: "You did not allow it." })));
+  assert.equal(denied.error, "You did not allow it.");
+});
+
 test("a todo list is replaced, added to and updated", () => {
   const write = (given: object) => ({ name: "todowrite", arguments: given });
   const first = todosAfter([], write({ todos: [{ id: "1", content: "one", status: "pending" }] }));

@@ -27,7 +27,7 @@ const completed = (status: "completed" | "failed" | "cancelled"): AnyEvent => ({
 /** The same event of another run. */
 const of = (run: string, event: AnyEvent): AnyEvent => ({ ...event, run_id: run, session_id: `s-${run}` }) as AnyEvent;
 const attempt = (run: string): AnyEvent => of(run, { ...start, attempt_of: "r", attempt: Number(run.slice(1)) } as AnyEvent);
-const request: AnyEvent = { type: "local_request", run_id: "r", session_id: "s", title: "Do it" };
+const request: AnyEvent = { type: "local_request", run_id: "r", session_id: "s", title: "Do it", ts: 5 };
 const after = (...events: AnyEvent[]): State => events.reduce(reduce, INITIAL);
 
 test("a run is at work from its first event to its last", () => {
@@ -35,6 +35,10 @@ test("a run is at work from its first event to its last", () => {
   assert.equal(condition(after(start, completed("completed"))), "idle");
   assert.equal(condition(after(start, completed("cancelled"))), "idle");
   assert.equal(condition(after(start, completed("failed"))), "error");
+});
+
+test("the seconds of a run are counted from the request, as its first event comes with the model's first words", () => {
+  assert.equal(after(request).runs["r"]?.began, 5);
 });
 
 test("a run of another agent has its title from its first event, and is not what the user has at work", () => {

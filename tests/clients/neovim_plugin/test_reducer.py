@@ -338,6 +338,7 @@ def test_names_and_outputs_are_shown_as_they_are_in_a_buffer_of_markdown() -> No
           first({ kind = "error", text = "Run `codeagent-lsp setup` first." }),
           (render.block({ kind = "tool", name = "x", subject = "", state = "failed", error = "No.\\nDo y." }, run))[2],
           first({ kind = "text", text = "It is **bold**." }),
+          render.head({ title = "say it in many wo…", task = "say it in many words", status = "completed" })[1],
           render.head({ title = "rename __init__", task = "rename __init__", status = "running" })[1],
         }
         """
@@ -349,7 +350,58 @@ def test_names_and_outputs_are_shown_as_they_are_in_a_buffer_of_markdown() -> No
         "  ✗ Run `codeagent-lsp setup` first.",
         "      No.",
         "It is **bold**.",
+        "## say it in many words",
         "## `rename __init__`",
+    ]
+
+
+def test_what_is_printed_belongs_to_the_first_of_several_calls_that_has_no_result() -> None:
+    outputs = evaluate(
+        """
+        local state = reducer.initial()
+        for _, event in ipairs({
+          { type = "tool_calls", calls = { { id = "t", name = "run_tests" }, { id = "c", name = "run_cmd" } } },
+          { type = "step_output", content = "OK\\n" },
+        }) do
+          event.run_id, event.session_id = "r", "s"
+          state = reducer.reduce(state, event)
+        end
+        return { state.runs.r.blocks[1].output, state.runs.r.blocks[2].output, state.runs.r.outputs.t }
+        """
+    )
+    assert outputs == ["OK", "", "OK\n"]
+
+
+def test_the_columns_of_a_table_stand_below_each_other_as_they_are_seen() -> None:
+    text = """\
+Two:
+
+|name|`n`|what|
+|---|--:|---|
+|`a.py`|1|the **first**|
+|语言|20|`a \\| b`|
+| only
+after
+
+```
+|a|b|
+|-|-|
+```
+a | b
+no table
+|a|b|c|
+|-|-|"""
+    lines = evaluate(f"return (require('codeagent.render').block({{ kind = 'text', text = [==[{text}]==] }}, {{}}))")
+    assert lines == [
+        "Two:",
+        "",
+        "| name |   `n` | what",
+        "| ---- | --: | ----",
+        "| `a.py` |   1 | the **first**",
+        "| 语言 |  20 | `a \\| b`",
+        "| only |     |",
+        *text.splitlines()[7:],
+        "",
     ]
 
 

@@ -60,7 +60,8 @@ def test_a_task_is_seen_reviewed_and_decided_by_keys_alone(start: Start) -> None
     assert "± Changes to a.py +2 −2" in asked
     assert "Changed both." in asked, "Markdown signs are hidden"
     screen.keys("1", "Enter")
-    review = screen.wait("@@ a.py#")
+    review = screen.wait("@@ -1")
+    assert "a.py#" not in review
     assert "± a.py  +2 −2" in review
     assert "a accept · x discard" in review
     assert "a accept  x discard  A X whole file" in review.splitlines()[1]

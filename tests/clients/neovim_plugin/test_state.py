@@ -422,6 +422,19 @@ def test_the_menu_has_what_can_be_done_now_in_lines_that_fit() -> None:
     assert max(map(len, before + after)) <= 34
 
 
+def test_a_language_that_is_asked_for_and_not_installed_is_spoken() -> None:
+    said = evaluate(
+        """
+        vim.cmd("language messages C")
+        vim.env.LC_ALL, vim.env.LC_MESSAGES, vim.env.LANG = nil, "", "zh_CN.UTF-8"
+        local first = require("codeagent.texts").language()
+        vim.env.LC_ALL = "en_GB.UTF-8"
+        return { first, require("codeagent.texts").language() }
+        """
+    )
+    assert said == ["zh-cn", "en"]
+
+
 def test_the_words_follow_the_server_s_language() -> None:
     said = evaluate(
         """

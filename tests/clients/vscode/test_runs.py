@@ -221,6 +221,18 @@ def test_the_transcript_streams_and_its_buttons_work(tmp_path: Path, editor: Edi
 
 
 @pytest.mark.volume
+def test_a_run_is_stopped_by_the_keys_while_the_chat_has_them(tmp_path: Path, editor: Editor) -> None:
+    script = [{"text": WORDS, "chunks": 400, "delay": 0.5}]  # longer than the test looks, which then stops it
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=script) as opened:
+        opened.task("Talk")
+        frame = opened.transcript()
+        frame.locator(".markdown").filter(has_text="word1").wait_for()
+        frame.locator("#composer textarea").click()
+        opened.page.keyboard.press("Control+Alt+c")
+        frame.locator(".ended.cancelled").wait_for()
+
+
+@pytest.mark.volume
 def test_a_plan_shows_its_steps(tmp_path: Path, editor: Editor) -> None:
     steps: list[dict[str, Any]] = [
         {"title": title, "description": title, "expected_tools": []} for title in ("First part", "Second part")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -107,6 +108,15 @@ async def test_the_situation_is_told(tmp_path: Path) -> None:
     assert told[2] == "Open files: a.py (unsaved), tests/test_a.py"
     assert told[3] == "Git: branch topic/x; changed: b.py; untracked: new.py"
     assert told[4] == "Project: interpreter python3, uv, tests: pytest"
+
+
+async def test_a_file_of_another_time_alone_is_not_changed(tmp_path: Path) -> None:
+    write(tmp_path, {"a.txt": "a\n", "b.txt": "b\n"})
+    repository(tmp_path)
+    write(tmp_path, {"a.txt": "a\n", "b.txt": "c\n"})
+    for name in ("a.txt", "b.txt"):
+        os.utime(tmp_path / name, (1, 1))
+    assert (await git_state(Repository(str(tmp_path)))).changed == ("b.txt",)
 
 
 async def test_the_state_of_git_runs_no_filter(tmp_path: Path) -> None:

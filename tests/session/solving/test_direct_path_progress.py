@@ -51,4 +51,5 @@ async def test_a_model_is_tried_out_visibly(tmp_path: Path) -> None:
     assert told(made)[0].startswith("Testing in which form")
     probe.over.set()
     assert (await made.finished(run_id)).status == "completed"
+    assert told(made)[1] == "thinking"
     assert [event.type for event in made.events].count("response_start") == 1

@@ -211,6 +211,15 @@ async def test_without_pytest_unittest_runs_with_a_note(bench: TestBench) -> Non
     assert output.text.startswith("tests: 1 passed") and "(unittest)" in output.text
 
 
+async def test_an_environment_that_a_command_has_made_is_used_and_named(bench: TestBench) -> None:
+    bench.put("test_a.py", ONE.format(1))
+    shell = bench.shell
+    assert isinstance(shell, CopyShell)
+    bench.shell = Making(shell)  # type: ignore[assignment]
+    output = await bench.call()
+    assert output.text.startswith("tests: 1 passed") and "Ran with .venv/bin/python" in output.text
+
+
 async def test_without_pytest_tests_that_need_it_are_no_result(bench: TestBench) -> None:
     bench.put("test_a.py", "import pytest\ndef test_a(): pass\n")
     missing = Finished(1, "python3: No module named pytest")
@@ -233,6 +242,18 @@ class Without:
             return replace(await self.shell.run(replace(command, script=("true",))), finished=NO_PYTEST)
         words[at] = "python3"
         return await self.shell.run(replace(command, script=tuple(words)), on_output)
+
+
+class Making:
+    """A shell in whose copy of the workspace a command has made an environment."""
+
+    def __init__(self, shell: CopyShell) -> None:
+        self.shell, self.isolation = shell, shell.isolation
+
+    async def run(self, command, on_output):  # type: ignore[no-untyped-def]
+        _, option, script, *words = command.script
+        make = 'mkdir -p .venv/bin; ln -s "$(command -v python3)" .venv/bin/python; '
+        return await self.shell.run(replace(command, script=("bash", option, make + script, *words)), on_output)
 
 
 NO_PYTEST = Finished(1, ".venv/bin/python: No module named pytest\n")

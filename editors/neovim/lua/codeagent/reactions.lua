@@ -108,6 +108,14 @@ local function tell_unseen(event)
   notify.tell(texts.get("told.unseen", { files = table.concat(names, ", ") }))
 end
 
+--- Whether accepted changes have left files unsaved in no window.
+---@return boolean
+function M.leaves_unsaved()
+  return vim.iter(pairs(unseen)):any(function(buffer)
+    return vim.api.nvim_buf_is_loaded(buffer) and vim.bo[buffer].modified and #vim.fn.win_findbuf(buffer) == 0
+  end)
+end
+
 --- Writes the files that accepted changes have left unsaved in no window; those that the user has saved, or opened, since
 --- are theirs to write.
 function M.write()

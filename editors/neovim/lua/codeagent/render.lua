@@ -1,5 +1,6 @@
 --- A transcript as lines of Markdown with the highlights on them. Pure: blocks in, lines out; not here: the window.
 
+local markdown_tables = require("codeagent.markdown_tables")
 local notify = require("codeagent.notify")
 local queries = require("codeagent.queries")
 local texts = require("codeagent.texts")
@@ -92,7 +93,7 @@ end
 local draw = {}
 
 function draw.text(block)
-  local lines = M.lines((block.text:gsub("%s+$", "")))
+  local lines = markdown_tables.aligned(M.lines((block.text:gsub("%s+$", ""))))
   lines[#lines + 1] = ""
   return lines, {}
 end
@@ -174,7 +175,8 @@ function draw.said(block)
 end
 
 function draw.discarded(block)
-  return signed("✗", texts.get("transcript.discarded", { files = names(block.files) }), "CodeAgentMuted", true)
+  local key = block.partly and "transcript.discarded_part" or "transcript.discarded"
+  return signed("✗", texts.get(key, { files = names(block.files) }), "CodeAgentMuted", true)
 end
 
 function draw.command(block)
@@ -276,6 +278,9 @@ function M.head(run)
   local task = run.task and run.task ~= "" and run.task or run.title
   local lines = M.lines(task)
   local title = run.title ~= "" and run.title or lines[1]
+  -- The server's title of a task from before is cut.
+  local cut = title:match("^(.*)…$")
+  if cut and vim.startswith(lines[1], cut) then title = lines[1] end
   local below = #lines > 1 or #title > LONG
   local head = { verbatim("## " .. one_line(title, below and LONG / 2 or LONG)) }
   local marks = { { line = 0, from = 0, to = -1, group = "CodeAgentTitle" } }

@@ -142,6 +142,11 @@ local function decorate()
     end
     colour(target, file)
     for _, hunk in ipairs(file.hunks) do
+      local _, head = (current.lines[hunk.first] or ""):find("^@@ .- @@")
+      if hunk.id and head then -- the id is for the server
+        local range = { end_col = #current.lines[hunk.first], conceal = "" }
+        vim.api.nvim_buf_set_extmark(target, NAMESPACE, hunk.first - 1, head, range)
+      end
       if vim.list_contains(current.unneeded, hunk.id) then
         local words = { { texts.get("review.unneeded"), "CodeAgentMuted" } }
         vim.api.nvim_buf_set_extmark(target, NAMESPACE, hunk.first - 1, 0, { virt_text = words })
@@ -251,7 +256,8 @@ local function refresh()
     if not current or current.run_id ~= run_id then return end
     current.busy = false
     if text == "" then
-      notify.tell(texts.get("told.decided"))
+      -- What was told about unsaved files just now is more than that.
+      if not require("codeagent.reactions").leaves_unsaved() then notify.tell(texts.get("told.decided")) end
       return finish()
     end
     local window = windows.showing(buffer())

@@ -237,17 +237,21 @@ function on.tool_result(run, event)
     return block.call_id == event.call_id or (event.call_id == nil and block.name == event.tool)
   end, {
     state = event.success and "done" or "failed",
-    error = not event.success and trimmed(event.error or event.output) or nil,
+    error = not event.success and trimmed(event.summary or event.error or event.output) or nil,
   })
 end
 
+--- Of several calls, the first that has no result is at work: only calls that print nothing run beside each other.
 function on.step_output(run, event)
   local line, call_id = last_line(event.content), nil
-  local changed = amend(run, function(block)
-    local at_work = block.kind == "tool" and block.state == "running"
-    if at_work then call_id = block.call_id end
-    return at_work
-  end, { output = line })
+  local changed = run
+  for position, block in ipairs(run.blocks) do
+    if block.kind == "tool" and block.state == "running" then
+      call_id = block.call_id
+      changed = with(run, { blocks = replaced(run.blocks, position, with(block, { output = line })) })
+      break
+    end
+  end
   changed = printed(changed, call_id, ((event.content or ""):gsub("\r\n?", "\n")))
   return with(changed, { activity = line ~= "" and line or run.activity })
 end
@@ -356,7 +360,8 @@ function on.steer_delivered(run, event)
 end
 
 function on.changes_discarded(run, event)
-  return say(with(run, { revision = run.revision + 1 }), { kind = "discarded", files = same_files(event) })
+  local block = { kind = "discarded", files = same_files(event), partly = event.partly ~= nil or nil }
+  return say(with(run, { revision = run.revision + 1 }), block)
 end
 
 --- Its server has ended while it was at work, or waited.

@@ -240,6 +240,7 @@ M.CATALOGUE = {
   ["transcript.reverted"] = { "Reverted: {files}", "已还原：{files}" },
   ["transcript.undone"] = { "Undone: {files}", "已撤销：{files}" },
   ["transcript.discarded"] = { "Discarded: {files}", "已放弃：{files}" },
+  ["transcript.discarded_part"] = { "Discarded in part: {files}", "已放弃部分更改：{files}" },
   ["transcript.outcome.partial"] = { "Applied only in part: {files}", "仅部分应用：{files}" },
   ["transcript.outcome.none"] = { "Nothing could be applied", "无法应用任何更改" },
   ["transcript.outcome.unknown"] = { "It is not known what was applied: look at the files", "不清楚应用了什么：请查看文件" },
@@ -298,6 +299,15 @@ function M.language()
   if wanted == "auto" then wanted = vim.tbl_get(vim.lsp.config, "codeagent", "settings", "codeagent", "language") end
   if wanted == "en" or wanted == "zh-cn" then return wanted end
   local locale = (vim.v.lang or ""):lower()
+  -- Where the locale is not installed, Neovim has C, but the user has asked for it all the same.
+  if locale == "" or vim.startswith(locale, "c") and not vim.startswith(locale, "chinese") then
+    for _, name in ipairs({ "LC_ALL", "LC_MESSAGES", "LANG" }) do
+      if (vim.env[name] or "") ~= "" then
+        locale = vim.env[name]:lower()
+        break
+      end
+    end
+  end
   return (vim.startswith(locale, "zh") or vim.startswith(locale, "chinese")) and "zh-cn" or "en"
 end
 

@@ -26,7 +26,7 @@ export interface ChatParts {
 /** Commands that a button of the chat may run by name. */
 const COMMANDS = new Set([
   "codeagent.setup", "codeagent.model.list", "codeagent.mode.set", "codeagent.effort", "codeagent.showLogs", "codeagent.restart",
-  "codeagent.installOwn", "codeagent.chooseServer", "codeagent.doctor",
+  "codeagent.installOwn", "codeagent.chooseServer", "codeagent.doctor", "codeagent.pending",
 ]);
 const RUN_COMMANDS: Readonly<Record<string, string>> = {
   review: "codeagent.review",

@@ -145,6 +145,7 @@ function decisions(): Words {
     notConfirmed: l10n.t("Not confirmed by the editor, look at it: {0}"),
     undone: l10n.t("Undone: {0}"),
     discarded: l10n.t("Discarded: {0}"),
+    discardedPart: l10n.t("Discarded in part: {0}"),
     kept: l10n.t("Kept: {0}"),
     reverted: l10n.t("Reverted: {0}"),
     bringBackRun: l10n.t("Bring all back"),

@@ -75,7 +75,7 @@ function still(block: Exclude<Block, { kind: "text" | "output" | "thought" | "pl
     case "applied":
       return applied(block, context);
     case "discarded":
-      return element("p", "decision", word("discarded", names(block.files)));
+      return element("p", "decision", word(block.partly ? "discardedPart" : "discarded", names(block.files)));
     case "ended":
       return ending(block, context);
   }

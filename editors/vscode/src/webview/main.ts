@@ -70,6 +70,13 @@ window.addEventListener("focus", () => say({ type: "entered" }));
 if (document.hasFocus()) say({ type: "entered" });
 window.addEventListener("blur", () => say({ type: "left" }));
 
+/** Keys of the workbench that do not reach it from here: VS Code keeps Ctrl with C and A, Alt or not, for copying. */
+document.addEventListener("keydown", (event) => {
+  if (!(event.ctrlKey || event.metaKey) || !event.altKey || event.getModifierState("AltGraph")) return;
+  if (event.code === "KeyC") say({ type: "stop" });
+  if (event.code === "KeyA") say({ type: "command", name: "codeagent.pending" });
+});
+
 /** What a click on an element with data says to the host. */
 document.body.addEventListener("click", (event) => {
   const target = (event.target as HTMLElement).closest<HTMLElement>(
