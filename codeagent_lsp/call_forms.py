@@ -185,6 +185,8 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
     "task_complete": ("summary",),  # Copilot
     "ExitPlanMode": ("plan",),  # Claude Code; where a plan is open, it is a call of `plan_exit`
     "exit_plan_mode": ("plan",),  # Claude Code, Zed
+    "final_answer": ("text", "answer"),
+    "Final Answer": ("text",),
 }
 """Tools of other agents whose calls are the answer, with the argument that holds it."""
 

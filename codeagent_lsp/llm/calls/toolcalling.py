@@ -170,7 +170,7 @@ class ToolCallingModel(WrappedModel):
         asked = replace(request, messages=messages, tools=())
         async with aclosing(self._model.stream(asked)) as items:
             async for item in _without_calls(items, parser):
-                for each in _told(_from_text(item, tools), answers) if isinstance(item, Reply) else (item,):
+                for each in _told(_checked(item, tools), answers) if isinstance(item, Reply) else (item,):
                     yield each
 
     def _remember(self, raw: str, reply: Reply) -> None:
