@@ -68,3 +68,17 @@ async def test_each_is_told_with_its_code_and_type(tmp_path: Path, mode: ToolCal
         [result] = [events.to_dict(event) for event in made.of(events.ToolFinished)]
         assert (result["error_code"], result["error_type"]) == wanted, (name, result)
         assert result["success"] is False and result["error"] and result["status"] != "ok"
+
+
+@pytest.mark.parametrize("mode", ["native", "text"])
+async def test_arguments_nested_beyond_reason_end_no_run(tmp_path: Path, mode: ToolCalling) -> None:
+    made = world(tmp_path / "ws")
+    deep: dict[str, Any] = {}
+    for _ in range(900):
+        deep = {"a": deep}
+    made.models["model"] = ToolCallingModel(
+        ScriptedModel([ScriptedReply(tool_calls=(ToolCall("todowrite", {"todos": deep}, "c"),)), say("Done.")]), mode
+    )
+    assert (await made.run("look")).status == "completed"
+    [result] = [events.to_dict(event) for event in made.of(events.ToolFinished)]
+    assert result["error_code"] == "INVALID_PARAM"
