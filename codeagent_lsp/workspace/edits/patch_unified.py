@@ -70,8 +70,8 @@ class _UnifiedDiffReader:
         if "rename" not in facts:
             before, after = _without_prefixes(before, after, prefixes or _USUAL)
         if self._at_names():
-            named = [_name(line[4:]) for line in self.lines[self.at : self.at + 2]]
-            names = _without_prefixes(*named, prefixes or _prefixes(*named) or _USUAL)
+            old, new = (_name(line[4:]) for line in self.lines[self.at : self.at + 2])
+            names = _without_prefixes(old, new, prefixes or _prefixes(old, new) or _USUAL)
             if before is not None and not {before, after}.intersection(names):
                 return _change(before, after, (), facts)  # they begin the next file
             if "rename" not in facts:
