@@ -185,6 +185,8 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
     "task_complete": ("summary",),  # Copilot
     "ExitPlanMode": ("plan",),  # Claude Code; where a plan is open, it is a call of `plan_exit`
     "exit_plan_mode": ("plan",),  # Claude Code, Zed
+    "final_answer": ("text", "answer"),
+    "Final Answer": ("text",),
 }
 """Tools of other agents whose calls are the answer, with the argument that holds it."""
 
@@ -271,9 +273,10 @@ def published(schema: Mapping[str, Any], forms: CallForms) -> dict[str, Any]:
         properties[name] = _opened(stated, forms.items.get(name, NO_FORMS))
         for other in others:
             properties[other] = {**without(properties[name], "default"), "description": f"The same as {name}"}
-        if others and name in required:
+        if name in required and name in forms.parameters.values():
             required.remove(name)
-            words = f"{stated.get('description', '')}. Needed, here or as {' or '.join(others)}".removeprefix(". ")
+            needed = f"Needed, here or as {' or '.join(others)}" if others else "Needed"
+            words = f"{stated.get('description', '')}. {needed}".removeprefix(". ")
             properties[name] = {**properties[name], "description": words}
     for shape in forms.shapes:
         properties |= shape.parameters

@@ -6,6 +6,7 @@ import asyncio
 import os
 import platform
 import shutil
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
@@ -63,9 +64,9 @@ class Check:
         return asdict(self)
 
 
-async def diagnose(settings: Settings, state: Path, language: str) -> list[Check]:
+async def diagnose(settings: Settings, state: Path, language: str, folders: Sequence[str] = (".",)) -> list[Check]:
     """Run all checks and return their results, in the order a user should read them. `state` is the state folder of the
-    workspace, in which the index is looked up.
+    workspace, in which the index is looked up, `folders` are those that it has open.
 
     Opens the model, waiting at most 20 s, tries a command in isolation or the container engine, and loads the built-in
     embedder; all are closed again. Failures are results, not raised.
@@ -75,7 +76,9 @@ async def diagnose(settings: Settings, state: Path, language: str) -> list[Check
         *_policy(read_policy(), language),
         await asyncio.to_thread(_network, settings.network, language),
         *await _model(settings, language),
-        await (_container if settings.shell.container_image else _on_this_machine)(settings, language),
+        await _container(settings, language)
+        if settings.shell.container_image
+        else await asyncio.to_thread(_commands, settings, language, folders),
         _program("ripgrep", "rg", "doctor.ripgrep", language),
         _program("git", "git", "doctor.git", language),
         _state(state, language),
@@ -200,11 +203,7 @@ async def _container(settings: Settings, language: str) -> Check:
     return Check("commands", "ok", f"container {settings.shell.container_image}: {words}")
 
 
-async def _on_this_machine(settings: Settings, language: str) -> Check:
-    return await asyncio.to_thread(_commands, settings, language)
-
-
-def _commands(settings: Settings, language: str) -> Check:
+def _commands(settings: Settings, language: str, folders: Sequence[str]) -> Check:
     """Check by a trial how commands are isolated, and say why it is not better."""
     try:
         isolation = Isolator(str(state_root())).isolation(settings.shell)
@@ -213,7 +212,7 @@ def _commands(settings: Settings, language: str) -> Check:
     kind = "complete" if isolation.complete else isolation.level
     words = text(f"doctor.commands.{kind}", language)
     parts = [text("doctor.commands.level", language, level=isolation.level, words=words), _limits(language)]
-    if around := outer_folders(os.path.realpath(".")):
+    if around := [path for folder in folders for path in outer_folders(os.path.realpath(folder))]:
         parts.append(text("doctor.commands.around", language, paths=", ".join(around)))
     detail = clauses(parts, language)
     if isolation.level == "overlay":

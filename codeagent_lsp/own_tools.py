@@ -24,8 +24,9 @@ class Tool:
     description may be attributes of the class, of the object, or properties, or be given to `__init__`; a class without
     a description is described by its docstring.
 
-    `parameters` is a pydantic model, whose instance `run` gets, or a JSON Schema of type object; then `run` gets a
-    dict. A subclass may define `execute` instead, which gets each argument by its name. Both may be `async`.
+    `parameters` is a pydantic model, whose instance `run` gets, or a JSON Schema of type object, or only its
+    properties; then `run` gets a dict. A subclass may define `execute` instead, which gets each argument by its name,
+    as `run` does if no `parameters` are stated and it has others than one for all. Both may be `async`.
     """
 
     name: str = ""
@@ -33,8 +34,19 @@ class Tool:
     parameters: type[BaseModel] | Mapping[str, Any] = _NO_PARAMETERS
     max_output_bytes: int = MAX_OUTPUT_BYTES
 
-    def __init__(self, name: str = "", description: str = "", max_output_bytes: int = 0) -> None:
-        given = {"name": name, "description": description, "max_output_bytes": max_output_bytes}
+    def __init__(
+        self,
+        name: str = "",
+        description: str = "",
+        max_output_bytes: int = 0,
+        parameters: type[BaseModel] | Mapping[str, Any] | None = None,
+    ) -> None:
+        given = {
+            "name": name,
+            "description": description,
+            "max_output_bytes": max_output_bytes,
+            "parameters": parameters,
+        }
         for attribute, value in given.items():
             if value:  # else what the class says stays, which may be a property that cannot be set
                 setattr(self, attribute, value)
@@ -46,6 +58,8 @@ class Tool:
     def execute(self, **arguments: Any) -> Any:
         """Call `run` with the arguments, checked by the pydantic model if there is one."""
         stated = self.parameters
+        if stated is _NO_PARAMETERS and _takes_names(self.run):
+            return self.run(**arguments)
         return self.run(arguments if isinstance(stated, Mapping) else stated.model_validate(arguments))
 
     def get_parameters_schema(self) -> dict[str, Any]:
@@ -53,7 +67,12 @@ class Tool:
         stated = self.parameters
         if stated is _NO_PARAMETERS and type(self).execute is not Tool.execute:
             return _schema_of(self.execute, self.name)
-        return dict(stated) if isinstance(stated, Mapping) else stated.model_json_schema()
+        if stated is _NO_PARAMETERS and _takes_names(self.run):
+            return _schema_of(self.run, self.name)
+        if not isinstance(stated, Mapping):
+            return stated.model_json_schema()
+        only_properties = stated and not _SCHEMA_WORDS & set(stated)
+        return {"type": "object", "properties": dict(stated)} if only_properties else dict(stated)
 
     def validate_args(self, **arguments: Any) -> bool:
         """Return whether the arguments may be used; called before `execute`. True unless a subclass overrides it."""
@@ -66,6 +85,19 @@ class Tool:
             return text
         kept = data[: self.max_output_bytes].decode("utf-8", "ignore")
         return f"{kept}\n(Output truncated at {self.max_output_bytes} bytes)"
+
+
+_SCHEMA_WORDS = frozenset(("type", "properties", "$ref", "anyOf", "oneOf", "allOf", "additionalProperties"))
+
+
+def _takes_names(run: Callable[..., Any]) -> bool:
+    """Return whether a `run` takes each argument by its name, and not one object or dict with all of them."""
+    taken = list(inspect.signature(run).parameters.values())
+    if len(taken) != 1 or taken[0].kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
+        return True
+    # A text with `from __future__ import annotations`.
+    stated = getattr(taken[0].annotation, "__name__", taken[0].annotation)
+    return stated in ("str", "int", "float", "bool", "list")
 
 
 class FunctionTool(Tool):

@@ -93,6 +93,20 @@ async def test_it_is_among_the_checks(here: set[str], tmp_path: Path, monkeypatc
     ]
 
 
+async def test_it_names_what_commands_read_around_the_folder_that_is_open(
+    here: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CODEAGENT_STATE_DIR", str(tmp_path / "state"))
+    package = tmp_path / "repository" / "packages" / "a"
+    package.mkdir(parents=True)
+    (tmp_path / "repository" / ".git").mkdir()
+    (tmp_path / "repository" / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    for folders, named in (((str(package),), True), ((str(tmp_path / "repository"),), False)):
+        checks = await doctor.diagnose(Settings(), tmp_path, "en", folders)
+        [commands] = [check for check in checks if check.name == "commands"]
+        assert (str(tmp_path / "repository") in commands.detail) is named
+
+
 def test_the_extras_are_those_of_the_package() -> None:
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
     assert list(doctor._EXTRAS) == list(project["optional-dependencies"])

@@ -368,7 +368,8 @@ class AgentLoop:
 
 def _says_something(reply: Reply) -> bool:
     """Return whether a reply has text of its own; small models copy the placeholder of an earlier unfinished answer."""
-    return reply.text.strip() not in ("", UNFINISHED)
+    # Also characters that nobody sees are no answer.
+    return "".join(filter(str.isprintable, reply.text)).strip() not in ("", UNFINISHED)
 
 
 def call_data(call: ToolCall, name: Callable[[str], str] = str) -> dict[str, object]:

@@ -16,7 +16,7 @@ from codeagent_lsp.llm import failures
 from codeagent_lsp.llm.calls.jsontext import loads_object
 from codeagent_lsp.llm.endpoint import Endpoint
 from codeagent_lsp.llm.model import FinishReason, ModelInfo, ReasoningChunk, Reply, TextChunk
-from codeagent_lsp.llm.thinking import ThinkFilter, after_thinking
+from codeagent_lsp.llm.thinking import ThinkFilter
 from codeagent_lsp.llm.wire import WrittenCall, pack, read_calls
 from codeagent_lsp.messages import Usage
 
@@ -125,7 +125,7 @@ class Assembler:
         if reason == "length" and not read.calls and not problem and not "".join(self._text).strip():
             problem = NO_ANSWER
         return Reply(
-            text=after_thinking("".join(self._text)),
+            text=self._answer(),
             tool_calls=read.calls,
             finish_reason="tool_calls" if read.calls and reason == "stop" else reason,
             usage=self._usage,
@@ -141,6 +141,11 @@ class Assembler:
         the end.
         """
         return self._show(*self._think.close())
+
+    def _answer(self) -> str:
+        """Return the text without thoughts that were shown as such, unless there is nothing else."""
+        text = "".join(self._text)
+        return text[self._think.thoughts :].lstrip() or text if self._think.thoughts else text
 
     def _note(self, chunk: Mapping[str, Any]) -> None:
         if isinstance(chunk.get("model"), str):

@@ -1,20 +1,20 @@
 """Separation of a model's thinking from its answer, and removal of the marks of its own format around both.
 
 Servers that do not know a model's template pass on `<think>…</think>`, the channels of harmony, and the tokens that end
-a turn. Only at the beginning and the end of a reply are they marks; within an answer they are its text. Not here: the
-marks of tool calls (`calls/dialects.py`).
+a turn. At the beginning and the end of a reply they are marks; so are, within an answer, another message of the same
+reply, a closing tag that nothing opened, and thoughts that begin a line. What stands in code is text, whatever it is.
+Not here: the marks of tool calls (`calls/dialects.py`).
 """
 
 from __future__ import annotations
 
 import re
 
-_NAMED = (
-    "think", "thinking", "thought", "reasoning", "reflection", "scratchpad", "antthinking",
-    "seed:think", "mm:think", "longcat_think",
-)  # fmt: skip
-_PAIRS = {
-    **{f"<{name}>": f"</{name}>" for name in _NAMED},
+from codeagent_lsp.llm.harmony import HEAD, begins_head, call_head, recipient
+
+_SURE = ("think", "thinking", "antthinking", "seed:think", "mm:think", "longcat_think")
+_NAMED = (*_SURE, "thought", "reasoning", "reflection", "scratchpad")
+_TOKENS = {
     "[think]": "[/think]",  # Magistral
     "◁think▷": "◁/think▷",  # Kimi
     "<|thinking|>": "<|/thinking|>",
@@ -26,25 +26,22 @@ _PAIRS = {
     "<|channel>thought": "<channel|>",  # Gemma 4
     "<unused94>thought": "<unused95>",  # MedGemma
 }
+_PAIRS = {**{f"<{name}>": f"</{name}>" for name in _NAMED}, **_TOKENS}
 """What opens thinking, in small letters, and what closes it."""
+_OPENING_OF = {close: opening for opening, close in _PAIRS.items()}
 _HEADS = (
     "<|im_start|>assistant", "<|start_header_id|>assistant<|end_header_id|>", "<start_of_turn>model", "<|assistant|>",
-    "<|begin_of_solution|>", "<|start_response|>", "<|start|>assistant<|message|>", "<|message|>", "<bos>",
+    "<|begin_of_solution|>", "<|start_response|>", "<|message|>", "<bos>", "[/inst]",
 )  # fmt: skip
 """What stands before an answer, in small letters."""
-_CHANNEL = re.compile(
-    r"(?:<\|start\|>assistant)?(?:<\|channel\|>)?(analysis|commentary|final)\s*(?:<\|constrain\|>\s*\w+\s*)?<\|message\|>"
-)
-_CHANNEL_BEGUN = re.compile(
-    r"(?:<\|start\|>assistant)?<\|channel\|>(?:[a-z]{0,10}|(?:analysis|commentary|final)\s*(?:<[<|a-z>\s]{0,40})?)"
-    r"|(?:analysis|commentary|final)\s*(?:<[|a-z]*)?"
-)
 _CHANNEL_STARTS = (
     "<|channel|>", "<|start|>assistant<|channel|>", "analysis", "commentary", "final",
     "assistantfinal", "assistantcommentary", "assistantanalysis",
 )  # fmt: skip
+# The end of thoughts in harmony, also where the token was left out.
+_ANALYSIS_ENDS = re.compile(r"<\|end\|>|(?=<\|start\|>assistant|<\|channel\|>(?:analysis|commentary|final))")
 # Servers that take the tokens out leave `analysisI look.assistantfinalThe answer`.
-_BARE = re.compile(r"analysis(?=[A-Z*\"'(\[\d])")
+_BARE = re.compile(r"analysis(?=[A-Za-z*\"'(\[\d\n])")
 _BARE_ENDS = re.compile(r"assistant(?:final|(?=commentary|analysis))")
 _ENDS = (
     "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<|return|>", "<|endoftext|>", "<|end_of_text|>",
@@ -52,127 +49,256 @@ _ENDS = (
     "<｜end▁of▁sentence｜>", "</s>",
 )  # fmt: skip
 """Tokens that end a turn."""
-_LAST = re.compile(rf"(?:(?:{'|'.join(map(re.escape, _ENDS))})\s*)+\Z")
-_LONGEST_END = max(map(len, _ENDS))
+_END = "|".join(map(re.escape, _ENDS))
 _LONGEST_CLOSE = max(map(len, (*_PAIRS.values(), *_CHANNEL_STARTS)))
-# The next message of harmony in the same reply: another channel, or a call.
-_NEXT_MESSAGE = re.compile(r"<\|end\|>(?=<\|start\|>assistant|<\|channel\|>)")
-_NEXT_BEGUN = re.compile(r"<\|end\|>(?:<\|?[a-z]{0,9}\|?>?[a-z]{0,9})?\Z")
-_CLOSED = re.compile("|".join(re.escape(close) for close in _PAIRS.values()), re.IGNORECASE)
+# Also the beginning of one, as the rest may come with the next piece.
+_OWN_ROLE = "|".join(rf"{role}|{role[:end]}\Z" for role in ("assistant", "model") for end in range(len(role)))
+# Of another role: what a model invents of the user or of a tool once its own turn has ended.
+_OTHER_TURN = re.compile(
+    rf"(?:<\|(?:im_start|start|start_header_id)\|>|<start_of_turn>)(?!{_OWN_ROLE})[a-z]|\[INST\]"
+    r"|<\|(?:user|system|tool|observation)\|>"
+)
+_TURNS = (
+    "<|start|>assistant", "<|channel|>", *_HEADS,
+    "<|im_start|>user", "<|im_start|>tool", "<|im_start|>system", "<|start|>user", "<|start|>functions",
+    "<|start_header_id|>user", "<|start_header_id|>ipython", "<start_of_turn>user", "[inst]", "<|user|>", "<|system|>",
+    "<|tool|>", "<|observation|>",
+)  # fmt: skip
+"""What begins a turn behind the end of another, in small letters."""
+_LATER = tuple(f"<{name}>" for name in _SURE) + tuple(_TOKENS)
+"""What opens thoughts also in a later line: nothing else that an answer may have to show."""
+_MARKS = re.compile(
+    rf"(?P<ends>(?:(?:{_END})\s{{0,20}}){{1,8}})|(?P<head><\|(?:start|channel)\|>)"
+    rf"|(?P<close>(?i:{'|'.join(map(re.escape, _OPENING_OF))}))|(?P<open>(?i:{'|'.join(map(re.escape, _PAIRS))}))"
+)
+_HELD = tuple(dict.fromkeys(mark.lower() for mark in (*_ENDS, *_PAIRS, *_OPENING_OF, "<|start|>", "<|channel|>")))
+_LONGEST_MARK = max(map(len, _HELD))
+_FIRST = re.compile(r"[<\[◁]")
+_PART = 1000  # characters
+_SENTENCE_ENDS = ".!?…。！？:："
 
 
 class ThinkFilter:
-    """Splits one reply, while it streams, into answer and reasoning; one object for each reply."""
+    """Splits one reply, while it streams, into answer and reasoning; one object for each reply. `thoughts` is how many
+    characters of the text, from its beginning, were thoughts: their opening tag was missing, as some templates take it
+    out.
+    """
 
     def __init__(self) -> None:
+        self.thoughts = 0
         self._held = ""  # not told apart yet: a tag may have begun in it
         self._close: re.Pattern[str] | None = None  # what ends the thoughts that have begun
         self._answering = False  # text goes through from now on, until another message begins
+        self._over = False  # nothing that comes is the model's own any more
         self._thought = False  # there were thoughts, so that blank lines before the answer are no part of it
         self._apart = False  # another message of the same reply begins
+        self._ended = False  # nothing follows what is held
         self._struck = False  # the answer has `<s>`, which `</s>` closes
+        self._opened: set[str] = set()  # tags that the answer shows, so that what closes them is its text
+        self._given = 0  # characters of text that were returned
+        self._code = _CodeState()
 
     def feed(self, piece: str) -> tuple[str, str]:
         """Add a piece and return the (text, reasoning) that can be told apart so far."""
-        self._held += piece
-        if self._answering:
-            return self._answer()
-        return self._inside() if self._close else self._before()
+        text: list[str] = []
+        reasoning: list[str] = []
+        # In short parts: what is held is copied at each mark, and a hostile server sends thousands of them at once.
+        for at in range(0, len(piece) or 1, _PART):
+            self._held += piece[at : at + _PART]
+            moved = True
+            while moved:
+                said, thought, moved = self._step()
+                text.append(said)
+                reasoning.append(thought)
+        return "".join(text), "".join(reasoning)
 
     def close(self) -> tuple[str, str]:
         """Return the (text, reasoning) that were held back; call it at the end."""
-        held, self._held = self._held, ""
-        if self._close:
-            return "", held
-        text = held if self._answering else self._trimmed(held)
-        return text if self._strikes(text) else _LAST.sub("", text), ""
+        self._ended = True
+        return self.feed("")
 
-    def _before(self) -> tuple[str, str]:
-        # Only at the beginning of a message: an answer may be about such tags.
+    def _step(self) -> tuple[str, str, bool]:
+        """Return the (text, reasoning) of the state that the reply is in, and whether it has changed to another."""
+        if self._over:
+            self._held = ""
+            return "", "", False
+        if self._close:
+            return self._inside(self._close)
+        return self._answer() if self._answering else self._before()
+
+    def _before(self) -> tuple[str, str, bool]:
+        # Only at the beginning of a message, or of a line: an answer may be about such tags.
         start = self._held.lstrip()
         small = start.lower()
         if opening := next((each for each in _PAIRS if small.startswith(each)), None):
-            self._close = re.compile(re.escape(_PAIRS[opening]), re.IGNORECASE)
-            self._held = start[len(opening) :]
-            return self._inside()
+            return self._think(start[len(opening) :], re.compile(re.escape(_PAIRS[opening]), re.IGNORECASE))
+        if head := HEAD.match(start):
+            return self._message(head, start[head.end() :])
         # A template that the server has not taken out; thoughts or the answer follow.
-        if head := next((each for each in _HEADS if small.startswith(each)), None):
-            self._held, self._thought = start[len(head) :], True
-            return self._before()
-        if channel := _CHANNEL.match(start):
-            self._held, self._thought = start[channel.end() :], True
-            if channel[1] == "analysis":
-                self._close = re.compile(r"<\|end\|>")
-                return self._inside()
-        elif _BARE.match(start):
-            self._held, self._close = start[len("analysis") :], _BARE_ENDS
-            return self._inside()
-        elif bare := _BARE_ENDS.match(start):
+        if plain := next((each for each in _HEADS if small.startswith(each)), None):
+            self._held, self._thought = start[len(plain) :], True
+            return "", "", True
+        if _BARE.match(start):
+            return self._think(start[len("analysis") :], _BARE_ENDS)
+        if bare := _BARE_ENDS.match(start):
             self._held, self._thought = start[bare.end() :], True
-            return self._before()
+            return "", "", True
+        if self._apart and _OTHER_TURN.match(start):
+            self._over = True
+            return "", "", True
+        if self._ended and not start and (self._thought or self._apart):
+            self._held = ""
+            return "", "", False
         # It may still become one with the next piece.
-        elif _CHANNEL_BEGUN.fullmatch(start):
-            return "", ""
-        elif any(each.startswith(small) for each in (*_PAIRS, *_HEADS, *_CHANNEL_STARTS)):
-            return "", ""  # also if there was only white space so far
+        begun = begins_head(start) or any(each.startswith(small) for each in (*_PAIRS, *_HEADS, *_CHANNEL_STARTS))
+        if begun and not self._ended:
+            return "", "", False  # also if there was only white space so far
+        return self._begin_answer(self._held.lstrip() if self._thought else self._held)
+
+    def _message(self, head: re.Match[str], rest: str) -> tuple[str, str, bool]:
+        """Begin the message of harmony that has this head."""
+        self._thought = True
+        if name := recipient(head):
+            return self._begin_answer(call_head(name) + rest, checked=len(call_head(name)))
+        if head["channel"] == "analysis":
+            return self._think(rest, _ANALYSIS_ENDS)
+        self._held = rest
+        return "", "", True
+
+    def _think(self, rest: str, close: re.Pattern[str]) -> tuple[str, str, bool]:
+        self._held, self._close = rest, close
+        return "", "", True
+
+    def _begin_answer(self, text: str, checked: int = 0) -> tuple[str, str, bool]:
+        """Go on with `text` as the answer; its first `checked` characters are no marks."""
         self._answering = True
-        self._held, self._apart = "\n\n" * self._apart + self._trimmed(self._held), False
-        return self._answer()
+        lead = ("\n\n" if self._apart and self._given else "") + text[:checked]
+        self._held, self._apart = text[checked:], False
+        return self._say(lead), "", bool(self._held) or self._ended
 
-    def _answer(self) -> tuple[str, str]:
-        """Return the text up to what may be the end of the turn or of a message."""
-        if message := _NEXT_MESSAGE.search(self._held):
-            text = self._held[: message.start()]
-            self._held, self._answering, self._apart = self._held[message.end() :], False, True
-            more, reasoning = self._before()
-            return text + more, reasoning
-        begun = self._held.rfind("<", max(0, len(self._held) - _LONGEST_END))
-        keep = begun if begun >= 0 and _may_end(self._held[begun:]) else len(self._held)
-        if ending := _LAST.search(self._held[:keep]):
-            keep = ending.start()
-        if message := _NEXT_BEGUN.search(self._held):
-            keep = min(keep, message.start())
-        text, self._held = self._held[:keep], self._held[keep:]
-        self._struck = self._strikes(text)
-        return text, ""
-
-    def _strikes(self, text: str) -> bool:
-        return self._struck or "<s>" in text
-
-    def _trimmed(self, text: str) -> str:
-        """Remove the blank lines between reasoning and answer."""
-        return text.lstrip() if self._thought else text
-
-    def _inside(self) -> tuple[str, str]:
-        end = self._close.search(self._held) if self._close else None
+    def _inside(self, close: re.Pattern[str]) -> tuple[str, str, bool]:
+        end = close.search(self._held)
         if end is None:
             # The end tag may be divided between two pieces.
-            keep = max(0, len(self._held) - _LONGEST_CLOSE)
+            keep = len(self._held) if self._ended else max(0, len(self._held) - _LONGEST_CLOSE)
             reasoning, self._held = self._held[:keep], self._held[keep:]
-            return "", reasoning
+            return "", reasoning, False
         reasoning, self._held = self._held[: end.start()], self._held[end.end() :]
-        self._close, self._thought = None, True
         # Some models think several times before they answer.
-        text, more = self._before()
-        return text, reasoning + more
+        self._close, self._thought = None, True
+        return "", reasoning, True
 
+    def _answer(self) -> tuple[str, str, bool]:
+        """Return the text up to what may be the end of the turn or of a message."""
+        text, at = "", 0
+        while mark := _MARKS.search(self._held, at):
+            text += self._say(self._held[at : mark.start()])
+            rest = self._held[mark.end() :]
+            verdict = None if self._code.inside else self._judged(mark, text, rest)
+            if verdict == "wait":
+                self._held = self._held[mark.start() :]
+                return text, "", False
+            if verdict is not None:
+                self._held, self._answering, self._apart = verdict, False, True
+                return text, "", True
+            at = mark.end()
+            text += self._say(mark[0])
+        text_end = len(self._held) if self._ended else self._safe_end(at)
+        text, self._held = text + self._say(self._held[at:text_end]), self._held[text_end:]
+        return text, "", False
 
-def _may_end(tail: str) -> bool:
-    return any(token.startswith(tail) for token in _ENDS)
+    def _judged(self, mark: re.Match[str], text: str, rest: str) -> str | None:
+        """Return what follows a mark that ends the message, `wait` if more has to be seen, None if it is text."""
+        if mark["ends"]:
+            return self._judged_end(mark[0], rest)
+        if mark["head"]:
+            return self._judged_head(mark[0] + rest)
+        if mark["close"]:
+            return self._judged_close(mark[0], rest)
+        if not rest:  # at the very end: thoughts that never came
+            return rest if self._ended else "wait"
+        if mark[0].lower() not in _LATER or not self._code.begins_line:
+            self._opened.add(mark[0].lower())
+            return None
+        return mark[0] + rest
 
+    def _judged_end(self, tokens: str, rest: str) -> str | None:
+        if self._struck and tokens.strip() == "</s>":
+            return None
+        if not rest:
+            return rest if self._ended else "wait"
+        if any(rest.lower().startswith(turn) for turn in _TURNS) or _OTHER_TURN.match(rest):
+            return rest
+        begun = not self._ended and any(mark.lower().startswith(rest.lower()) for mark in (*_TURNS, *_ENDS))
+        return "wait" if begun else None
 
-def after_thinking(text: str) -> str:
-    """Return `text` without reasoning whose opening tag the server's template has removed."""
-    closed = _CLOSED.search(text)
-    if closed is None:
+    def _judged_head(self, text: str) -> str | None:
+        if HEAD.match(text) or _OTHER_TURN.match(text):
+            return text
+        return "wait" if begins_head(text) and not self._ended else None
+
+    def _judged_close(self, tag: str, rest: str) -> str | None:
+        if _OPENING_OF[tag.lower()] in self._opened or self._code.last in "\"'“‘«":
+            return None
+        # In a sentence it may be a word; `</think>` and tokens can hardly be.
+        if tag.startswith("</") and tag[2:-1].lower() != "think" and not self._code.begins_line:
+            if not rest and not self._ended:
+                return "wait"
+            if rest[:1] not in ("", "\n") and self._code.last not in _SENTENCE_ENDS:
+                return None
+        self.thoughts, self._thought = self._given, True
+        return rest
+
+    def _safe_end(self, start: int) -> int:
+        """Return the offset in what is held from which on a mark may begin."""
+        for first in _FIRST.finditer(self._held, max(start, len(self._held) - _LONGEST_MARK)):
+            tail = self._held[first.start() :].lower()
+            if any(mark.startswith(tail) for mark in _HELD):
+                return first.start()
+        return len(self._held)
+
+    def _say(self, text: str) -> str:
+        self._struck = self._struck or "<s>" in text
+        self._given += len(text)
+        self._code.feed(text)
         return text
-    before, tail = text[: closed.start()], text[closed.end() :]
-    opening = next(each for each, close in _PAIRS.items() if close == closed[0].lower())
-    # An answer may show such a tag.
-    if opening in before.lower() or before.endswith("`") or before.count("```") % 2:
-        return text
-    # On a line of its own it is a tag; within a sentence the answer may be about such tags. `</think>` and tokens can
-    # hardly be anything else.
-    alone = before[-1:] in ("", "\n") or tail[:1] in ("", "\n")
-    plain = closed[0].startswith("</") and closed[0].lower() != "</think>"
-    return text if plain and not alone else tail.lstrip()
+
+
+class _CodeState:
+    """Whether the end of a text stands in code of Markdown, kept while the text grows."""
+
+    def __init__(self) -> None:
+        self.last = "\n"
+        self._line = ""  # the beginning of the last line
+        self._ticks = 0
+        self._fence = ""
+
+    @property
+    def inside(self) -> bool:
+        """Whether what comes next stands in a fence or between backticks."""
+        return bool(self._fence) or self._ticks % 2 == 1
+
+    @property
+    def begins_line(self) -> bool:
+        """Whether only blanks stand before it in its line."""
+        return not self._line.strip()
+
+    def feed(self, text: str) -> None:
+        """Add a piece of the text."""
+        for number, line in enumerate(text.split("\n")):
+            if number:
+                self._end_line()
+            self._line = (self._line + line)[:_LINE_START]
+            self._ticks += line.count("`")
+        self.last = text[-1:] or self.last
+
+    def _end_line(self) -> None:
+        fence = self._line.lstrip()[:3]
+        if self._fence:
+            self._fence = "" if fence == self._fence else self._fence
+        elif fence in ("```", "~~~"):
+            self._fence = fence
+        self._line, self._ticks = "", 0
+
+
+_LINE_START = 40

@@ -61,7 +61,7 @@ def print_doctor(workspace: str, *, as_json: bool) -> int:
     told = [problem for problem in problems if not problem.key.startswith("policy.") or problem.key == "policy.fixed"]
     bad = [Check("settings", "warning", problem.localized(language)) for problem in told]
     state = workspace_state([str(folder.resolve())])
-    checks = [*bad, *asyncio.run(diagnose(settings, state, language))]
+    checks = [*bad, *asyncio.run(diagnose(settings, state, language, (str(folder),)))]
     if as_json:
         print(json.dumps([check.to_dict() for check in checks], ensure_ascii=False, indent=2))
     else:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # what an idle server has no use for
 ToolState = Literal["registered", "active", "disabled", "error"]
 CallOutcome = Literal["success", "failure", "neither"]
 CircuitState = Literal["closed", "open", "half_open"]
+_LONGEST_NAME = 100  # characters of a name that a model invented, in what it is told
 SWITCHED_OFF = "switched off in the settings"
 """Why a tool is off that the user has switched off, as the model is told."""
 
@@ -130,7 +131,8 @@ class ToolRegistry:
             if cause is not None:
                 raise ToolFailed(str(cause), cause.code)
             active = ", ".join(self.names("active"))
-            raise ToolFailed(f"There is no tool {name!r}. Tools: {active}.", ErrorCode.NOT_FOUND)
+            shown = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+            raise ToolFailed(f"There is no tool {shown!r}. Tools: {active}.", ErrorCode.NOT_FOUND)
         if entry.state != "active":
             why = f": {entry.reason}" if entry.reason else ""
             raise ToolFailed(f"The tool {name!r} is {entry.state}{why}.", ErrorCode.TOOL_DISABLED)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeagent_lsp.llm.thinking import ThinkFilter, after_thinking
+from codeagent_lsp.llm.deltas import Assembler
+from codeagent_lsp.llm.endpoint import endpoint
+from codeagent_lsp.llm.thinking import ThinkFilter
 from tests.examples import examples
 from tests.llm.support import chunked
 
@@ -99,14 +103,14 @@ def test_an_end_of_turn_is_never_shown(case: tuple[str, str, str, str], end: str
 @given(st.text(st.sampled_from("<>/think abc\n"), max_size=60), st.integers(0, 999))
 def test_nothing_is_lost_and_pieces_do_not_matter(source: str, seed: int) -> None:
     assert split(chunked(source, seed)) == split([source])
-    if "<think" not in source.lower():
+    if not re.search("</?think", source):
         assert split([source]) == (source, "")
 
 
 def test_text_is_not_held_back() -> None:
     sieve = ThinkFilter()
     assert sieve.feed("Hello") == ("Hello", "")
-    assert sieve.feed(" <think>") == (" <think>", "")
+    assert sieve.feed(" <think>.") == (" <think>.", "")
 
 
 @pytest.mark.parametrize(
@@ -115,15 +119,32 @@ def test_text_is_not_held_back() -> None:
         ("hm</think>\nYes", "Yes"),
         ("Yes", "Yes"),
         ("The tag `</think>` ends it.", "The tag `</think>` ends it."),
+        ('The tag "</think>" ends it.', 'The tag "</think>" ends it.'),
         ("hm\n</thinking>\n\nYes", "Yes"),
         ("</reasoning>Yes", "Yes"),
+        ("I look at it.</thinking>Yes", "Yes"),
         ("A tag </thinking> closes it.", "A tag </thinking> closes it."),
         ("Write <think>x</think>.", "Write <think>x</think>."),
         ("```\n</think>\n```", "```\n</think>\n```"),
         ("hm[/THINK]Yes", "Yes"),
+        ("hm\n</THINK>\nYes", "Yes"),
         ("hm◁/think▷Yes", "Yes"),
         ("hm<|END_THINKING|>Yes", "Yes"),
+        ("<think>a</think>b</think>Yes", "Yes"),
+        ("Yes\n</think>", "Yes\n"),
+        ("Yes\n</thinking>\n", "Yes\n"),
+        ("Yes<think>", "Yes"),
+        ("</think>", ""),
     ],
 )
 def test_thinking_whose_opening_tag_the_template_swallowed(text: str, wanted: str) -> None:
-    assert after_thinking(text) == wanted
+    for size in (1, 3, len(text)):
+        assembler, shown = Assembler(endpoint("http://127.0.0.1")), ""
+        for at in range(0, len(text), size):
+            items = assembler.feed({"choices": [{"delta": {"content": text[at : at + size]}}]})
+            shown += "".join(item.text for item in items)
+        shown += "".join(item.text for item in assembler.flush())
+        assembler.feed({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+        assert assembler.finish(done_marker=True).text == wanted
+        # A tag that belongs to no text is never seen, not even while the reply streams.
+        assert wanted == text or not re.search(r"</?think|THINK", shown)

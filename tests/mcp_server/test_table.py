@@ -86,6 +86,10 @@ def test_the_schema_refuses_no_spelling_that_is_understood(entry: SandboxTool) -
         if own in good:
             jsonschema.validate({other if name == own else name: value for name, value in good.items()}, schema)
         assert other in schema["properties"] and other not in schema.get("required", ())
+    # Those of other agents are too many to be listed, and understood as well.
+    for other, own in forms.also.items():
+        if own in good:
+            jsonschema.validate({other if name == own else name: value for name, value in good.items()}, schema)
     assert not [name for name in (*entry.hidden, *entry.fixed) if name in schema["properties"]]
 
 
@@ -95,7 +99,7 @@ def test_what_is_wrong_in_every_spelling_is_still_refused_by_it() -> None:
         (edit, {"file_path": 3}),
         (batch, {"edits": [{"file_path": 3}]}),
         (batch, {}),
-        (grep, {"path": "src"}),
+        (grep, {"pattern": 3}),
         (read, {"file_path": "a.py", "limit": 0}),
     ):
         with pytest.raises(jsonschema.ValidationError):

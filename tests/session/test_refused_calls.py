@@ -68,3 +68,46 @@ async def test_each_is_told_with_its_code_and_type(tmp_path: Path, mode: ToolCal
         [result] = [events.to_dict(event) for event in made.of(events.ToolFinished)]
         assert (result["error_code"], result["error_type"]) == wanted, (name, result)
         assert result["success"] is False and result["error"] and result["status"] != "ok"
+
+
+@pytest.mark.parametrize("mode", ["native", "text"])
+async def test_arguments_nested_beyond_reason_end_no_run(tmp_path: Path, mode: ToolCalling) -> None:
+    made = world(tmp_path / "ws")
+    deep: dict[str, Any] = {}
+    for _ in range(900):
+        deep = {"a": deep}
+    made.models["model"] = ToolCallingModel(
+        ScriptedModel([ScriptedReply(tool_calls=(ToolCall("todowrite", {"todos": deep}, "c"),)), say("Done.")]), mode
+    )
+    assert (await made.run("look")).status == "completed"
+    [result] = [events.to_dict(event) for event in made.of(events.ToolFinished)]
+    assert result["error_code"] == "INVALID_PARAM"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("undo_patch", {"change_id": "c{}"}),
+        ("ast_parse", {"file_path": "a.unknown{}"}),
+        ("edit_by_ast", {"path": "a.unknown{}", "edits": [{"target": "f", "operation": "delete"}]}),
+        ("read_file", {"path": "nosuch{}.py"}),
+        ("grep", {"pattern": "({}"}),
+        ("apply_patch", {"patch": "garbage{}"}),
+        ("skill_loader", {"skill_name": "nosuch{}"}),
+        ("run_tests", {"path": "nosuch{}"}),
+    ],
+)
+async def test_wrong_inputs_rest_no_tool(tmp_path: Path, tool: str, arguments: dict[str, Any]) -> None:
+    made = world(tmp_path / "ws", deadline=0.05)
+    for number in range(5):
+        (made.root / f"a.unknown{number}").write_text("words\n")
+    calls = [
+        ScriptedReply(tool_calls=(ToolCall(tool, json.loads(json.dumps(arguments).replace("{}", str(number))), "c"),))
+        for number in range(5)
+    ]
+    made.models["model"] = ScriptedModel([*calls, say("Done.")])
+    await made.run("look")
+    codes = {result.get("error_code") for event in made.of(events.ToolFinished) for result in [events.to_dict(event)]}
+    assert codes and not codes & {"CIRCUIT_OPEN", "EXECUTION_ERROR", None}, codes
+    assert not list(made.manager._services.registry.circuits.resting())

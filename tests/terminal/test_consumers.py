@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -153,8 +153,8 @@ def test_a_relative_workspace_is_made_absolute(tmp_path: Path, monkeypatch: pyte
 def diagnosis(*checks: Check) -> Any:
     """Stands in for `diagnose`: takes what it takes, gives these checks."""
 
-    async def diagnose(settings: Settings, state: Path, language: str) -> list[Check]:
-        assert language in ("en", "zh-cn")
+    async def diagnose(settings: Settings, state: Path, language: str, folders: Sequence[str]) -> list[Check]:
+        assert language in ("en", "zh-cn") and folders
         return list(checks)
 
     return diagnose

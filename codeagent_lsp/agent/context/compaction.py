@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from codeagent_lsp.agent.context.history import (
     NOTE,
@@ -55,6 +56,8 @@ REFERENCE = re.compile(re.escape(UNCHANGED) + r"(?: \(call (.+)\))?")
 LONG_OUTPUT = 2000
 SHORT = 240
 LONGEST_LINE = 160
+LONGEST_ARGUMENT, MOST_ITEMS = 400, 20  # characters and items of what stays of a call that is too long
+LEFT_OUT = "… ({count} more characters of this call were removed to save room; it was carried out with them)"
 SUBJECTS = ("path", "file", "command", "pattern", "query", "target", "name")
 
 
@@ -144,9 +147,10 @@ async def compact(
 
 def squeeze(messages: Sequence[Message], budget: int, keywords: Sequence[str] = ()) -> tuple[Message, ...]:
     """Return the messages with their longest texts cut until they fit: results first, then the model's text, notes,
-    older requests, the latest request, the system message. Tool calls stay unchanged.
+    older requests, the latest request, the system message. Tool calls stay unchanged, but for those that take more than
+    a quarter of the budget: their results have been given already.
     """
-    made = list(messages)
+    made = [_with_short_calls(message, budget // 4) for message in messages]
     # The longest of a kind first, so that few texts are cut, and those can spare it.
     for index in sorted(range(len(made)), key=lambda index: (_rank(made, index), -len(made[index].content))):
         if size(made) <= budget:
@@ -158,6 +162,25 @@ def squeeze(messages: Sequence[Message], budget: int, keywords: Sequence[str] = 
         tokens = estimate_tokens(message.content)
         made[index] = replace(message, content=within(message.content, max(80, tokens - over), keywords))
     return tuple(made)
+
+
+def _with_short_calls(message: Message, most: int) -> Message:
+    """Return the message with the values of its tool calls cut, if these take more than `most` tokens."""
+    if not message.tool_calls or size([replace(message, content="")]) <= most:
+        return message
+    calls = tuple(replace(call, arguments=_short_value(dict(call.arguments))) for call in message.tool_calls)
+    return replace(message, tool_calls=calls)
+
+
+def _short_value(value: Any) -> Any:
+    """Return a value of a tool call with long texts and lists cut."""
+    if isinstance(value, str) and len(value) > LONGEST_ARGUMENT:
+        return f"{value[:LONGEST_ARGUMENT]}{LEFT_OUT.format(count=len(value) - LONGEST_ARGUMENT)}"
+    if isinstance(value, list | tuple):
+        return [_short_value(item) for item in value[:MOST_ITEMS]]
+    if isinstance(value, dict):
+        return {key[:LONGEST_ARGUMENT]: _short_value(item) for key, item in list(value.items())[:MOST_ITEMS]}
+    return value
 
 
 def within(text: str, tokens: int, keywords: Sequence[str] = ()) -> str:

@@ -31,10 +31,15 @@ from codeagent_lsp.messages import ToolCall, ToolSpec
 
 # The second line of ReAct: `Action: read_file` / `Action Input: {"path": …}`; also in bold, as code, in Chinese.
 ACTION_INPUT = re.compile(
-    r"[`*_ \t]*\n[ \t]*[*_]*(?:(?:Action )?Input|(?:动作|行动|操作)?输入|参数)(?: \d+)?[*_]*[:：][*_]*\s*`?(?=\{)"
+    r"[`*_ \t]*\n[ \t]*[*_]*(?:(?:Action )?Input|(?:动作|行动|操作)?输入|参数)(?: \d+)?[*_]*[:：][*_]*"
+    r"\s*(?:`{3}\w*\s*|`?)(?=\{)"
 )
+_ONLY_FENCE = re.compile(r"\s*`{3}\w*\n(.*)\n`{3}\s*\Z", re.DOTALL)
+_LEAST_ARGUMENTS = 2  # an object with one key may be an answer in JSON
+_FENCE_END = re.compile(r"\s*`{3}")
 NEAREST, LEAST_ALIKE, MOST_NEAR = 2, 0.6, 3
 LONGEST_NAME = 100  # of a tool that does not exist, in what is told of it; comparing takes the square of it
+_SENT_TO = re.compile(r"<\|\w+\|>.*\bto=([\w.\-]+)", re.DOTALL)
 _MOST_CLOSINGS = 50  # ends of lines at which a call in Python may end
 
 UNSURE = (
@@ -95,6 +100,8 @@ def read_action(text: str, start: int, tools: tuple[ToolSpec, ...]) -> tuple[lis
     if given := ACTION_INPUT.match(text, begin):
         end = jsontext.span(text, given.end())
         arguments = jsontext.loads_object(text[given.end() : end], repair=True)
+        fence = _FENCE_END.match(text, end) if end is not None else None
+        end = fence.end() if fence else end
         return [Raw(text[start:begin], arguments)], len(text) if end is None else end
     if text[begin] == "[":
         end = jsontext.span(text, begin)
@@ -105,6 +112,21 @@ def read_action(text: str, start: int, tools: tuple[ToolSpec, ...]) -> tuple[lis
         if found := read_python(text[start : close.end()], tools):
             return found, close.end()
     return [], begin
+
+
+def nameless_call(text: str, tools: Iterable[ToolSpec]) -> str:
+    """Return the tool whose arguments a reply is, fenced or not, that names none; '' if it is anything else."""
+    fence = _ONLY_FENCE.match(text)
+    source = (fence[1] if fence else text).strip()
+    value = jsontext.loads_object(source) if source.startswith("{") else None
+    if not value or len(value) < _LEAST_ARGUMENTS:
+        return ""
+    for tool in tools:
+        parameters = _parameters(tool)
+        known, required = parameters.get("properties") or {}, parameters.get("required") or ()
+        if len(required) >= _LEAST_ARGUMENTS and set(required) <= set(value) <= set(known):
+            return tool["name"]
+    return ""
 
 
 def is_known(name: str, tools: Iterable[ToolSpec]) -> bool:
@@ -142,7 +164,7 @@ def check(name: str, arguments: Mapping[str, Any] | None, tools: Iterable[ToolSp
     if call is None:
         return _no_tool(unwrapped(name, arguments)[0], by_name)
     tool = by_name[call.tool]
-    if call.arguments is None:
+    if call.arguments is None or jsontext.is_deep(dict(call.arguments)):
         return f"The arguments of {call.tool} are not a JSON object. Send one JSON object. {_described(tool)}"
     try:
         # Here, not in `resolved`: what the model is told has the parameters with it.
@@ -291,8 +313,11 @@ def _parameters(tool: ToolSpec) -> Mapping[str, Any]:
 
 
 def _stripped(name: str) -> str:
-    # Behind it, some servers leave marks of the model's own format: `read_file<|channel|>commentary`.
-    return re.sub(r":\d+$|\.call$|\(\)$", "", name.partition("<|")[0].strip().strip("\"'"))
+    # Around it, some servers leave marks of the model's own format: `read_file<|channel|>commentary`, also with
+    # `to=functions.read_file` behind them.
+    sent_to = _SENT_TO.search(name)
+    name = sent_to[1] if sent_to else name.partition("<|")[0]
+    return re.sub(r":\d+$|\.call$|\(\)$", "", name.strip().strip("\"'"))
 
 
 def _fold(name: str) -> str:

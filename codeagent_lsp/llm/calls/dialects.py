@@ -7,6 +7,7 @@ where it stopped. Not here: telling calls from examples (`toolcalls.py`), and se
 from __future__ import annotations
 
 import ast
+import json
 import re
 from bisect import bisect_left
 from collections import Counter
@@ -74,6 +75,9 @@ def from_value(value: Any, *, meant: bool = False) -> list[Raw] | None:
     # A name without arguments is a description or a schema, as in an answer about tools.
     if not isinstance(name, str) or arguments is None:
         return None
+    # The answer in the JSON of ReAct agents.
+    if isinstance(arguments, str) and name.casefold() == "final answer":
+        return [Raw("final_answer", {"text": arguments})]
     # OpenAI's format has the arguments as JSON inside a string.
     if isinstance(arguments, str):
         arguments = jsontext.loads_object(arguments or "{}", repair=True)
@@ -110,7 +114,7 @@ def read_hermes(text: str, start: int) -> Read:
     if text.startswith("<function", begin):
         calls, end = read_function(text, begin)
     elif text[begin : begin + 1] in ("{", "["):
-        calls, end = read_json(text, begin)
+        calls, end = _read_values(text, begin)
     else:
         calls, end = _read_pairs(text, begin)
     return calls, _eat(text, end, r"[\s`]*</tool_call>")
@@ -192,30 +196,67 @@ def read_mistral(text: str, start: int) -> Read:
 
 
 def read_harmony(text: str, start: int) -> Read:
-    """Parse `<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{…}<|call|>`, also in the analysis
-    channel, with the name before the channel, and without the tokens, which some servers remove. Return the calls, []
-    for none, and the offset behind them.
+    """Parse `<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{…}<|call|>`, also in another channel,
+    with the name before the channel, and without the tokens, which some servers remove. What is no JSON, such as code
+    for a `python` tool, is a call without readable arguments. Return the calls, [] for none, and the offset behind
+    them.
     """
-    return _sequence(text, start, _HARMONY, r"\s*<\|(?:call|end)\|>")
+    calls: list[Raw] = []
+    position = start
+    while match := _HARMONY.match(text, position):
+        begin = match.end()
+        if text[begin : begin + 1] == "{":
+            end = jsontext.span(text, begin) or len(text)
+            arguments = jsontext.loads_object(text[begin:end], repair=True)
+        else:
+            ended = _HARMONY_ENDS.search(text, begin)
+            end = ended.start() if ended else len(text)
+            arguments = {} if ended and not text[begin:end].strip() else None
+        calls.append(Raw(match[1], arguments))
+        position = _eat(text, end, r"\s*<\|(?:call|end)\|>")
+    return calls, max(position, start + 1)
+
+
+def read_gemma(text: str, start: int) -> Read:
+    """Parse `<|tool_call>call:NAME{key:<|"|>text<|"|>,other:5}<tool_call|>`, in which keys have no quotes and texts
+    have tokens for them; return the calls, [] for none, and the offset behind them.
+    """
+    calls: list[Raw] = []
+    position = start
+    while match := _GEMMA.match(text, position):
+        # A text may hold whatever JSON is written with.
+        plain = _GEMMA_TEXT.sub(lambda value: json.dumps(value[2]), match[2])
+        source = _GEMMA_KEY.sub(lambda key: key[0] if key[2] is None else f'{key[1]}"{key[2]}":', plain)
+        calls.append(Raw(match[1], jsontext.loads_object(source)))
+        position = match.end()
+    return calls, max(position, start + 1)
 
 
 def read_wrapped(text: str, start: int) -> Read:
     """Parse JSON values, separated by `;` or nothing, or Python calls, after the opening marker of a dialect; return
     the calls, [] for none, and the offset behind them.
     """
-    begin = position = _eat(text, start, _OPENING)
-    calls: list[Raw] = []
-    while text[(at := _skip(text, position)) : at + 1] in ("{", "["):
-        found, position = read_json(text, at)
-        if not found:
-            break
-        calls += found
-        position = _eat(text, position, r"\s*;")
+    begin = _eat(text, start, _OPENING)
+    calls, position = _read_values(text, begin)
     if not calls:
         # Up to the next special token or closing tag.
         source = re.split(r"<[|/]", text[begin:], maxsplit=1)[0]
         calls, position = read_python(source) or [], begin + len(source)
     return calls, _eat(text, position, r"\s*(?:<\|[\w/]+\|>|</[\w:]+>)")
+
+
+def _read_values(text: str, start: int) -> Read:
+    """Parse JSON values that are calls, one after the other; return these and the offset behind them."""
+    calls: list[Raw] = []
+    position = start
+    while text[(at := _skip(text, position)) : at + 1] in ("{", "["):
+        found, end = read_json(text, at)
+        if not found:
+            # Of the first one, nothing is left to read.
+            return calls, position if calls else end
+        calls += found
+        position = _eat(text, end, r"\s*[;,]")
+    return calls, position
 
 
 def read_python(source: str) -> list[Raw] | None:
@@ -234,9 +275,16 @@ def read_python(source: str) -> list[Raw] | None:
 # The name (group 1) may stand before or after the channel, so it is looked for first, within the head before `{`.
 _HARMONY = re.compile(
     r"\s*(?:<\|start\|>)?(?:assistant)?\s*(?=[^{]{0,40}?\bto=([\w.\-]+))(?:to=[\w.\-]+)?\s*"
-    r"(?:<\|channel\|>)?(?:commentary|analysis)(?:\s+to=[\w.\-]+)?\s*"
+    r"(?:<\|channel\|>)?(?:commentary|analysis|final)(?:\s+to=[\w.\-]+)?\s*"
     r"(?:<\|constrain\|>\s*)?(?:json|code)?\s*(?:<\|message\|>\s*|(?=\{))"
 )
+_GEMMA = re.compile(
+    r"\s*(?:<\|tool_call>|<start_function_call>)\s*call:([\w.\-]+)\s*(\{.*?\})\s*(?:<tool_call\|>|<end_function_call>)",
+    re.DOTALL,
+)
+_GEMMA_TEXT = re.compile(r'(<\|"\|>|<escape>)(.*?)\1', re.DOTALL)
+_GEMMA_KEY = re.compile(r'"(?:[^"\\]|\\.)*"|([{,]\s*)([A-Za-z_]\w*)\s*:')
+_HARMONY_ENDS = re.compile(r"\s*<\|(?:call|end|start)\|>")
 
 READERS: dict[str, Reader] = {
     "<tool_call>": read_hermes,
@@ -252,13 +300,16 @@ READERS: dict[str, Reader] = {
     "[TOOL_CALLS]": read_mistral,
     **dict.fromkeys(
         (
-            "<|channel|>commentary to=",
-            "<|channel|>analysis to=",
+            *(
+                f"{before}{channel} to={functions}"
+                for channel in ("commentary", "analysis", "final")
+                for before, functions in (
+                    ("<|channel|>", ""),
+                    ("<|start|>assistant<|channel|>", ""),
+                    ("", "functions."),
+                )
+            ),
             "<|start|>assistant to=",
-            "<|start|>assistant<|channel|>commentary to=",
-            "<|start|>assistant<|channel|>analysis to=",
-            "commentary to=functions.",
-            "analysis to=functions.",
         ),
         read_harmony,
     ),
@@ -278,6 +329,7 @@ READERS: dict[str, Reader] = {
         ),
         read_wrapped,
     ),
+    **dict.fromkeys(("<|tool_call>", "<start_function_call>"), read_gemma),
 }
 
 

@@ -15,6 +15,8 @@ from typing import Any
 # The repair walks over the text in Python, which takes seconds for more.
 REPAIR_LIMIT = 1_000_000
 
+_DEEPEST = 100
+
 # Without `good`, a backslash that begins no escape of JSON, as in `\d` or `C:\Users`.
 _ESCAPE = re.compile(r'\\(?P<good>["\\/bfnrt]|u[0-9a-fA-F]{4})?')
 
@@ -33,8 +35,30 @@ class WrittenNumber(float):
 
 def loads(source: str, *, repair: bool = False) -> Any:
     """Parse `source` as JSON; with `repair`, broken JSON is repaired as well as possible, even a `torn` one. ValueError
-    if it is none.
+    if it is none, or nested deeper than any arguments are.
     """
+    value = _loads(source, repair=repair)
+    if is_deep(value):
+        raise ValueError("nested too deeply")
+    return value
+
+
+def is_deep(value: Any) -> bool:
+    """Return whether lists and objects are nested deeper than can be checked, stored and sent: all of this recurses."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for item in level
+            if isinstance(item, dict | list)
+            for inner in (item.values() if isinstance(item, dict) else item)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _loads(source: str, *, repair: bool) -> Any:
     try:
         # Not strict: models write line breaks inside of strings as they are.
         return json.loads(source, strict=False, parse_float=WrittenNumber)

@@ -8,7 +8,8 @@ language in a fence, JSON under other keys, YAML. Not here: the forms that are r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from codeagent_lsp.llm.calls import dialects, jsontext
@@ -23,7 +24,7 @@ _CODE = re.compile(
     rf"(?:(?:await|return|print\(|\[|(?:const |let |var )?\w+\s*=)\s*)*{_N}\s*\(.*\)[\s\]]*;?\Z", re.DOTALL
 )
 # `read_file {…}`, `#read_file {…}`, `read_file:0{…}`, the name in a line of its own
-_BEFORE_JSON = re.compile(rf"[#>\s]*`*{_N}(?::\d+)?`*\s*\{{.*\}}\Z", re.DOTALL)
+_BEFORE_JSON = re.compile(rf"[#>/@!\s]*`*{_N}(?::\d+)?`*\s*\{{.*\}}\Z", re.DOTALL)
 _ELEMENTS = tuple(
     re.compile(form, re.DOTALL)
     for form in (
@@ -40,6 +41,7 @@ _LABELLED = re.compile(
     rf"^[ \t>*#\-✿]*(?P<label>[^\W\d_]\w*(?: \w+)?)[*✿]*\s*[:：][*]*[ \t]*[`\"'*]*{_N}[`\"'*]*(?=\s|\{{|\Z)",
     re.MULTILINE,
 )
+_INPUT_BELOW = re.compile(r"[ \t]*\n[ \t>*#]*(?:Action )?Input(?: \d+)?[*]*\s*:", re.IGNORECASE)
 _BELOW = re.compile(r"[ \t]*(?:\n+[ \t>*#✿]*[^\W\d_][\w ]{0,24}[*✿]*[:：].*|\s*\{.*|\s*)\Z", re.DOTALL)
 _DOING = re.compile(
     r"(?:action|tool|function|call|use)(?: \w+)?|行动|动作|操作|工具|函数|调用|工具名|函数名", re.IGNORECASE
@@ -49,10 +51,19 @@ _KEYED = re.compile(
     rf"[\"']?(?:name|tool|tool_name|toolName|action|function|function_name|recipient_name|command|method)[\"']?\s*:?\s*"
     rf"[\"']{_N}[\"']"
 )
+# Nobody but a caller of tools writes so.
+_UNKNOWN_KEYED = re.compile(
+    r"\{\s*[\"'](?:tool|tool_name|toolName|function|function_name|recipient_name|action)[\"']\s*:\s*[\"'](?P<name>[A-Za-z]\w*_\w+)[\"']"
+)
+_AS_ITEM = re.compile(rf"\[\s*[\"']{_N}[\"']\s*,\s*\{{")
+# In the last line before a fence: the name of the tool that the object in it is for.
+_NAMED_ABOVE = re.compile(rf"(?:^|\n)[#*`\s]*{_N}[`*:\s]*\Z")
 _AS_KEY = re.compile(rf"\{{\s*[\"']{_N}[\"']\s*:\s*\{{")
 _DESCRIBES = re.compile(r"[\"'](?:description|properties|input_?[sS]chema)[\"']\s*:")
 # `[read_file(path="a", …`: it does not end.
 _CUT = re.compile(rf"\[?\s*{_N}\([^()]*\)?\s*\Z")
+_BEGINS_VALUE = re.compile(r"^[ \t]*[{\[]", re.MULTILINE)
+_MOST_VALUES = 20
 _JSON = re.compile(r"\{|\[\s*[{\[\"']")
 _WORD = re.compile(r"[\w.\-]+")
 _OPEN_FENCE = re.compile(
@@ -75,15 +86,21 @@ def loose_call(text: str, is_tool: Callable[[str], bool]) -> LooseCall | None:
     reply = re.sub(_END, "", text.strip()) if len(text) <= _LONGEST else ""
     if (fence := list(_FENCE.finditer(reply))[-1:]) or (fence := list(_OPEN_FENCE.finditer(reply))[-1:]):
         body = fence[0][2].strip()
+        above = _NAMED_ABOVE.search(reply, 0, fence[0].start())
+        if above and is_tool(above["name"]) and body.startswith("{"):
+            return LooseCall(above["name"], sure=False)
         if name := _named(body, is_tool) or _unknown(body) or _marked(body, is_tool):
             return LooseCall(name, sure=False)
         return None
     if (name := _named(reply, is_tool)) or ((cut := _CUT.match(reply)) and is_tool(name := cut["name"])):
         return LooseCall(name, sure=True)
+    if name := next(filter(None, (_named(body, is_tool) for body in _last_values(reply))), "") or _unknown(reply):
+        return LooseCall(name, sure=False)
     for match in _LABELLED.finditer(reply):
         doing = _DOING.fullmatch(match["label"]) is not None
         # An unknown name: with an underscore, it is none of a sentence.
-        named = is_tool(match["name"]) or (doing and "_" in match["name"])
+        called = doing and ("_" in match["name"] or _INPUT_BELOW.match(reply, match.end()) is not None)
+        named = is_tool(match["name"]) or called
         if named and _BELOW.match(reply, match.end()):
             return LooseCall(match["name"], sure=doing)
     return None
@@ -95,7 +112,7 @@ def _named(body: str, is_tool: Callable[[str], bool]) -> str:
         head = body[:_HEAD]
         if _DESCRIBES.search(body):
             return ""
-        found = [*_KEYED.finditer(head), *_AS_KEY.finditer(head)]
+        found = [*_KEYED.finditer(head), *_AS_KEY.finditer(head), *_AS_ITEM.finditer(head)]
         return next((match["name"] for match in found if is_tool(match["name"])), "")
     forms = _ELEMENTS if body.startswith("<") else (_CODE, _BEFORE_JSON, _SETTING)
     matches = (form.match(body) for form in forms)
@@ -117,10 +134,19 @@ def _marked(body: str, is_tool: Callable[[str], bool]) -> str:
     return next((raw.name for raw in read), "") or next(known, "a tool")
 
 
+def _last_values(reply: str) -> Iterator[str]:
+    """Return the JSON objects and lists that begin a line and end the reply."""
+    for begin in islice(_BEGINS_VALUE.finditer(reply), _MOST_VALUES):
+        if jsontext.span(reply, begin.end() - 1) == len(reply):
+            yield reply[begin.end() - 1 :]
+
+
 def _unknown(body: str) -> str:
     """Return the name of a tool that does not exist, where JSON has exactly the shape of a call."""
     if body[:1] not in ("{", "["):
         return ""
+    if named := _UNKNOWN_KEYED.match(body):
+        return named["name"]
     try:
         calls = dialects.from_value(jsontext.loads(body))
     except ValueError:

@@ -16,6 +16,13 @@ from codeagent_lsp.messages import ToolCall, ToolSpec
 _WORDS = tuple(marker for marker in dialects.READERS if marker[0].isalpha())
 _HINT = re.compile(r"[<`~]")
 _ACTION = re.compile(r"[ \t]*A(?:c(?:t(?:i(?:on?)?)?)?)?\Z|[ \t]*Action(?: \d*)?(?::[ \t]*[\w.\-]{0,64}[\[(]?)?\Z")
+# Its input is due in the next line; and the wrapper of a call, alone in its line.
+_ACTION_BEGUN = re.compile(
+    r"^[ \t]*[*_]*(?:Action|动作|行动|操作)(?: \d+)?[*_]*[:：][*_]*[ \t]*`?[A-Za-z_][\w.\-]*[`*_ \t]*\n"
+    r"[^\n{]{0,30}(?:\n?`{0,3}\w*\n?)\Z|^[ \t]*<[\w:.\-]{0,40}>?\s*\Z",
+    re.MULTILINE,
+)
+_WRAPPER = re.compile(r"^[ \t]*<[\w:.\-]{1,40}>\s*\Z", re.MULTILINE)
 _CALL_START = re.compile(r"\s*(?:[<{\[]|[\w.]+\()")
 
 
@@ -107,10 +114,14 @@ class StreamFilter:
             # The same search as over the whole reply, or it would show what is taken for a call in the end.
             match = NEXT.search(self._text, position)
             if match is None:
+                if begun := _ACTION_BEGUN.search(self._text, max(position, len(self._text) - LONG)):
+                    return begun.start()
                 return self._before_hint(max(position, self._text.rfind("\n") + 1))
             after = self._after(match)
             if after is None:
-                return match.start()
+                before = max(self._start, match.start() - LONG)
+                wrapper = _WRAPPER.search(self._text, before, match.start())
+                return wrapper.start() if wrapper else match.start()
             position = after
 
     def _before_hint(self, start: int) -> int:
@@ -164,7 +175,9 @@ class StreamFilter:
         try:
             value = jsontext.loads(self._text[start:end])
             # `{"tool": "todoread"}` is a call without arguments.
-            named = isinstance(value, dict) and len(value) == 1 and next(iter(value)) in dialects.NAME_KEYS
+            # So is `{"read_file": {…}}`.
+            key, inner = next(iter(value.items())) if isinstance(value, dict) and len(value) == 1 else ("", None)
+            named = key in dialects.NAME_KEYS or isinstance(inner, dict)
             return None if named or dialects.from_value(value) else end
         except ValueError:
             # Broken, but it begins as a call: if it is told as one, it was not for the user.

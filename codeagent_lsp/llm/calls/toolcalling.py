@@ -17,7 +17,7 @@ from codeagent_lsp.errors import ModelRejected, ModelReplyInvalid
 from codeagent_lsp.llm import wire
 from codeagent_lsp.llm.calls import text_calls, toolcalls
 from codeagent_lsp.llm.calls.bare_calls import check
-from codeagent_lsp.llm.calls.jsontext import loads_object
+from codeagent_lsp.llm.calls.jsontext import is_deep, loads_object
 from codeagent_lsp.llm.calls.streamed_calls import StreamParser
 from codeagent_lsp.llm.calls.text_calls import ANSWER, AnswerReader, render
 from codeagent_lsp.llm.model import (
@@ -170,7 +170,7 @@ class ToolCallingModel(WrappedModel):
         asked = replace(request, messages=messages, tools=())
         async with aclosing(self._model.stream(asked)) as items:
             async for item in _without_calls(items, parser):
-                for each in _told(_from_text(item, tools), answers) if isinstance(item, Reply) else (item,):
+                for each in _told(_checked(item, tools), answers) if isinstance(item, Reply) else (item,):
                     yield each
 
     def _remember(self, raw: str, reply: Reply) -> None:
@@ -303,7 +303,12 @@ def _checked(reply: Reply, tools: tuple[ToolSpec, ...]) -> Reply:
     results = [(call, check(call.name, call.arguments, tools)) for call in _spread(reply)]
     calls = tuple(replace(result, id=call.id) for call, result in results if isinstance(result, ToolCall))
     problems = [reply.problem, *(result for _, result in results if isinstance(result, str))]
-    misfits = tuple(call for call, result in results if isinstance(result, str))
+    # Too deep for all that shows or stores them.
+    misfits = tuple(
+        replace(call, arguments={}) if is_deep(dict(call.arguments)) else call
+        for call, result in results
+        if isinstance(result, str)
+    )
     problem = " ".join(filter(None, problems))
     return replace(reply, tool_calls=calls, problem=problem, unusable=(*reply.unusable, *misfits))
 

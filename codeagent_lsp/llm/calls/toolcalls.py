@@ -19,6 +19,8 @@ from codeagent_lsp.llm.calls.bare_calls import (
     ACTION_INPUT,
     check_raw,
     is_known,
+    nameless_call,
+    normalised,
     read_action,
     read_json,
     read_python,
@@ -90,13 +92,17 @@ _CALL_LINE = re.compile(
 # A call in a form that is not read, such as `<write_to_file><path>…</path>` or `<｜DSML｜invoke …>` of DeepSeek: what
 # stands inside is its content, whatever it looks like.
 _ELEMENT = re.compile(
-    r"^[ \t]*<(?P<name>｜DSML｜\w+|[A-Za-z][\w.\-]*)(?:[ \t][^<>\n]*)?>\s*(?:<(?P<inner>[\w.\-]+)>)?", re.M
+    r"^[ \t]*<(?P<name>｜DSML｜\w+|antml:\w+|[A-Za-z][\w.\-]*)(?:[ \t][^<>\n]*)?>\s*(?:<(?P<inner>[\w.\-]+)>)?", re.M
 )
 _USUAL_PARAMETERS = frozenset(("path", "file_path", "command", "content", "args", "diff"))
 _MOST_ELEMENTS = 200
 UNREAD_FORM = (
     "A call of {name} is written in a form that is not understood, so nothing of it ran. Write it exactly as told, as "
     "one JSON object."
+)
+NAMELESS = (
+    "Your reply is nothing but arguments, as {name} takes them, and names no tool, so nothing ran. Write the call "
+    "exactly as told, with the tool's name."
 )
 
 _TAG = re.compile(r"<(?P<closes>/?)(?P<name>[A-Za-z][\w:.\-]*)(?:\s[^<>]*)?>|(?P<opens><!--)|(?P<ends>-->)")
@@ -121,6 +127,15 @@ _EXAMPLE = re.compile(
 )
 _DOES = re.compile(r"\b(?:let me|let us|let's|i|i'll|i'm|i’ll|i’m|we|we'll)\b|我|咱|让", re.IGNORECASE)
 """Who says that they do something announces no example."""
+# What a model that goes on by itself invents behind its call: the result, in its own template or in our words.
+_INVENTED = re.compile(
+    r"(?:\s|</?[\w:.\-]+_calls?>|`{3})*(?:<(?:tool|function)_(?:response|result|results|output|outputs)\b[^<>]*>"
+    r"|<(?:observation|function_calls_result)>|Observation(?: \d+)?:|Result of \w[\w.\-]*:"
+    r"|<\|(?:start|im_start|start_header_id)\|>(?!assistant)|<\|(?:tool|observation|user)\|>|<｜tool▁outputs?▁begin｜>)"
+)
+# Left over around calls: brackets, tags and tokens of wrappers, nothing that says something.
+_MARKUP = re.compile(r"</?[\w:.\-｜▁|]+(?:\s[^<>]*)?/?>|[\s`{}\[\](),;*]+")
+_CLOSERS = re.compile(r"(?:\s*(?:[}\])]+|</[\w:.\-]+>))+(?=\s|\Z)")
 _LATE_FENCE, _FENCE_END = re.compile(r"(?:Action:[ \t]*)?`{3}\w*\s*\Z"), re.compile(r"(?:\s*`{3})?")
 _SENTENCE_END = re.compile(r"[.!?。！？](?=\s)")
 _QUOTES = {'"': '"', "'": "'", "`": "`", "(": ")", "“": "”", "‘": "’", "«": "»", "「": "」", "（": "）"}
@@ -215,6 +230,10 @@ class _Finder:
                 position = self._inline_json(text, match.start())
             else:
                 position = match.end()
+            # All from there on rests on a result that there was not.
+            if self.calls and self.spans and self.spans[-1][1] == position and _INVENTED.match(text, position):
+                self.spans.append((position, len(text)))
+                position = len(text)
         for each in unread:
             if each[0] >= position:
                 self._leave_unread(each)
@@ -233,7 +252,7 @@ class _Finder:
             name, inner = match["name"], match["inner"]
             if found and match.start() < found[-1][1]:
                 continue
-            foreign = name.startswith("｜DSML｜")
+            foreign = name.startswith(("｜DSML｜", "antml:"))
             if not foreign and (inner is None or not self._takes(name, inner)):
                 continue
             # Its last end: the content may have the same tag.
@@ -252,12 +271,15 @@ class _Finder:
         )
 
     def remaining(self, text: str) -> str:
+        """Return the text around the calls, without what only belongs to how they were written."""
         pieces, position = [], 0
         for start, end in sorted(self.spans):
             pieces.append(text[position:start])
-            position = end
+            closers = _CLOSERS.match(text, end)
+            position = closers.end() if closers else end
         pieces.append(text[position:])
-        return "".join(pieces).strip() if self.spans else text
+        left = "".join(pieces).strip() if self.spans else text
+        return left if not self.spans or _MARKUP.sub("", left) else ""
 
     def left_out(self) -> list[str]:
         """Return what to tell the model of calls that may be examples, beside those that run."""
@@ -340,6 +362,9 @@ class _Finder:
         own = {tool["name"] for tool in self.tools}
         # Other names of tools may be words of a language: `open(…)` in Python.
         found = loose_call(text, lambda name: name in own or ("_" in name and is_known(name, self.tools)))
+        if found is None and (nameless := nameless_call(text, self.tools)):
+            self.problems.append(NAMELESS.format(name=nameless))
+            self.unusable.append(ToolCall(UNREADABLE, {}))
         if found is None:
             return
         if found.sure:
@@ -432,6 +457,8 @@ class _Finder:
             known = last and all(raw.name and is_known(raw.name, self.tools) for raw in calls)
             if self._take(calls, (start, end), sure=known):
                 return end
+            # Of a tool that does not exist: it may be an example as well.
+            self.doubtful += map(_as_written, calls) if last else ()
         # Amid prose it may be an example; the run asks the model, if all of it could be carried out.
         elif calls:
             results = [check_raw(raw, self.tools) for raw in calls]
@@ -516,7 +543,7 @@ class _Finder:
 
 
 def _as_written(raw: Raw) -> ToolCall:
-    return ToolCall(raw.name or UNREADABLE, raw.arguments or {})
+    return ToolCall(normalised(raw.name) or UNREADABLE, raw.arguments or {})
 
 
 def _is_ruined(text: str, position: int) -> bool:

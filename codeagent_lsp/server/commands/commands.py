@@ -351,7 +351,7 @@ def model_commands(backend: Backend) -> Table:
     async def doctor(given: Arguments) -> list[dict[str, Any]]:
         from codeagent_lsp.doctor import diagnose  # late: it loads what opens models, which is heavy
 
-        checks = await diagnose(front.settings(), backend.state, front.language())
+        checks = await diagnose(front.settings(), backend.state, front.language(), front.folders())
         return [*(check.to_dict() for check in checks), front.describe_client()]
 
     return {

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-from codeagent_lsp.errors import FileRefused, ToolFailed, ToolRetry
+from codeagent_lsp.errors import ErrorCode, FileRefused, ToolFailed, ToolRetry
 from codeagent_lsp.state import make_private
 from codeagent_lsp.system import open_new, open_reading
 
@@ -121,11 +121,14 @@ class ArtifactStore:
     def _make_sure_of_room(self, name: str, size: int) -> None:
         others = [item for item in self.list() if item.name != name]
         if size > self.file_bytes:
-            raise ToolFailed(f"{name} has {size:,} bytes, and an artifact has at most {self.file_bytes:,}.")
+            message = f"{name} has {size:,} bytes, and an artifact has at most {self.file_bytes:,}."
+            raise ToolFailed(message, ErrorCode.INVALID_PARAM)
         if len(others) >= self._max_files:
-            raise ToolFailed(f"This session has {self._max_files} artifacts, and cannot have more.")
+            message = f"This session has {self._max_files} artifacts, and cannot have more."
+            raise ToolFailed(message, ErrorCode.INVALID_PARAM)
         if sum(item.size for item in others) + size > self._total_bytes:
-            raise ToolFailed(f"The artifacts of a session have at most {self._total_bytes:,} bytes together.")
+            message = f"The artifacts of a session have at most {self._total_bytes:,} bytes together."
+            raise ToolFailed(message, ErrorCode.INVALID_PARAM)
 
 
 def checked_name(name: str) -> str:

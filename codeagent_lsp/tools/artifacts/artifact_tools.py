@@ -358,10 +358,11 @@ async def _fetched(source: str, context: ToolContext, web: Web | None) -> bytes:
 
     target = parsed(source)
     if not on_usual_port(target) and not covers(context.settings.web.allowed_hosts, target):
-        raise ToolFailed(f"{target.authority} is not on a usual port; the user can add it to web.allowedHosts.")
+        message = f"{target.authority} is not on a usual port; the user can add it to web.allowedHosts."
+        raise ToolFailed(message, ErrorCode.PERMISSION_DENIED)
     page = await (web or Network.over(context.settings.network)).fetcher.get(target)
     if page.cut:
-        raise ToolFailed(f"{source} is larger than what can be imported.")
+        raise ToolFailed(f"{source} is larger than what can be imported.", ErrorCode.INVALID_PARAM)
     return page.body
 
 
@@ -389,7 +390,7 @@ def _text(data: bytes, source: str) -> str:
     try:
         return decode(data).text
     except FileRefused as error:
-        raise ToolFailed(f"{source}: {error} Only text can be staged.") from None
+        raise ToolFailed(f"{source}: {error} Only text can be staged.", ErrorCode.INVALID_PARAM) from None
 
 
 def _allowed(source: str, settings: Settings) -> bool:

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from codeagent_lsp.errors import EditRefused, ToolFailed
+from codeagent_lsp.errors import EditRefused, ErrorCode, ToolFailed
 from codeagent_lsp.index import grammars, parse
 from codeagent_lsp.index.outline import body_of
 from codeagent_lsp.index.symbols import Import, SymbolInfo
@@ -160,8 +160,10 @@ def required(path: str, text: str) -> SourceFile:
     if source is not None:
         return source
     if grammars.grammar_of(path, text[:200].encode("utf-8", "replace")) is None:
-        raise ToolFailed(f"The language of {path} is not known here. Use read_file, grep and edit_file.")
-    raise ToolFailed(f"{path} cannot be parsed: too long, or not code. Use read_file, grep and edit_file.")
+        message = f"The language of {path} is not known here. Use read_file, grep and edit_file."
+        raise ToolFailed(message, ErrorCode.INVALID_PARAM)
+    message = f"{path} cannot be parsed: too long, or not code. Use read_file, grep and edit_file."
+    raise ToolFailed(message, ErrorCode.INVALID_PARAM)
 
 
 def matching(definitions: Sequence[Definition], name: str) -> tuple[Definition, ...]:

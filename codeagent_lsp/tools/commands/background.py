@@ -108,7 +108,8 @@ class BackgroundCommands:
         then runs on. ToolFailed if 4 run already.
         """
         if sum(running.at_work for running in self._known.values()) >= MOST_AT_ONCE:
-            raise ToolFailed(f"{MOST_AT_ONCE} commands run in the background already. Stop one first.")
+            message = f"{MOST_AT_ONCE} commands run in the background already. Stop one first."
+            raise ToolFailed(message, ErrorCode.INVALID_PARAM)
         # Of all that were started, so that no name comes twice in a run.
         name = f"bg{len(self._known) + 1}"
         running = self._known[name] = _Running(name, command, self._variables)
@@ -257,7 +258,7 @@ class _Running:
     async def beside(self, script: str, seconds: float) -> tuple[str, int]:
         """Run a command beside it."""
         if self._ended or self.code is not None:
-            raise ToolFailed(f"The background command {self.name} has ended.")
+            raise ToolFailed(f"The background command {self.name} has ended.", ErrorCode.NOT_FOUND)
         self._count += 1
         number, one = str(self._count), _Beside()
         self._beside[number] = one

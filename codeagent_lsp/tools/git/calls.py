@@ -139,7 +139,9 @@ async def _collect(source: asyncio.StreamReader, limit: int) -> bytes:
         pieces.append(piece)
         size += len(piece)
         if size > limit:
-            raise ToolFailed(f"git prints more than {limit:,} bytes here. Name a smaller path.")
+            raise ToolFailed(
+                f"git prints more than {limit:,} bytes here. Name a smaller path.", ErrorCode.INVALID_PARAM
+            )
     return b"".join(pieces)
 
 

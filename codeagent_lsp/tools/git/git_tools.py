@@ -126,10 +126,14 @@ class GitLog(Tool[GitLogParameters]):
         repository.
         """
         commits: list[Commit] = []
+        part = arguments.path or ""  # of the repository, as is a workspace below its top
         for place, repository in await _repositories(arguments.path, context):
-            commits += await history_of(repository, repository.inner(place), arguments.limit)
+            inner = repository.inner(place)
+            part = part or ("this folder" if inner not in ("", ".") else "")
+            commits += await history_of(repository, inner, arguments.limit)
         lines = [f"{commit.name} {commit.date} {quoted(commit.author)}: {commit.subject}" for commit in commits]
-        return ToolOutput("\n".join(lines) or "No commits yet.", [commit.name for commit in commits])
+        none = f"No commit touches {part}." if part else "No commits yet."
+        return ToolOutput("\n".join(lines) or none, [commit.name for commit in commits])
 
 
 class GenerateCommitParameters(Parameters):

@@ -93,11 +93,23 @@ async def _awaited(result: Any) -> Any:
 
 def _shown(tool: Tool, result: Any) -> dict[str, Any]:
     """Return a result in the form of MCP; data that is too long becomes cut text."""
-    text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
+    result = _plain(result) if not isinstance(result, str | Mapping) else result
+    text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=_plain)
     cut = tool.truncate_output(text)
     if isinstance(result, dict) and cut == text:
-        return {"content": [], "structuredContent": result}
+        return {"content": [], "structuredContent": json.loads(text)}
     return {"content": [{"type": "text", "text": cut}]}
+
+
+def _plain(value: Any) -> Any:
+    """Return what a user's code gives back as what JSON knows: data for objects and collections, else its text."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    if isinstance(value, bytes | bytearray):
+        return bytes(value).decode("utf-8", "replace")
+    if inspect.isgenerator(value) or isinstance(value, set | frozenset):
+        return list(value)
+    return value if isinstance(value, list | tuple | dict | int | float | None) else str(value)
 
 
 def _failed(reason: str) -> dict[str, Any]:

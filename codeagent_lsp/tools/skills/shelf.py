@@ -210,7 +210,7 @@ class SkillShelf:
         except OSError as error:
             raise ToolFailed(f"{name} cannot be read: {error.strerror}.") from None
         except UnicodeDecodeError:
-            raise ToolFailed(f"{name} is no text.") from None
+            raise ToolFailed(f"{name} is no text.", ErrorCode.INVALID_PARAM) from None
 
     def _of_user(self) -> Iterator[Skill | SkillProblem]:
         for place in (self.own, *(Path(path).expanduser() for path in self._more())):

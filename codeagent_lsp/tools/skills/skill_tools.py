@@ -84,7 +84,8 @@ class SkillLoader(Tool[SkillLoaderParameters]):
         catalogue = await asyncio.to_thread(desk.shelf.catalogue, context.view)
         skill = catalogue.get(name)
         if not skill.serves(desk.mode):
-            raise ToolFailed(f"The skill {name} is meant for other agents: {', '.join(skill.agent_modes)}.")
+            message = f"The skill {name} is meant for other agents: {', '.join(skill.agent_modes)}."
+            raise ToolFailed(message, ErrorCode.INVALID_PARAM)
         # Before any of its text reaches the model.
         if not skill.approved and not await _vouched(skill, desk, context):
             raise PermissionDenied(f"The user does not trust the skill {name}. Go on without it.")
@@ -290,7 +291,7 @@ def bundle_in(folder: Path, wanted: str = "") -> Bundle:
     """
     folders = skill_folders(folder)
     if not folders:
-        raise ToolFailed(f"There is no {FILE_NAME} in it.")
+        raise ToolFailed(f"There is no {FILE_NAME} in it.", ErrorCode.NOT_FOUND)
     fitting = [found for found in folders if _called(found, folder, wanted)] if wanted else folders
     if len(fitting) != 1:
         names = ", ".join(one_line(found.name, 64) for found in folders[:40])

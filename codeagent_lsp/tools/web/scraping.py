@@ -136,7 +136,7 @@ async def scraped(
     if words.hidden:
         notes.append(f"{words.hidden} parts that the page hides from people are left out")
     if selector and not words.found:
-        raise ToolFailed(f"Nothing in {page.target.url} matches {selector!r}{_because(notes)}.")
+        raise ToolFailed(f"Nothing in {page.target.url} matches {selector!r}{_because(notes)}.", ErrorCode.NOT_FOUND)
     return Scraped(page.target.url, words, tuple(notes))
 
 

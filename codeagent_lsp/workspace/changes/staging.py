@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from codeagent_lsp.errors import FileRefused, ToolFailed
+from codeagent_lsp.errors import ErrorCode, FileRefused, ToolFailed
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.files.file_view import FileText, StagedFile
 
@@ -109,10 +109,11 @@ class Staging:
     def undo(self, change_id: str | None = None) -> Step:
         """Undo the last step, or the named one and all after it. Raises ToolFailed if there is no such step."""
         if not self._steps:
-            raise ToolFailed("Nothing is staged, so there is nothing to undo.")
+            raise ToolFailed("Nothing is staged, so there is nothing to undo.", ErrorCode.NOT_FOUND)
         ids = [step.change_id for step in self._steps]
         if change_id is not None and change_id not in ids:
-            raise ToolFailed(f"No change {change_id!r}. Changes that can be undone: {', '.join(ids)}.")
+            known = ", ".join(ids)
+            raise ToolFailed(f"No change {change_id!r}. Changes that can be undone: {known}.", ErrorCode.NOT_FOUND)
         position = len(ids) - 1 if change_id is None else ids.index(change_id)
         undone, self._steps = self._steps[position:], self._steps[:position]
         paths = tuple(dict.fromkeys(path for step in undone for path in step.paths))

@@ -15,7 +15,7 @@ from itertools import pairwise, takewhile
 
 from codeagent_lsp.errors import EditRefused, NoSuchFile, PatchRefused
 from codeagent_lsp.workspace.edits.match import Edit, apply_edits, plan_lines
-from codeagent_lsp.workspace.edits.patch_unified import FileChange, Hunk, parse_unified, unwrap
+from codeagent_lsp.workspace.edits.patch_unified import FileChange, Hunk, parse_unified, unquoted, unwrap
 from codeagent_lsp.workspace.text.position import (
     content_of,
     dominant_newline,
@@ -429,7 +429,7 @@ class _BeginPatchReader:
         line = self._next()
         for start, read in ((_ADD, self._added), (_DELETE, self._deleted), (_UPDATE, self._updated)):
             if line.startswith(start):
-                return read(line.removeprefix(start).strip().removeprefix("./"))
+                return read(_name(line.removeprefix(start)))
         raise PatchRefused(
             f"Patch line {line[:80]!r} is none of '*** Add File:', '*** Delete File:', '*** Update File:'."
         )
@@ -462,9 +462,7 @@ class _BeginPatchReader:
 
     def _updated(self, path: str) -> FileChange:
         body = self._body()
-        moved = (
-            body.pop(0).removeprefix(_MOVE).strip().removeprefix("./") if body and body[0].startswith(_MOVE) else None
-        )
+        moved = _name(body.pop(0).removeprefix(_MOVE)) if body and body[0].startswith(_MOVE) else None
         hunks: list[Hunk] = []
         headers: list[str] = []
         rows: list[tuple[str, str]] = []
@@ -485,6 +483,10 @@ class _BeginPatchReader:
         if headers:
             raise PatchRefused(f"In '*** Update File: {path}' the last '@@' is followed by no lines.")
         return FileChange("update", path, moved, tuple(hunk for hunk in hunks if hunk.rows))
+
+
+def _name(text: str) -> str:
+    return unquoted(text) or text.strip().removeprefix("./")
 
 
 def _row(path: str, line: str) -> tuple[str, str]:

@@ -20,6 +20,11 @@ _NULL = "/dev/null"
 # `diff -u x.orig x` compares with a backup of the file; it is no rename.
 _BACKUPS = (".orig", ".old", ".bak")
 _MODE = re.compile(r"new (?:file )?mode (100[0-7]{3})\s*$")
+# Links and submodules, whose "text" is a target or a commit.
+_NO_FILE = re.compile(r"(?:(?:new|deleted) file |new |old )mode (?:120|160)000\s*$|index \S+ (?:120|160)000\s*$")
+# With `diff.mnemonicPrefix` git names the sides: index, working tree, commit, object.
+_SIDES = frozenset(("a/b/", "b/a/", "i/w/", "c/i/", "c/w/", "o/w/", "w/i/", "i/c/", "w/c/", "w/o/"))
+_USUAL = ("a/", "b/")
 _FENCE = re.compile(r"^\s*(?:```|~~~)[\w+-]*\s*$")
 # `cat <<'EOF'` or `apply_patch <<EOF`, in which models wrap a patch.
 _HEREDOC = re.compile(r"^[\w ]*<<-?\s*(['\"]?)(\w+)\1\s*$")
@@ -60,11 +65,13 @@ class _UnifiedDiffReader:
         """Parse one file: its headers, then its hunks."""
         facts = self._git_facts() if self._at_git_header() else {}
         before, after = facts.get("from"), facts.get("to")
+        prefixes = _prefixes(before, after)
         # `rename from` and `rename to` lines have no `a/` and `b/`.
         if "rename" not in facts:
-            before, after = _without_prefixes(before, after)
+            before, after = _without_prefixes(before, after, prefixes or _USUAL)
         if self._at_names():
-            names = _without_prefixes(*(_name(line[4:]) for line in self.lines[self.at : self.at + 2]))
+            old, new = (_name(line[4:]) for line in self.lines[self.at : self.at + 2])
+            names = _without_prefixes(old, new, prefixes or _prefixes(old, new) or _USUAL)
             if before is not None and not {before, after}.intersection(names):
                 return _change(before, after, (), facts)  # they begin the next file
             if "rename" not in facts:
@@ -95,6 +102,8 @@ class _UnifiedDiffReader:
             for start, key in (("new file", "new"), ("deleted file", "deleted"), ("copy from", "copy")):
                 if line.startswith(start):
                     facts[key] = line
+            if _NO_FILE.match(line):
+                raise PatchRefused("The patch changes a symbolic link or a submodule; only text files can be patched.")
             if line.startswith(("Binary files", "GIT binary patch")):
                 raise PatchRefused("The patch changes a binary file; only text can be patched.")
             if line.startswith("rename from "):
@@ -179,9 +188,15 @@ def _names_of_header(line: str) -> dict[str, str]:
 
 def _name(text: str) -> str:
     """Return the file name of a header line, unquoted and without the timestamp after a tab."""
-    if text.startswith('"') and text.rstrip().endswith('"'):
-        return b"".join(map(_unescaped, _QUOTED.findall(text.strip()[1:-1]))).decode("utf-8", "surrogateescape")
-    return text.split("\t")[0].strip().removeprefix("./")
+    return unquoted(text) or text.split("\t")[0].strip().removeprefix("./")
+
+
+def unquoted(text: str) -> str:
+    """Return a name that git has put in quotes, with its escapes resolved; '' for a name without quotes."""
+    text = text.strip()
+    if len(text) < 2 or text[0] != '"' or text[-1] != '"':
+        return ""
+    return b"".join(map(_unescaped, _QUOTED.findall(text[1:-1]))).decode("utf-8", "surrogateescape")
 
 
 def _unescaped(piece: str) -> bytes:
@@ -192,9 +207,19 @@ def _unescaped(piece: str) -> bytes:
     return bytes([int(code, 8) & 255]) if len(code) == 3 else _ESCAPES.get(code, code).encode()
 
 
-def _without_prefixes(before: str | None, after: str | None) -> tuple[str | None, str | None]:
+def _prefixes(before: str | None, after: str | None) -> tuple[str, str] | None:
+    """Return what git has put before the names of the two sides of one file; None if that does not show."""
+    if not before or not after or before[2:] != after[2:] or before[:2] + after[:2] not in _SIDES:
+        return None
+    return before[:2], after[:2]
+
+
+def _without_prefixes(
+    before: str | None, after: str | None, prefixes: tuple[str, str]
+) -> tuple[str | None, str | None]:
     """Remove git's `a/` and `b/`, but only where both names have them (or the other is /dev/null)."""
-    has = (before in (None, _NULL) or before.startswith("a/"), after in (None, _NULL) or after.startswith("b/"))
+    first, second = prefixes
+    has = (before in (None, _NULL) or before.startswith(first), after in (None, _NULL) or after.startswith(second))
     if all(has):
         before = before[2:] if before and before != _NULL else before
         after = after[2:] if after and after != _NULL else after

@@ -47,7 +47,8 @@ def compile_glob(pattern: str) -> Glob:
     anywhere = "/" not in pattern.strip("/") and not pattern.startswith("/")
     plain = unicodedata.normalize("NFC", pattern).removeprefix("./").strip("/")
     whole = f"**/{plain}" if anywhere else plain
-    options = _expand(whole)
+    # A file may also have the braces in its name.
+    options = list(dict.fromkeys((*_expand(whole), whole)))
     written = [re.sub(r"(?<!\\)\[", r"\\[", option) for option in options]
     as_written = None if written == options else Glob(tuple(map(_segments, written)))
     return Glob(tuple(map(_segments, options)), as_written)

@@ -24,6 +24,9 @@ from codeagent_lsp.workspace.files.confined_file import Child, ConfinedFile, Fil
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 # A second decoding somewhere else would read `%252e%252e` as `..`.
 _ESCAPED_AGAIN = re.compile(r"%(?:25|2e|2f|5c|00)", re.IGNORECASE)
+# Characters: what Linux takes, and Windows nearly. Following links and checking parts takes the square of the length.
+_LONGEST_PATH = 4096
+_SHOWN_OF_LONG = 60
 _KERNEL = frozenset({"proc", "sys", "dev"})
 
 
@@ -201,6 +204,8 @@ def _plain(path: str) -> str:
 
 
 def _refuse_forms(path: str, text: str) -> None:
+    if len(text) > _LONGEST_PATH:
+        raise PathRefused(f"{text[:_SHOWN_OF_LONG]!r}… is longer than a path can be. Use a path inside the workspace.")
     if not text or "\0" in text or not _encodable(text):
         raise PathRefused(f"{path!r} is not a path. Use a path inside the workspace.")
     if "\\" in text and os.name == "posix":

@@ -253,7 +253,7 @@ BUILDS = Names(
 
 _TEXT = r"(?:txt|json|ya?ml|toml|ini|cfg|conf|csv|env|properties|xml|plist|tfvars|db|sqlite|kdbx|php)"
 _WORDS = (
-    r"(?:secrets?|credentials?|creds|passw(?:or)?ds?|passwd|private[_-]?keys?|api[_-]?keys?|access[_-]?keys?"
+    r"(?:secrets?|credentials?|creds|passw(?:or)?ds?|passwd|(?:private|secret|api|access)[_-]?keys?"
     r"|service[_-]?accounts?(?:[_-]?keys?)?|token(?=\.)|tokens(?=\.))"
 )
 
@@ -289,10 +289,12 @@ SECRETS = Names(
         secrets.xcconfig vault-init.json vault.json .env.php trustdb.gpg pubring.kbx local.properties storagestate.json
         hostapd.conf sssd.conf slapd.conf identity.age .dropbox_uploader .tfrc .git-crypt-key git-crypt.key
         filezilla.xml sitemanager.xml recentservers.xml keystore.json msal_token_cache.json msal_token_cache.bin .psk
+        .vaultpass .vaultpassword .rediscli_auth .wgetrc .curlrc .renviron .lesshst .transifexrc .doppler.yaml .pw
+        .jira.yml token.pickle keys.json pip.conf
         """.split()
     ),
     endings=(
-        *(".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".p8", ".tfstate", ".tfvars"),
+        *(".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".p8", ".kdb", ".tfstate", ".tfvars"),
         *(".tfvars.json", ".kubeconfig", ".asc", ".gpg", ".pgp", ".ovpn", ".mobileprovision", ".agekey"),
         *(".publishsettings", ".nmconnection", ".keyfile", ".snk", ".session", ".storagestate.json", ".sec"),
         *(".pkrvars.hcl", ".pkrvars.json", ".pem.txt", ".key.txt", ".yml.enc", ".yaml.enc", ".json.enc", ".tfbackend"),
@@ -306,7 +308,7 @@ SECRETS = Names(
         r"|(?:application|bootstrap)-(?:prod\w*|stag\w*|live|local|secrets?|dev\w*|uat|qa)\.(?:ya?ml|properties)"
         r"|config[.-](?:prod\w*|stag\w*|live|local|private|secrets?)\.(?:json5?|ya?ml|toml|ini|php|py)|env\.(?:json|ya?ml)"
         r"|kube-?config[_-][\w-]+(?:\.ya?ml)?|kube-config|pulumi\.[\w-]+\.ya?ml|web\.(?:release|prod\w*)\.config"
-        r"|htpasswd\.\w+|wpa_supplicant[\w-]*\.conf|logins?\.csv|(?:sops[._-])?age(?:[._-]keys?)?\.txt|(?=.*(?:token|key|pass"
+        r"|htpasswd\.(?!md$|rst$)\w+|private[_-]?key\.der|wpa_supplicant[\w-]*\.conf|logins?\.csv|(?:sops[._-])?age(?:[._-]keys?)?\.txt|(?=.*(?:token|key|pass"
         # The words of a command are looked up here too, so that plain names of variables (`user_token`) are no files.
         rf"|pwd|secret|private|auth))(?:[\w-]*(?:{_PRODUCTS})[.-](?:token|pass(?:word|wd)?|pwd)s?"
         rf"|[\w-]*(?:{_PRODUCTS})[._-]?(?:key|secret|pass|pwd)s?\.txt|\.\w+[._-](?:token|passw(?:or)?d|pass|pwd|secret)"
@@ -328,7 +330,9 @@ SECRETS = Names(
     path=re.compile(
         r"(?:^|/)(?:wireguard/[\w.-]+\.conf$|\.(?:gradle/gradle\.properties|bundle/config|dbt/profiles\.yml)$"
         r"|\.subversion/auth/|playwright/\.auth/|\.auth/[\w.-]+\.json$"
-        r"|\.(?:netlify|fly|railway)/config\.(?:json|yml)$|\.github/token$|group_vars/\w+/vault|app/etc/env\.php$"
+        r"|\.(?:netlify|fly|railway)/config\.(?:json|yml)$|\.idea/(?:datasources(?:\.local)?|webservers)\.xml$"
+        r"|\.jupyter/jupyter_\w+_config\.\w+$|\.supabase/access-token$|\.gitlab-runner/config\.toml$|\.wrangler/config/"
+        r"|\.weechat/sec\.conf$|\.github/token$|group_vars/\w+/vault|app/etc/env\.php$"
         r"|sites/default/settings(?:\.local)?\.php$|config/(?:prod\w*|stag\w*)\.(?:json|ya?ml)$|freeradius/clients\.conf$"
         r"|kubernetes/(?:admin|kubelet|scheduler|controller-manager)\.conf$|huggingface/token$"
         r"|\.config/(?:gh|hub|glab-cli|doctl|op|gcloud|stripe|configstore|github-copilot|rclone|sops|wandb)(?:/|$))"

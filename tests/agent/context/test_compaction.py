@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -209,3 +210,27 @@ def test_a_text_is_cut_to_its_tokens(text: str, tokens: int) -> None:
     shown = within(text, tokens)
     assert len(shown) <= len(text)
     assert estimate_tokens(shown) <= max(tokens, 220)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"path": "a.py", "content": "x = 1\n" * 50_000},
+        {"files": ["a.py"] * 20_000},
+        {"path": "a.py", **{f"k{number}": 1 for number in range(20_000)}},
+        {"path": "a.py", "k" * 200_000: 1},
+    ],
+)
+def test_a_call_longer_than_the_window_is_cut_once_it_has_its_result(arguments: dict[str, object]) -> None:
+    call = ToolCall("write_file", arguments, "c1")
+    messages = (
+        Message("system", "You are."),
+        Message("user", "Write it."),
+        Message("assistant", "", (call,)),
+        Message("tool", "Created.", tool_call_id="c1", name="write_file"),
+    )
+    made = squeeze(messages, 2000)
+    assert size(made) <= 2000
+    assert [message.content for message in made] == [message.content for message in messages]
+    assert made[2].tool_calls[0].id == "c1"
+    assert squeeze(messages[:2], 2000) == messages[:2]

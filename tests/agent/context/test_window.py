@@ -198,8 +198,9 @@ async def test_one_long_turn_is_no_reason_to_trim() -> None:
 
 
 async def test_what_can_never_fit_is_a_clear_error_after_three_tries() -> None:
-    call = ToolCall("write_file", {"path": "a", "content": "x" * 30_000}, "c1")
-    history = History([Message("user", "t"), Message("assistant", "", (call,)), Message("tool", "ok", (), "c1")])
+    calls = tuple(ToolCall("write_file", {"path": "a", "content": "x"}, f"c{number}") for number in range(200))
+    results = [Message("tool", "ok", (), call.id) for call in calls]
+    history = History([Message("user", "t"), Message("assistant", "", calls), *results])
     with pytest.raises(ContextOverflow) as caught:
         await window(history).fit(())
     assert "4000" in str(caught.value)

@@ -34,7 +34,7 @@ async def test_a_limit_and_a_path(repo: Bench) -> None:
     commit(repo.root, "Touch b")
     assert [line.split(": ")[1] for line in await log(repo, limit=2)] == ["Touch b", "Drop a"]
     assert [line.split(": ")[1] for line in await log(repo, path="a.py")] == ["Drop a", "Touch a", "Begin"]
-    assert await log(repo, path="never.py") == ["No commits yet."]
+    assert await log(repo, path="never.py") == ["No commit touches never.py."]
 
 
 @pytest.mark.parametrize("limit", [201, -1])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import sys
 from pathlib import Path
 
 import pytest
 
 from codeagent_lsp.own_tools import Tool
-from codeagent_lsp.tools.own.worker import NotLoaded, description_of, load
+from codeagent_lsp.tools.own.worker import NotLoaded, _called, description_of, load
 
 HEAD = """
 from abc import ABC, abstractmethod
@@ -80,6 +81,45 @@ def test_arguments_of_execute_are_its_parameters(tmp_path: Path, monkeypatch: py
     )
     schema = loaded(tmp_path, monkeypatch, code)["greet"].get_parameters_schema()
     assert (sorted(schema["properties"]), schema["required"]) == (["times", "who"], ["who"])
+
+
+STATED = '{"who": {"type": "string"}}'
+WHO = {"who": "you"}
+
+
+@pytest.mark.parametrize(
+    ("body", "arguments"),
+    [
+        (f'    def __init__(self):\n        super().__init__("greet", "Hi.", parameters={STATED}){RUN}', WHO),
+        (f"    parameters = {STATED}{RUN}", WHO),
+        ('    def run(self):\n        return "done"\n', {}),
+        ('    def run(self, who: str):\n        return "done" if who == "you" else "?"\n', WHO),
+        ('    def run(self, who, times=1):\n        return "done" if who == "you" else "?"\n', WHO),
+        ('    def run(self, **given):\n        return "done" if given["who"] == "you" else "?"\n', WHO),
+        ('    def run(self, arguments=None):\n        return "done" if isinstance(arguments, dict) else "?"\n', {}),
+        ('    def execute(self, who: str):\n        return b"done"\n', WHO),
+    ],
+)
+def test_parameters_stated_in_each_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, arguments: dict[str, str]
+) -> None:
+    code = f'class Greet(Tool):\n    """Hi."""\n    name = "greet"\n{body}'
+    tools = loaded(tmp_path, monkeypatch, code)
+    schema = tools["greet"].get_parameters_schema()
+    assert schema["type"] == "object" and (set(arguments) <= set(schema["properties"]) or "**" in body)
+    assert _called(tools["greet"], arguments) == {"content": [{"type": "text", "text": "done"}]}
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [("{1}", "[1]"), ("(part for part in 'ab')", '["a", "b"]'), ('b"done"', "done"), ("{'a': {2}}", None)],
+)
+def test_results_that_json_does_not_know(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, result: str, text: str | None
+) -> None:
+    tools = loaded(tmp_path, monkeypatch, f'@tool\ndef greet():\n    """Hi."""\n    return {result}\n')
+    shown = _called(tools["greet"], {})
+    assert json.loads(json.dumps(shown))["content"] == ([] if text is None else [{"type": "text", "text": text}])
 
 
 @pytest.mark.parametrize(

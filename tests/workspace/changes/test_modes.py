@@ -40,7 +40,7 @@ def test_a_mode_is_stored_taken_back_and_kept_while_the_user_types(
         ("old mode 100755\nnew mode 100644\n", {"a.sh": False}),
         ("old mode 100644\nnew mode 100755\nindex 123..456\n", {"a.sh": True}),
         ("index 123..456 100755\n", {}),
-        ("new mode 120000\n", {}),
+        ("new mode 040000\n", {}),
         ("new mode nonsense\n", {}),
     ],
 )

@@ -298,3 +298,29 @@ class TestRefused:
         head = "diff --git a/a.py b/a.py\n"
         assert "binary" in refusal({"a.py": A}, head + "Binary files a/a.py and b/a.py differ\n")
         assert "Copying" in refusal({"a.py": A}, head + "copy from a.py\ncopy to b.py\n")
+
+
+@pytest.mark.parametrize("sides", [("i", "w"), ("c", "i"), ("c", "w"), ("o", "w"), ("b", "a")])
+def test_the_sides_of_a_diff_under_other_letters(sides: tuple[str, str]) -> None:
+    old, new = sides
+    rows = "@@ -1 +1 @@\n-a\n+b\n"
+    assert paths_of(f"--- {old}/d/x.py\n+++ {new}/d/x.py\n{rows}") == ("d/x.py",)
+    head = f"diff --git {old}/d/x.py {new}/d/x.py\n"
+    assert paths_of(f"{head}index 1..2 100644\n--- {old}/d/x.py\n+++ {new}/d/x.py\n{rows}") == ("d/x.py",)
+    assert paths_of(f"{head}new file mode 100644\n--- /dev/null\n+++ {new}/d/x.py\n@@ -0,0 +1 @@\n+b\n") == ("d/x.py",)
+    # Two folders of the workspace.
+    with pytest.raises(PatchRefused):
+        paths_of(f"--- {old}/x.py\n+++ {new}/y.py\n{rows}")
+
+
+@pytest.mark.parametrize(
+    "kind", ["new file mode 120000", "new file mode 160000", "index 1..2 120000", "old mode 120000"]
+)
+def test_a_link_or_a_submodule_is_no_text(kind: str) -> None:
+    with pytest.raises(PatchRefused, match="symbolic link"):
+        paths_of(f"diff --git a/l b/l\n{kind}\n--- a/l\n+++ b/l\n@@ -1 +1 @@\n-a\n+b\n")
+
+
+def test_a_quoted_name_between_begin_and_end() -> None:
+    body = '*** Begin Patch\n*** Update File: "caf\\303\\251.txt"\n@@\n-a\n+b\n*** End Patch\n'
+    assert paths_of(body) == ("café.txt",)

@@ -81,3 +81,9 @@ def test_no_pattern_runs_away() -> None:
     assert not compile_glob("*a" * 60 + "*b").matches("a" * 255)
     assert not compile_glob("**/a/" * 40 + "b").matches("a/" * 500 + "c")
     assert time.process_time() - start < 5
+
+
+def test_braces_in_a_name_are_found_beside_what_they_mean() -> None:
+    pattern = compile_glob("src/{a,b}/*.ts")
+    assert [pattern.matches(f"src/{name}/c.ts") for name in ("a", "b", "{a,b}", "{a}")] == [True, True, True, False]
+    assert compile_glob("{a,b}.py").matches("deep/{a,b}.py")

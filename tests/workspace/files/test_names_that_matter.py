@@ -132,6 +132,9 @@ UTC--2020-01-01T00-00-00.0Z--ab admin.macaroon mnemonic.txt seed_phrase.txt gith
 msal_token_cache.json credentials.tfrc.json connectionStrings.config config.inc.php local_settings.py fish_history
 huggingface/token kaggle.json .dbt/profiles.yml .p4tickets frpc.toml rsa_key.priv office.psk acme.json passwordfile
 db_password.txt api_keys.txt tokens.json service_account.json .htdigest wp-config.php creds.json .secrets.toml
+.vaultpass vault.kdb secret_key.txt private-key.der .rediscli_auth .wgetrc .curlrc .Renviron .idea/dataSources.xml
+.idea/dataSources.local.xml .idea/webServers.xml .jupyter/jupyter_server_config.json .supabase/access-token
+.gitlab-runner/config.toml .wrangler/config/default.toml .weechat/sec.conf token.pickle keys.json .doppler.yaml
 .dev.vars .dev.vars.production .flaskenv .vault_pass rclone.conf htpasswd jwt_private.txt private.jwk
 .gnupg/secring.gpg .kube/config .azure/accessTokens.json .docker/config.json home/.ssh/id_rsa
 application-prod.yml application-production.properties application-prod.yaml application-local.yml bootstrap-prod.yml

@@ -166,6 +166,12 @@ def test_a_kernel_file_is_refused_even_when_the_whole_system_is_the_workspace() 
     assert Roots(["/"]).resolve("/etc/hostname-none") == "/etc/hostname-none"
 
 
+def test_a_path_longer_than_any_is_refused_at_once(roots: Roots) -> None:
+    with pytest.raises(PathRefused) as refused:
+        roots.resolve("a/" * 5000 + "b.py")
+    assert "longer than a path" in str(refused.value) and len(str(refused.value)) < 200
+
+
 def test_no_folder_refuses_everything() -> None:
     with pytest.raises(PathRefused):
         Roots([]).resolve("a.py")
