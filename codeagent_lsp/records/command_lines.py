@@ -159,6 +159,8 @@ _AFTER_USER = re.compile(
     r"|--password-command[ =][\"']?(?:echo|printf)[ \t]|\bqpdf[ \t]--encrypt[ \t]|\bsqlcmd[ \t][^\r\n]{0,200}?/P[ \t]"
     r"|\bpoetry[ \t]config[ \t]http-basic\.\S{1,64}[ \t]\S{1,64}[ \t]|\biwconfig[ \t]\S{1,20}[ \t]key[ \t](?:s:)?"
     r"|\buser-secrets[ \t]set[ \t][\"']?[\w:.-]{1,100}[\"']?[ \t]|\bcloudflared[ \t]service[ \t]install[ \t]"
+    r"|\b(?:dig|nsupdate)[ \t][^\r\n]{0,200}?-y[ \t](?:hmac-[\w-]{1,20}:)?[\w.-]{1,64}:|\brclone[ \t]obscure[ \t]"
+    r"|\bsecret[ \t]set[ \t][^\r\n]{0,200}?(?:--value|--body|-b)[ =]?"
     rf"|/user:[\w.\\-]{{1,64}}[ \t]|/pass:)[\"']?){_GIVEN}"
 )
 # Here an `@` is before the host, the last one of several.
@@ -191,6 +193,7 @@ _USERS = (
         "sqlcmd",
         "http-basic.",
         "iwconfig ",
+        *("dig ", "nsupdate ", "rclone obscure ", "secret set "),
         "user-secrets set",
         "cloudflared",
         "htpasswd",
@@ -211,7 +214,8 @@ _USERS = (
     ),
 )
 _SPOKEN_TO_SERVER = re.compile(  # FTP, POP, IMAP, IRC
-    rf"(?P<head>^(?:[\w.]{{1,8}}[ |:+>]{{1,2}})?(?:PASS|LOGIN[ ]\S{{1,100}}|AUTH)[ ]\"?)(?P<value>{_V}{{6,65536}}+)",
+    rf"(?P<head>(?:^(?:[\w.]{{1,8}}[ |:+>]{{1,2}})?|[\"'])(?:PASS|LOGIN[ ]\S{{1,100}}|AUTH)[ ]\"?)"
+    rf"(?P<value>{_V}{{6,65536}}+)",
     re.MULTILINE,
 )
 _OPTIONS = ("-u", "-U", "--", "-b", "-p", "-P", "-a", "-w", "pass:")  # a command has one of them on its line
@@ -371,7 +375,7 @@ def _short(match: re.Match[str], mark: Mark, command: str) -> str:
         return match[0]
     if flag in ("-a", "-P") and not command.startswith(("az", "sqlcmd", "zip", "unzip", "mosquitto")):
         return match[0]
-    path = "/" in value and not looks_scrambled(value)
+    path = "/" in value and not looks_scrambled(value) and not command.startswith("sshpass")
     return match[0] if value.replace(":", "").replace(".", "").isdigit() or path else _masked(match, mark)
 
 

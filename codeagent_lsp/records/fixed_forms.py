@@ -228,6 +228,16 @@ FORMATS: tuple[Format, ...] = (
     *_formats(_W + "{22,}", "sq0atp-", "sq0csp-", "sq0idp-", "EAAA", checked=True),
     *_formats(_A + "{60,}", "EAA", "EZAK", "EZTK"),
     *_formats(r"(?:sandbox|production|development)-[0-9a-f-]{36}", "access-"),
+    # hashes of passwords, by crypt(3) and others
+    *_formats(
+        r"(?:[\w.=,/+-]{1,80}\$){0,4}[A-Za-z0-9./+=]{22,}", "$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$y$",
+        "$apr1$", "$argon2i$", "$argon2id$", "$argon2d$", "$scrypt$", checked=True,
+    ),
+    *_formats(  # the same in LDAP and in the files of mail servers
+        r"[^\s:\"'<>,;{}]{8,}", "{PLAIN}", "{CLEARTEXT}", "{CRYPT}", "{SHA}", "{SSHA}", "{SHA256}", "{SSHA256}",
+        "{SHA512}", "{SSHA512}", "{SMD5}", "{SHA256-CRYPT}", "{SHA512-CRYPT}", "{BLF-CRYPT}", "{ARGON2}", "{ARGON2ID}",
+        checked=True,
+    ),
     # tools
     *_formats(_A + "{30,}", "lin_api_", "secret_", "PMAT-"),
     *_formats(_A + "{20,}", "ntn_", checked=True),

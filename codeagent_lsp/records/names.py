@@ -190,6 +190,9 @@ _FIRST = frozenset((
 _SECOND = frozenset(("key", "keys", "token", "passe", "phrase", "schlüssel"))
 
 
+_LAST_WORD = re.compile(r"[^\W_]*+\Z")
+
+
 class Name(NamedTuple):
     """A sensitive name found in a text: its words, its span in characters, and its kind."""
 
@@ -312,7 +315,7 @@ def _name(text: str, start: int, end: int) -> Name | None:
         return Name(words, start, end, NameKind.PERHAPS)
     if text[start - 1 : start] == " " and words.lower() in _SECOND:
         before = text[max(0, start - 16) : start - 1].lower()
-        first = "mot de" if before.endswith("mot de") else (before.split() or [""])[-1].lstrip("*_`'\"([|")
+        first = "mot de" if before.endswith("mot de") else _LAST_WORD.findall(before)[0]
         if first in _FIRST or first == "mot de":
             start -= len(first) + 1
             kind = kind_of(text[start:end].replace(" ", "_"))
