@@ -54,7 +54,7 @@ _SIGN = re.compile(
     rf"(?:\\?{_NEXT_LINE}(?={_Q}))?"
     r"|[ \t]{1,4}(?P<verb>(?:is|ist|lautet|lautete|est|es|é|è|jest|är|er|on|to|as|=)(?:[ \t]?[:：])?|—|–)[ \t]{1,4}"
     r"|[ \t]?(?P<particle>(?:设置?|設定|改|换|更新|重置)?(?:是|为|為|成)"
-    r"|[はがをに는은이가를을]|(?<=[\u2e80-\uffff])[ \t]?(?=[A-Za-z0-9]))"
+    r"|[はがをに는은이가를을]|(?<=[\u2e80-\uffff])[ \t]?(?=[A-Za-z0-9「『“]))"
     r"[ \t：:]{0,3}"
     r")"
 )
@@ -72,7 +72,8 @@ _BEFORE_NAME = (":", "=", " ", "\t", '"', "'", "`", ";", "2")
 _NAME_OF = re.compile(rf"(?:name|key|Name|Key){_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}{_Q}?\Z")
 # The type between a name and its value: `key: &'static str = "…"`.
 _ANNOTATION = re.compile(
-    r"&?(?:'\w{1,20} )?[A-Za-z_\[][\w.\[\], |:;<>?*&']{0,60}?[ \t]{0,4}=[ \t]{0,4}(?=[A-Za-z@$]{0,3}#?[\"'`]|concat!)"
+    r"&?(?:'\w{1,20} )?[A-Za-z_\[][\w.\[\], |:;<>?*&']{0,60}?[ \t]{0,4}=[ \t]{0,4}[*&]?"
+    r"(?=[A-Za-z@$]{0,3}#?[\"'`]|concat!)"
 )
 # Go: `key string = "…"`; Basic: `Key As String = "…"`; C#: `Key { get; } = "…"`; Kotlin: `key by lazy { "…" }`.
 _TYPE = re.compile(
@@ -110,11 +111,12 @@ _PASSWORD = re.compile(
     r"(?i:password|passwort|passphrase|kennwort|mot de passe|contrase[nñ]a|senha"
     r"|парол[ья]|密[码碼]|口令|パスワード|비밀번호)\Z"
 )
-# A password some words behind its name, `the password has been set to …`, or in the markup of a page or a table.
+# A secret some words behind its name, `the password has been set to …`, or in the markup of a page or a table.
 _SAID_LATER = re.compile(
-    r"(?:[ \t][^\W\d_]{1,20}+(?=[ \t,:：])){0,8}[,:：]?\*{0,2}(?:</\w{1,10}>)?"
+    r"(?:[ \t][^\W\d_]{1,20}+(?=[ \t,:：])){0,8}[,:：]?(?P<told>(?<=[ \t](?:is|es|to))(?=[ \t])|(?<=:))?"
+    r"\*{0,2}(?:</\w{1,10}>)?"
     r"[ \t]{0,4}(?:(?:[:→—–|]|-{1,2})[ \t]{0,4})?(?:<\w{1,10}>)?"
-    r"(?<=[ \t>])[\"'`“„«(]{0,2}(?P<value>[^\s\"'`“”„«»<>|]{8,4096})"
+    r"(?<=[ \t>])(?:«[ \u00a0\u202f]|[\"'`“„«(]{0,2})(?P<value>[^\s\"'`“”„«»<>|]{8,4096})"
 )
 _SAID_NAME = re.compile(rf"{_PASSWORD.pattern}|\A[Pp]ass\Z")
 _BEFORE_SAID = frozenset(("", " ", "\t", "<", ":"))
@@ -125,7 +127,8 @@ _MORE = re.compile(rf"(?:\\{_NEXT_LINE}[^\s\\\"'`]++)+")  # a line that goes on 
 _FOLDED = re.compile(  # lines that are one long word each, as a plain text of YAML is folded
     rf"(?:\r?\n(?:{MARGIN})?[ \t]{{2,80}}+(?=[^\s:]{{16}})[A-Za-z0-9+/=_.~!@$%^*-]{{16,}}+(?=[ \t]*(?:\r?\n|\Z)))++"
 )
-_LINES = re.compile(rf"[^\n]*+(?:\n(?:{MARGIN})?[ \t]{{1,80}}+[^\s:=\"'`]++(?=[ \t]*(?:\r?\n|\Z)))*+")
+_LINES = re.compile(rf"[^\r\n]*+(?:\r?\n(?:{MARGIN})?[ \t]{{1,80}}+[^\s:=\"'`]++(?=[ \t]*(?:\r?\n|\Z)))*+")
+_DATA_OF_XML = re.compile(r"\s{0,80}(?=<!\[CDATA\[)")
 _COMMENT_OF_XML = re.compile(r"\s{0,80}<!--[^<>]{0,400}-->\s{0,80}")
 _ENCLOSING = re.compile(r"(?<![=-])>[ \t]*\Z|%3[dDaA]")
 _NO_SIGN = frozenset(("", *"().;/#{}@~^"))
@@ -283,6 +286,8 @@ class _Finder:
         if after in _NO_SIGN:
             return None
         before = text[max(0, name.start - 40) : name.start]
+        if after == "-" and before.endswith("${"):
+            return _Place(name, "=", name.end + 1, sure)
         if blank := _BLANK.match(text, name.end):
             if name.text.startswith("-"):
                 sure = sure or (name.text.startswith("--") and "token" in name.text.lower())
@@ -368,13 +373,16 @@ class _Finder:
         return span if after not in _NO_SENTENCE and looks_spoken(text[slice(*span)]) else None
 
     def _said(self, name: Name) -> _Span | None:
-        """Return the span of a password some words behind its name, that is nothing else."""
-        later = _SAID_LATER.match(self._text, name.end) if _SAID_NAME.search(name.text) else None
+        """Return the span of a secret some words behind its name, that is nothing else."""
+        password = _SAID_NAME.search(name.text)
+        later = _SAID_LATER.match(self._text, name.end) if password or name.kind is NameKind.SECRET else None
         if later is None:
             return None
         first, last = _shortened(self._text, later.span("value"))
         value = self._text[first:last].rstrip(",;)")
-        said = looks_chosen(value) or (looks_scrambled(value) and _stands_alone(self._text, name.start))
+        spoken = later["told"] is not None and looks_spoken(value) and not is_no_secret(name.text, value)
+        alone = looks_scrambled(value) and _stands_alone(self._text, name.start)
+        said = spoken or (password and (looks_chosen(value) or alone))
         return (first, first + len(value)) if said else None
 
     def _closes(self, place: _Place, found: Literal) -> bool:
@@ -441,7 +449,9 @@ class _Finder:
         # `<password>`, `<ns:password>`, or the attribute in `name="password">`.
         if text[max(0, place.name.start - 1) : place.name.start] not in ("<", ":", '"', "'"):
             return None
-        if data := literal(text, start) if text.startswith("<![CDATA[", start) else None:
+        if inside := _DATA_OF_XML.match(text, start):
+            start = inside.end()
+        if data := literal(text, start) if inside else None:
             return (data.start, data.end) if quoted_reveals(data.value, sure=place.sure) else None
         if comment := _COMMENT_OF_XML.match(text, start):
             start = comment.end()

@@ -38,12 +38,14 @@ _PUTTY = re.compile(  # a private key as PuTTY keeps it
     re.MULTILINE,
 )
 _TAIL = 4096
-_KUBERNETES = re.compile(r"(?:^|[{,][ \t]*)[\"']?kind[\"']?:[ \t]*[\"']?Secret[\"']?[ \t]*(?:[,}]|\r?$)", re.MULTILINE)
+# Also as a text in another document, with a backslash before each quote.
+_Q = r"(?:\\{0,3}[\"'])?"
+_KUBERNETES = re.compile(rf"(?:^|[{{,][ \t]*){_Q}kind{_Q}:[ \t]*{_Q}Secret{_Q}[ \t]*(?:[,}}]|\r?$)", re.MULTILINE)
 _DATA = re.compile(
     r"^([ \t]{0,8})(?:data|stringData):[ \t]*\r?\n(?P<body>(?:\1[ \t]+\S[^\r\n]*(?:\r?\n|\Z)){1,200})", re.MULTILINE
 )
-_FLOW = re.compile(r"[\"']?(?:data|stringData)[\"']?:[ \t]*\{(?P<body>[^{}]{1,65536})\}")
-_ENTRY_OF_FLOW = re.compile(r"(?P<head>[\w.-]{1,80}[\"']?:[ \t]*[\"']?)(?P<value>[^\s\"',{}]+)")
+_FLOW = re.compile(rf"{_Q}(?:data|stringData){_Q}:[ \t]*\{{(?P<body>[^{{}}]{{1,65536}})\}}")
+_ENTRY_OF_FLOW = re.compile(rf"(?P<head>[\w.-]{{1,80}}{_Q}:[ \t]*{_Q})(?P<value>[^\s\"',{{}}\\]+)")
 _ENTRY = re.compile(r"^(?P<head>[ \t]+[\w.-]{1,80}:[ \t]+[\"']?)(?P<value>[^\s\"'|>&][^\s\"']*)", re.MULTILINE)
 
 

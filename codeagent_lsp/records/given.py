@@ -30,6 +30,7 @@ MOST = 4  # fallbacks of one name
 _Span = tuple[int, int]
 _LITERAL = r"(?=[A-Za-z@$&]{0,3}#?\\{0,7}[\"'`])"
 _CALL = r"[A-Za-z_][\w.:]{0,40}!?\([ \t]?"
+_MADE = rf"(?:(?:{_CALL}){{1,3}}(?:[0-9]{{1,6}}\)[ ])?|(?:lambda:|\(\)[ \t]?[=-]>)[ \t])"
 _ATTRIBUTE = r"[ \t]+[\w:.-]{1,40}=\"[^\"<>\n]{0,200}\""
 _ARGUMENT = re.compile(
     r"(?:/i?)?[\])]{0,2}(?:\\{0,7}[\"'`])?(?:\.(?:into|to_string|to_owned)\(\))?[\])]{0,3}(?:"
@@ -37,29 +38,32 @@ _ARGUMENT = re.compile(
     # .password("…"), apiKey{"…"}, fetch("SECRET") { "…" }, password() { return "…" }
     r"|(?:\(\))?[ \t]?[({]\s{0,80}(?:return[ \t])?"
     r"|[ \t]?,\s{1,40}(?:\w{1,20}(?:=|:[ \t])|\[)?"  # strcpy(password, "…"), fill_in "Password", with: "…"
-    r"|\.\w{1,30}\([ \t]?"  # expect(password).toBe("…")
-    rf"|[ \t]?(?:=>?|:|:=)\s{{1,40}}{_CALL}(?:[0-9]{{1,6}}\)[ ])?"  # password: Some("…"), [password] => string(16) "…"
+    r"|\.\w{1,30}(?:\([ \t]?|[ \t]=[ \t])"  # expect(password).toBe("…")
+    # password: Some("…"), password: str = Option("…"), [password] => string(16) "…", getToken: () => "…"
+    rf"|[ \t]?(?::[ \t]?[\w.\[\] |]{{1,40}}=|=>?|:|:=)\s{{1,40}}{_MADE}"
     rf"|(?:{_ATTRIBUTE}){{0,6}}[ \t]+(?:value|content|defaultValue)="  # type="password" name="p" value="…"
     rf"){_LITERAL}"
 )
 _SIGNS = ("||", "??", "? ", "?:", "//", " or ", "efault", "lse", "wrap_or", "oalesce(")
 _FALLBACK = re.compile(
     r"(?:\|\|=?|\?\?=?|\?(?=[ \t])|\?:|//|\bor\b|\belse\b"
-    r"|default(?:[_-]?value)?(?:_t)?[\"']?[ \t]*[=:(]|else(?:_?get)?\("
+    r"|default(?:[_-]?(?:value|factory))?(?:_t)?[\"']?[ \t]*[=:(]|else(?:_?get)?\("
     r"|unwrap_or(?:_else)?\(|coalesce\([^()\n\"']{0,60},)"
-    rf"\s{{0,40}}(?:\|\w{{0,4}}\|[ \t]?|\(\)[ \t]?->[ \t]?)?(?:{_CALL}|[({{][ \t]?)?{_LITERAL}",
+    rf"\s{{0,40}}(?:\|\w{{0,4}}\|[ \t]?|\(\)[ \t]?->[ \t]?)?(?:{_MADE}|[({{][ \t]?)?{_LITERAL}",
     re.IGNORECASE,
 )
 _ELEMENT = re.compile(
-    rf"(?:\"?(?:{_ATTRIBUTE}){{0,6}}[ \t]*(?:>|&gt;)|</\w{{1,20}}>)"
-    r"(?:\s{0,80}<\w{1,20}(?:[ \t][^<>\n]{0,80})?>)?\s{0,80}"
+    rf"(?:\"?(?:{_ATTRIBUTE}){{0,6}}[ \t]*(?:>|&gt;)|</[\w:-]{{1,40}}>)"
+    r"(?:\s{0,80}<[\w:-]{1,40}(?:[ \t][^<>\n]{0,80})?>){0,2}\s{0,80}"
     r"(?P<value>[^\s<>&]{6,65536}+)(?=\s{0,80}(?:<|&lt;)/)"
 )
 _ITEM = re.compile(r"[\"']?,?[ \t]*\r?\n[ \t]{0,80}-[ \t]+(?P<value>[^\s\"'`]{6,65536}+)")
 _DIRECTIVE = re.compile(
     r"[ \t]{1,20}(?:[0-9][ \t])?(?P<value>(?![*&\[])[^\s\"'`<>(){}|]{8,4096}+)[ \t]{0,20};?(?=\r?\n|\Z)"
 )
-_BEFORE_DIRECTIVE = re.compile(r"(?:\A|\n)[ \t]{0,40}(?:(?:[\w.-]{1,30}[ \t]){0,4}(?:set|enable)[ \t])?\Z")
+_BEFORE_DIRECTIVE = re.compile(
+    r"(?:\A|\n)[ \t]{0,40}(?:(?:[\w.-]{1,30}[ \t]){0,4}(?:\w{0,20}set(?:_header)?|enable)[ \t][\w./:-]{0,80})?\Z"
+)
 _NAME_IN_CODE = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+")
 _LONGEST_BEFORE = 160
 _AHEAD = 1_000  # characters that are searched at once

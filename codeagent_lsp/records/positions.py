@@ -85,6 +85,7 @@ _CALLED: Mapping[str, tuple[tuple[str, int], ...]] = {
     "crypt": tuple((name, 1) for name in ("pgp_sym_encrypt", "pgp_sym_decrypt", "aes_encrypt")),
     "AES": (("AES_ENCRYPT", 1), ("AES.new", 0)),
     "mac": (("hmac.new", 0), ("hmac.New", 1), ("CryptoJS.HmacSHA256", 0)),
+    "setCredentials": (("setCredentials", 1),),
     "_pw_set": (("username_pw_set", 1),),
     "ookieParser": (("cookieParser", 0),),
     "tripe(": (("Stripe", 0),),
@@ -282,10 +283,11 @@ _LONGEST = 4_400  # characters of a line before a name, in which a value may sta
 _NEAR = 200  # characters before a name, in which its comment or comparison begins
 _QUOTED = r"(?P<q>[\"'`])(?P<value>[^\"'`\s]{6,4096}+)(?P=q)"
 # `"…" == password`, also with the object that has it.
-_COMPARED = re.compile(rf"{_QUOTED}[ \t]{{0,4}}(?:[!=]==?|<>|eq|ne)[ \t]{{0,4}}\(?[\w.>$@-]{{0,60}}\Z")
-_COMPARES = ("=", "<>", " eq ", " ne ")
-_COMPARING = re.compile(r"[\"'`][ \t]{0,4}(?:[!=]==?|<>|eq|ne)[ \t]{0,4}\(?[\w.>$@-]{0,60}\Z")
-_COMPARING_ANYWHERE = re.compile(r"[\"'`][ \t]{0,4}(?:[!=]=|<>|(?:eq|ne)[ \t(]|,?[ \t]?for[A-Z])")
+_EQUALS = r"[ \t]{0,4}(?:[!=]==?|<>|eq|ne|\.equals\w{0,10}(?=\())[ \t]{0,4}\(?[\w.>$@-]{0,60}\Z"
+_COMPARED = re.compile(_QUOTED + _EQUALS)
+_COMPARES = ("=", "<>", " eq ", " ne ", ".equals")
+_COMPARING = re.compile(r"[\"'`]" + _EQUALS)
+_COMPARING_ANYWHERE = re.compile(r"[\"'`][ \t]{0,4}(?:[!=]=|<>|(?:eq|ne)[ \t(]|\.equals|,?[ \t]?for[A-Z])")
 # `setValue("…", forHTTPHeaderField: "X-Api-Key")`, `set("…", forKey: "token")`.
 _FOR_NAME = re.compile(rf"{_QUOTED}[ \t]{{0,4}},?[ \t]{{0,4}}for[A-Z]\w{{0,40}}[ \t]{{0,4}}:[ \t]{{0,4}}@?[\"']\Z")
 _COMMENT = re.compile(r"[ \t;,)}`](?P<sign>#|//|--|/\*|;)[ \t]")

@@ -12,16 +12,19 @@ from collections.abc import Iterator
 from codeagent_lsp.records.literals import MARGIN, Literal, arguments
 from codeagent_lsp.records.mark import MARK
 from codeagent_lsp.records.names import Name, NameKind
-from codeagent_lsp.records.values import looks_generated, looks_random, quoted_reveals
+from codeagent_lsp.records.values import looks_generated, looks_random, looks_scrambled, quoted_reveals
 
 MOST_ROWS = 1_000
-LONGEST_HEADING = 1_000
+LONGEST_HEADING, LONGEST_ROW = 1_000, 20_000
 _Span = tuple[int, int]
 _MARGIN = re.compile(f"(?:{MARGIN})?")
-_HEADS = re.compile(r"[\"'`*]{0,3}[ \t]*(?:[|│,;\r\n)]|\t|  |\Z)")  # what is behind a heading
+_HEADS = re.compile(r"[\"'`*]{0,3}[ \t]*(?:[|│,;\r\n)]|\t|  |</th|\Z)")  # what is behind a heading
 _HEADING = re.compile(r"[ \t]*[\"'`*]{0,3}\w[\w ./#-]{0,60}(?:\([\w ./-]{1,30}\))?[\"'`*]{0,3}[ \t]*")
 _RULER = re.compile(r"[ \t]*[|+:=├┌└─-][-|+:=├┼┤┌┬┐└┴┘─ \t]*")
 _CELL = re.compile(r"[ \t]*(?P<q>[\"'`]?)(?P<value>[^\s\"'`]{8,65536})(?P=q)[ \t]*")
+_HEADING_CELL = re.compile(r"<th[\s>]")
+_DATA_CELL = re.compile(r"<td(?:\s[^<>]{0,200})?>\s{0,80}(?:<\w{1,10}>)?(?P<value>[^<>]{0,4400})<")
+_CAPITALS = re.compile(r"[A-Z]\w*(?: {2,}[A-Z]\w*)+")
 _APART = re.compile(r" {2,}")
 _INTO = re.compile(r"(?i:\binto\b)[^()\n]{1,200}\((?P<columns>[^()]{1,1000})\Z")
 _VALUES = re.compile(r"[^()]{0,1000}\)\s{0,20}(?i:values)\s{0,20}\(\s{0,20}")
@@ -33,7 +36,7 @@ def in_column(text: str, name: Name) -> Iterator[_Span]:
     if name.kind not in (NameKind.SECRET, NameKind.PERHAPS) or not _HEADS.match(text, name.end):
         return
     judge = _is_secret if name.kind is NameKind.SECRET else looks_generated
-    for start, end in (*_of_lines(text, name), *_of_insert(text, name)):
+    for start, end in (*_of_lines(text, name), *_of_insert(text, name), *_of_page(text, name)):
         if judge(text[start:end]) and not MARK.search(text, start, end):
             yield start, end
 
@@ -47,7 +50,7 @@ def _of_lines(text: str, name: Name) -> Iterator[_Span]:
     begin = margin.end() if margin and not line.startswith(("|", "+")) else 0
     separator = next((each for each in ("|", "│", "\t", ";", ",") if each in line[begin:]), "")
     ruled = bool(_RULER.fullmatch(_line(text, after)[0]))
-    if not separator and ruled and "  " in line.strip():
+    if not separator and "  " in line.strip() and (ruled or _CAPITALS.fullmatch(line.strip())):
         separator = "  "
     cells = _cells(line, begin, separator) if separator else []
     if len(cells) < 2 or not all(_HEADING.fullmatch(line, *cell) for cell in cells):
@@ -64,7 +67,9 @@ def _of_lines(text: str, name: Name) -> Iterator[_Span]:
         if not _RULER.fullmatch(line):
             if len(row) != len(cells):
                 return
-            if value := _CELL.fullmatch(line, *row[column]):
+            value = _CELL.fullmatch(line, *row[column])
+            # Without a separator and a ruler it may be a text of several columns.
+            if value and (ruled or separator != "  " or looks_scrambled(value["value"])):
                 yield place + value.start("value"), place + value.end("value")
         if not after:
             return
@@ -118,6 +123,28 @@ def _of_insert(text: str, name: Name) -> Iterator[_Span]:
             yield value.start, value.end
         last = next((item.after for item in reversed(items) if item), row.end())
         row = _NEXT_ROW.match(text, last)
+
+
+def _of_page(text: str, name: Name) -> Iterator[_Span]:
+    """Yield the cells below the heading in a table of HTML."""
+    first = text.rfind("<tr", max(0, name.start - LONGEST_HEADING), name.start)
+    end = text.find("</tr", name.end, name.end + LONGEST_HEADING)
+    # With data beside it, it is the heading of a row.
+    if min(first, end) < 0 or not text.startswith("</th", name.end) or "<td" in text[first:end]:
+        return
+    column = len(_HEADING_CELL.findall(text, first, name.start)) - 1
+    table = text.find("</table", name.end)
+    row = text.find("<tr", name.end, table if table >= 0 else len(text))
+    for _ in range(MOST_ROWS):
+        if row < 0:
+            return
+        after = text.find("<tr", row + 3, table if table >= 0 else len(text))
+        cells = list(_DATA_CELL.finditer(text, row, after if after >= 0 else min(len(text), row + LONGEST_ROW)))
+        if not cells:  # another heading
+            return
+        if 0 <= column < len(cells):
+            yield cells[column].span("value")
+        row = after
 
 
 def _is_secret(value: str) -> bool:

@@ -59,7 +59,25 @@ set $api_token "§";
 assertEquals("§", user.getPassword());
 url.UserPassword("bob", "§")
 user.auth('bob', '§')
+if ("§".equals(user.getPassword())) {}
+'Basic ' + btoa('bob:§')
+headers = {"Authorization": "Bearer " + "§"}
+echo -n 'bob:§' | base64
+PASSWORD=${DB_PASSWORD-§}
+npm config set //registry.example.org/:_authToken §
+proxy_set_header X-Api-Key §;
+password: str = typer.Option("§", "--password")
+password: str = field(default_factory=lambda: "§")
+const SIGNING_KEY: [u8; 32] = *b"§";
+document.querySelector('#password').value = '§';
+<Password>⏎  <![CDATA[§]]>⏎</Password>
+<param-name>clientSecret</param-name><param-value>§</param-value>
+<tr><th>API key</th><td><code>§</code></td></tr>
+<tr><th>User</th><th>Password</th></tr>⏎<tr><td>bob</td><td>abc</td></tr>⏎<tr><td>amy</td><td>§</td></tr>
+Our API key for staging is `§`.
 请把数据库密码改成 § 再重启。
+接口密钥「§」已更新
+请使用密码“§”登录
 | service | user | password |⏎|---|---|---|⏎| db | root | § |
 user | password⏎---- | --------⏎bob | §
  id | name | password ⏎----+------+------⏎  1 | bob  | §⏎(1 row)
@@ -100,6 +118,11 @@ getByLabel("Password").click("button")
 git clone git@example.com:Org/Repo22.git
 sed -E 's/(a)(b)/$1$2$3$4$5$6$7$8$9/'
 log in with GitHub/GitLab2024
+The access key of the second API is: base64url text (RFC4648)
+The client secret that users of OAuth2.0 set to SHA256-hashed text
+echo "hello2" | base64
+bypass = enabled2
+DEBUG  Token  Secret⏎INFO12  read2024  parsed33
 "{SHA}{PLAIN}{CRYPT}"
 """
 
