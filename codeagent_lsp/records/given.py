@@ -46,7 +46,7 @@ _ARGUMENT = re.compile(
 )
 _SIGNS = ("||", "??", "? ", "?:", "//", " or ", "efault", "lse", "wrap_or", "oalesce(")
 _FALLBACK = re.compile(
-    r"(?:\|\|=?|\?\?=?|\?(?=[ \t])|\?:|//|\bor\b|\belse\b"
+    r"(?:\|\|=?|\?\?=?|\?(?=[ \t])|\?:|(?<=[\w)}\]][ \t])//|\bor\b|\belse\b"
     r"|default(?:[_-]?(?:value|factory))?(?:_t)?[\"']?[ \t]*[=:(]|else(?:_?get)?\("
     r"|unwrap_or(?:_else)?\(|coalesce\([^()\n\"']{0,60},)"
     rf"\s{{0,40}}(?:\|\w{{0,4}}\|[ \t]?|\(\)[ \t]?->[ \t]?)?(?:{_MADE}|[({{][ \t]?)?{_LITERAL}",

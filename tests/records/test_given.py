@@ -38,6 +38,7 @@ password = os.environ.get("DB_PASSWORD") or "§"
 config("SECRET_KEY", default="§")
 jwt_secret: SecretStr = Field(default="§", alias="JWT")
 const secret = process.env.JWT_SECRET || '§';
+my $password = $ENV{PASSWORD} // '§';
 const dbPassword = env === 'prod' ? '§' : undefined;
 let pw = std::env::var("DB_PASSWORD").unwrap_or_else(|_| "§".into());
 val password = getProperty("password").getOrElse("§")
@@ -122,6 +123,7 @@ The access key of the second API is: base64url text (RFC4648)
 The client secret that users of OAuth2.0 set to SHA256-hashed text
 echo "hello2" | base64
 bypass = enabled2
+console.log(derivedKey.toString('hex'));  // '3745e48...08d59ae'
 DEBUG  Token  Secret⏎INFO12  read2024  parsed33
 "{SHA}{PLAIN}{CRYPT}"
 """
