@@ -12,15 +12,19 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from codeagent_lsp.records.given import Given
 from codeagent_lsp.records.literals import LONGEST, MARGIN, Literal, heredoc, is_key, literal
 from codeagent_lsp.records.mark import MARK, Mark, marked
 from codeagent_lsp.records.names import Name, NameKind, sensitive_names
 from codeagent_lsp.records.positions import Behind, before, elsewhere, is_one_of_several
+from codeagent_lsp.records.tables import in_column
 from codeagent_lsp.records.values import (
+    LEAST_APART,
     bare_reveals,
     is_hexadecimal_constant,
     is_no_secret,
     is_other_name,
+    is_passphrase,
     is_type_of_js,
     looks_chosen,
     looks_generated,
@@ -49,7 +53,8 @@ _SIGN = re.compile(
     rf"|(?<=[\"'`]),(?=\s{{0,80}}\\{{0,7}}[\"'`])|%3[dDaA](?:%20|\+)?)[ \t]{{0,40}}\*{{0,2}}[ \t]{{0,4}}"
     rf"(?:\\?{_NEXT_LINE}(?={_Q}))?"
     r"|[ \t]{1,4}(?P<verb>(?:is|ist|lautet|lautete|est|es|é|è|jest|är|er|on|to|as|=)(?:[ \t]?[:：])?|—|–)[ \t]{1,4}"
-    r"|[ \t]?(?P<particle>(?:设置|設定)?(?:是|为|為)|[はがをに는은이가를을]|(?<=[\u2e80-\uffff])[ \t]?(?=[A-Za-z0-9]))"
+    r"|[ \t]?(?P<particle>(?:设置?|設定|改|换|更新|重置)?(?:是|为|為|成)"
+    r"|[はがをに는은이가를을]|(?<=[\u2e80-\uffff])[ \t]?(?=[A-Za-z0-9「『“]))"
     r"[ \t：:]{0,3}"
     r")"
 )
@@ -60,16 +65,21 @@ _NAMED = re.compile(  # `- name: X` and `value: …` on the next line, `key="X" 
     rf"{_Q}?(?:[\s,]{{1,60}}+|[ \t,]{{0,20}}+\r?\n{MARGIN}[ \t]{{0,40}}+)"
     rf"(?:{_Q}?(?![Vv]alue)[A-Za-z]\w{{0,30}}{_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}{_Q}?"
     rf"[\w./ -]{{0,80}}{_Q}?,?\s{{1,60}}){{0,2}}"
-    rf"{_Q}?(?:value|Value|content){_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
+    rf"{_Q}?(?:\w{{0,12}}[vV]alue|content){_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
 )
 # `2`: the end of `%22`, a quote in a URL.
 _BEFORE_NAME = (":", "=", " ", "\t", '"', "'", "`", ";", "2")
 _NAME_OF = re.compile(rf"(?:name|key|Name|Key){_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}{_Q}?\Z")
 # The type between a name and its value: `key: &'static str = "…"`.
 _ANNOTATION = re.compile(
-    r"&?(?:'\w{1,20} )?[A-Za-z_][\w.\[\], |:<>?*&']{0,60}?[ \t]{0,4}=[ \t]{0,4}(?=[A-Za-z@$]{0,3}#?[\"'`]|concat!)"
+    r"&?(?:'\w{1,20} )?[A-Za-z_\[][\w.\[\], |:;<>?*&']{0,60}?[ \t]{0,4}=[ \t]{0,4}[*&]?"
+    r"(?=[A-Za-z@$]{0,3}#?[\"'`]|concat!)"
 )
-_TYPE = re.compile(r"[ \t]{1,4}\*?[A-Za-z][\w.<>]{0,30}[ \t]{1,4}=[ \t]{1,4}(?=[\"'`])")  # Go: `key string = "…"`
+# Go: `key string = "…"`; Basic: `Key As String = "…"`; C#: `Key { get; } = "…"`; Kotlin: `key by lazy { "…" }`.
+_TYPE = re.compile(
+    r"[ \t]{1,4}(?:(?:As[ \t])?\*?[A-Za-z][\w.<>]{0,30}[ \t]{1,4}=|\{[ a-z;]{1,60}\}[ \t]{1,4}=|by[ ]lazy[ ]\{)"
+    r"[ \t]{1,4}(?=@?[\"'`])"
+)
 _BLOCK = re.compile(rf"[|>][+-]?[0-9]?[+-]?[ \t]*(?:#[^\n]{{0,80}})?{_NEXT_LINE}")  # YAML: `key: |`
 _TAG = re.compile(r"(?:&[\w-]{1,40}|![\w!./:-]{0,40})[ \t]{1,4}")  # YAML: `key: !tag value`
 _BRACKET = re.compile(rf"[(\[{{](?:\s|{MARGIN})?\s{{0,80}}(?=[A-Za-z@$]{{0,3}}[\"'`])")
@@ -101,25 +111,29 @@ _PASSWORD = re.compile(
     r"(?i:password|passwort|passphrase|kennwort|mot de passe|contrase[nñ]a|senha"
     r"|парол[ья]|密[码碼]|口令|パスワード|비밀번호)\Z"
 )
-# A password some words behind its name, `the password has been set to …`, or in the markup of a page or a table.
+# A secret some words behind its name, `the password has been set to …`, or in the markup of a page or a table.
 _SAID_LATER = re.compile(
-    r"(?:[ \t][^\W\d_]{1,20}+(?=[ \t,:：])){0,8}[,:：]?\*{0,2}(?:</\w{1,10}>)?"
-    r"[ \t]{0,4}(?:[:→—–|-][ \t]{0,4})?(?:<\w{1,10}>)?(?<=[ \t>])[\"'`“„«(]{0,2}(?P<value>[^\s\"'`“”„«»<>|]{8,4096})"
+    r"(?:[ \t][^\W\d_]{1,20}+(?=[ \t,:：])){0,8}[,:：]?(?P<told>(?<=[ \t](?:is|es|to))(?=[ \t])|(?<=:))?"
+    r"\*{0,2}(?:</\w{1,10}>)?"
+    r"[ \t]{0,4}(?:(?:[:→—–|]|-{1,2})[ \t]{0,4})?(?:<\w{1,10}>)?"
+    r"(?<=[ \t>])(?:«[ \u00a0\u202f]|[\"'`“„«(]{0,2})(?P<value>[^\s\"'`“”„«»<>|]{8,4096})"
 )
 _SAID_NAME = re.compile(rf"{_PASSWORD.pattern}|\A[Pp]ass\Z")
 _BEFORE_SAID = frozenset(("", " ", "\t", "<", ":"))
 _NO_SENTENCE = frozenset(("(", "[", "{", "<", "|", "\\", "="))
 _LINE = re.compile(rf"(?:{_M}|[^\r\n]){{1,{LONGEST}}}")
+_WORDS = re.compile(rf"[a-z]+(?: [a-z]+){{1,{LONGEST}}}+(?=[ \t]*(?:\r?\n|\Z))")
 _MORE = re.compile(rf"(?:\\{_NEXT_LINE}[^\s\\\"'`]++)+")  # a line that goes on after a backslash
 _FOLDED = re.compile(  # lines that are one long word each, as a plain text of YAML is folded
     rf"(?:\r?\n(?:{MARGIN})?[ \t]{{2,80}}+(?=[^\s:]{{16}})[A-Za-z0-9+/=_.~!@$%^*-]{{16,}}+(?=[ \t]*(?:\r?\n|\Z)))++"
 )
-_LINES = re.compile(rf"[^\n]*+(?:\n(?:{MARGIN})?[ \t]{{1,80}}+[^\s:=\"'`]++(?=[ \t]*(?:\r?\n|\Z)))*+")
+_LINES = re.compile(rf"[^\r\n]*+(?:\r?\n(?:{MARGIN})?[ \t]{{1,80}}+[^\s:=\"'`]++(?=[ \t]*(?:\r?\n|\Z)))*+")
+_DATA_OF_XML = re.compile(r"\s{0,80}(?=<!\[CDATA\[)")
 _COMMENT_OF_XML = re.compile(r"\s{0,80}<!--[^<>]{0,400}-->\s{0,80}")
 _ENCLOSING = re.compile(r"(?<![=-])>[ \t]*\Z|%3[dDaA]")
 _NO_SIGN = frozenset(("", *"().;/#{}@~^"))
 """What follows a name that is given no value."""
-_SIGN_OF_TWO = {"&": "q", "+": "=", "!": "=", "?": "=?", "[": "0123456789]", "%": "32"}
+_SIGN_OF_TWO = {"&": "qg", "+": "=", "!": "=", "?": "=?", "[": "0123456789]", "%": "32"}
 """Of what follows a name, the signs that give no value unless one of these stands behind them."""
 _HEADER = re.compile(r"(?i:(?:set-|proxy-)?(?:cookie2?|authorization))")  # read by `http_secrets.py`
 _LINE_MARGIN = re.compile(MARGIN)
@@ -132,8 +146,8 @@ _PIECE = re.compile(rf"(?P<mark>{_M})|(?P<quote>(?<![A-Za-z0-9]){_Q})|(?P<bare>[
 _GOES_ON = tuple("([{=:+|?\\>&.")
 _CHILD = re.compile(  # YAML: `api_key:`, below it what it is, and its `value` or `default`
     r"[\"']?:[ \t]*(?:#[^\n]{0,80})?"
-    rf"(?:\r?\n(?:{MARGIN})?[ \t]{{1,80}}+(?!(?:value|default)\b)[\w-]{{1,40}}:[^\n]{{0,120}}){{1,3}}+"
-    rf"\r?\n(?:{MARGIN})?[ \t]{{1,80}}+(?:value|default):[ \t]{{0,4}}"
+    rf"(?:\r?\n(?:{MARGIN})?[ \t]{{1,80}}+(?!(?:[Vv]alue|[Dd]efault)\b)[\w-]{{1,40}}:[^\n]{{0,120}}){{0,3}}+"
+    rf"\r?\n(?:{MARGIN})?[ \t]{{1,80}}+(?:[Vv]alue|[Dd]efault):[ \t]{{0,4}}"
 )
 _COMMENT_AT_END = re.compile(r"(?:\A|[ \t])[ \t]*(?:#|//)[ \t][^\n]*\Z|/\*[^*\n]*\*/\s*\Z")
 # The names over a table, also as PostgreSQL has them.
@@ -181,7 +195,7 @@ def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
         if name.start < position or (name.kind is NameKind.SESSION and not sessions) or finder.is_idle(name, behind):
             continue
         # First: `user, password = "bob", "…"` has a value right behind the second name, too, and it is the wrong one.
-        if found := list(elsewhere(text, name)):
+        if found := [*elsewhere(text, name), *in_column(text, name)]:
             spans += found
             continue
         span = finder.secret(name)
@@ -202,6 +216,7 @@ class _Finder:
 
     def __init__(self, text: str) -> None:
         self._text = text
+        self._given = Given(text)
         self._run = (0, 0)  # the last word without quotes
         # By whether a value alone on its line counts: a word that may be one, and how far words are judged.
         self._promised = {True: (-1, -1), False: (-1, -1)}
@@ -218,12 +233,16 @@ class _Finder:
             return False
         if name.kind is NameKind.LOOKS:
             return True
+        if after == ";" and text[name.start - 1 : name.start] in (";", "\n"):  # in the heading of a table
+            return False
         if after in _BEFORE_SAID and self._said(name):
             return False
         around = text[max(0, name.start - 8) : name.start]
         if "ame" in around or "ey" in around or "," in around[-3:]:
             return False
-        return not behind.may_have(name.start) and not self._promises(end, min(len(text), end + FARTHEST), alone=False)
+        if behind.may_have(name.start) or self._given.may_be(name):
+            return False
+        return not self._promises(end, min(len(text), end + FARTHEST), alone=False)
 
     def secret(self, name: Name) -> _Span | None:
         """Return the span of the secret behind a name; None when there is none."""
@@ -249,7 +268,8 @@ class _Finder:
             return told
         # Nothing right behind the name, so it may be a call or a mapping further on in the statement.
         if name.kind in (NameKind.SECRET, NameKind.PERHAPS):
-            return self._near(name, place.value if place else name.end)
+            near = self._near(name, place.value if place else name.end)
+            return near or self._given.secret(name, lambda: self._statement_end(name, name.end))
         # `API_KEYS = {"alice": "…"}`: what a mapping of several holds.
         if (
             name.kind is NameKind.LOOKS
@@ -266,6 +286,8 @@ class _Finder:
         if after in _NO_SIGN:
             return None
         before = text[max(0, name.start - 40) : name.start]
+        if after == "-" and before.endswith("${"):
+            return _Place(name, "=", name.end + 1, sure)
         if blank := _BLANK.match(text, name.end):
             if name.text.startswith("-"):
                 sure = sure or (name.text.startswith("--") and "token" in name.text.lower())
@@ -351,13 +373,17 @@ class _Finder:
         return span if after not in _NO_SENTENCE and looks_spoken(text[slice(*span)]) else None
 
     def _said(self, name: Name) -> _Span | None:
-        """Return the span of a password some words behind its name, that is nothing else."""
-        later = _SAID_LATER.match(self._text, name.end) if _SAID_NAME.search(name.text) else None
+        """Return the span of a secret some words behind its name, that is nothing else."""
+        password = _SAID_NAME.search(name.text)
+        later = _SAID_LATER.match(self._text, name.end) if password or name.kind is NameKind.SECRET else None
         if later is None:
             return None
         first, last = _shortened(self._text, later.span("value"))
         value = self._text[first:last].rstrip(",;)")
-        return (first, first + len(value)) if looks_chosen(value) else None
+        spoken = later["told"] is not None and looks_spoken(value) and not is_no_secret(name.text, value)
+        alone = looks_scrambled(value) and _stands_alone(self._text, name.start)
+        said = spoken or (password and (looks_chosen(value) or alone))
+        return (first, first + len(value)) if said else None
 
     def _closes(self, place: _Place, found: Literal) -> bool:
         """Return whether the quote after an operator closes the string around the name, as in `prompt="Password: "`."""
@@ -423,7 +449,9 @@ class _Finder:
         # `<password>`, `<ns:password>`, or the attribute in `name="password">`.
         if text[max(0, place.name.start - 1) : place.name.start] not in ("<", ":", '"', "'"):
             return None
-        if data := literal(text, start) if text.startswith("<![CDATA[", start) else None:
+        if inside := _DATA_OF_XML.match(text, start):
+            start = inside.end()
+        if data := literal(text, start) if inside else None:
             return (data.start, data.end) if quoted_reveals(data.value, sure=place.sure) else None
         if comment := _COMMENT_OF_XML.match(text, start):
             start = comment.end()
@@ -449,6 +477,8 @@ class _Finder:
             return None
         name = place.name
         alone = _stands_alone(text, name.start)
+        if alone and place.sure and (phrase := _WORDS.match(text, start)) and is_passphrase(phrase[0], LEAST_APART):
+            return phrase.span()
         # Shells and dotenv files take everything up to a blank for the value, whatever signs it has.
         if alone and place.sign == "=" and name.text.upper() == name.text and place.sure:
             return _continued(text, _of_env_line(text, start), alone)
@@ -482,8 +512,9 @@ class _Finder:
         while start < end and (piece := self._first_piece(start)) and piece.least <= end:
             if piece.marked:
                 return None
-            if piece.scrambled or (alone and self._alone(name, piece.first, piece.last)):
-                return piece.first, piece.last
+            by_itself = alone and self._alone(name, piece.first, piece.last)
+            if piece.scrambled or by_itself:
+                return _continued(text, (piece.first, piece.last), alone=True)
             passed.append(start)
             start = piece.after if alone else self._plain.get(piece.after, piece.after)
         # From each of these on, there is nothing up to here: the next name need not look again.

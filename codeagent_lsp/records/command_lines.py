@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from codeagent_lsp.records.mark import MARK, Mark, lowered, places, replaced
-from codeagent_lsp.records.values import is_placeholder, looks_random, looks_scrambled, looks_spoken
+from codeagent_lsp.records.values import is_placeholder, looks_chosen, looks_random, looks_scrambled, looks_spoken
 
 HASH = 40  # characters of a SHA-1 in hexadecimal
 _BEHIND = 4  # blanks between the parts of a form may be as many line ends
@@ -25,7 +25,7 @@ _TOOLS = re.compile(
 _USER = re.compile(
     r"(?P<head>(?:^|[\s\"'])(?:-u|--user|--proxy-user|-U|-a|--auth|--creds|--src-creds|--dest-creds)"
     r"(?:[\"'],)?[ =]?[\"']?"
-    r"[^\s:\"'<>]{1,100}:)"
+    r"[^\s:\"'<>]{0,100}:)"
     rf"(?P<value>{_V}{{1,65536}}+)"
 )
 _SHORT = re.compile(rf"(?P<head>(?:^|[\s\"'])-(?:p|a|w|P)(?:[\"'],)?[ ]?[\"']?)(?P<value>(?!-){_V}{{4,65536}}+)")
@@ -72,7 +72,7 @@ _PIPED = re.compile(
     rf"(?P<head>{_PRINTS}(?:[\w.-]{{1,64}}:)?){_GIVEN}"
     r"(?=[\"']?[ \t]{0,4}\|[ \t]{0,4}(?:sudo[ \t]|(?:ch|smb|htp?)?passwd\b"
     r"|[^\r\n|]{0,200}?--(?:password-stdin|with-token|passphrase-fd)\b"
-    r"|[\w-]{1,20}[ \t](?:create[ \t])?secret[ \t]|ConvertTo-SecureString"
+    r"|(?P<encodes>base64\b)|[\w-]{1,20}[ \t](?:create[ \t])?secret[ \t]|ConvertTo-SecureString"
     r"|(?P<container>docker[ \t]|podman[ \t])(?P<reads>[^\r\n|]{0,200}?(?:\blogin\b|secret|passw|token|cred))?))"
 )
 # What is written into a file whose name says what it holds, and what a script types when it is asked.
@@ -159,6 +159,8 @@ _AFTER_USER = re.compile(
     r"|--password-command[ =][\"']?(?:echo|printf)[ \t]|\bqpdf[ \t]--encrypt[ \t]|\bsqlcmd[ \t][^\r\n]{0,200}?/P[ \t]"
     r"|\bpoetry[ \t]config[ \t]http-basic\.\S{1,64}[ \t]\S{1,64}[ \t]|\biwconfig[ \t]\S{1,20}[ \t]key[ \t](?:s:)?"
     r"|\buser-secrets[ \t]set[ \t][\"']?[\w:.-]{1,100}[\"']?[ \t]|\bcloudflared[ \t]service[ \t]install[ \t]"
+    r"|\b(?:dig|nsupdate)[ \t][^\r\n]{0,200}?-y[ \t](?:hmac-[\w-]{1,20}:)?[\w.-]{1,64}:|\brclone[ \t]obscure[ \t]"
+    r"|\bsecret[ \t]set[ \t][^\r\n]{0,200}?(?:--value|--body|-b)[ =]?"
     rf"|/user:[\w.\\-]{{1,64}}[ \t]|/pass:)[\"']?){_GIVEN}"
 )
 # Here an `@` is before the host, the last one of several.
@@ -191,6 +193,7 @@ _USERS = (
         "sqlcmd",
         "http-basic.",
         "iwconfig ",
+        *("dig ", "nsupdate ", "rclone obscure ", "secret set "),
         "user-secrets set",
         "cloudflared",
         "htpasswd",
@@ -211,7 +214,8 @@ _USERS = (
     ),
 )
 _SPOKEN_TO_SERVER = re.compile(  # FTP, POP, IMAP, IRC
-    rf"(?P<head>^(?:[\w.]{{1,8}}[ |:+>]{{1,2}})?(?:PASS|LOGIN[ ]\S{{1,100}}|AUTH)[ ]\"?)(?P<value>{_V}{{6,65536}}+)",
+    rf"(?P<head>(?:^(?:[\w.]{{1,8}}[ |:+>]{{1,2}})?|[\"'])(?:PASS|LOGIN[ ]\S{{1,100}}|AUTH)[ ]\"?)"
+    rf"(?P<value>{_V}{{6,65536}}+)",
     re.MULTILINE,
 )
 _OPTIONS = ("-u", "-U", "--", "-b", "-p", "-P", "-a", "-w", "pass:")  # a command has one of them on its line
@@ -285,6 +289,8 @@ def mask_command_lines(text: str, mark: Mark) -> str:
 
 def _piped(match: re.Match[str], mark: Mark) -> str:
     """Mask what a program reads as a password; what a container reads may be anything."""
+    if match["encodes"] and not (looks_scrambled(match["value"]) or looks_chosen(match["value"])):
+        return match[0]
     # `echo … | docker exec` may feed any program.
     anything = match["container"] and match["reads"] is None and not looks_scrambled(match["value"])
     return match[0] if anything else _masked(match, mark)
@@ -317,7 +323,8 @@ def _mask_said(text: str, mark: Mark) -> str:
             start += len(text[start:stop].rstrip(_WORD_SIGNS))
         word = _LAST_WORD.search(text, start, stop)
         password = said["password"] or said["bracketed"] or said["unspaced"]
-        if word and (looks_scrambled(word[0]) or (password and looks_spoken(word[0]))):
+        told = word and (looks_scrambled(word[0]) or looks_chosen(word[0]) or (password and looks_spoken(word[0])))
+        if word and told:
             parts += [text[position : word.start()], mark(word[0])]
             position = word.end()
     return "".join((*parts, text[position:])) if parts else text
@@ -371,7 +378,7 @@ def _short(match: re.Match[str], mark: Mark, command: str) -> str:
         return match[0]
     if flag in ("-a", "-P") and not command.startswith(("az", "sqlcmd", "zip", "unzip", "mosquitto")):
         return match[0]
-    path = "/" in value and not looks_scrambled(value)
+    path = "/" in value and not looks_scrambled(value) and not command.startswith("sshpass")
     return match[0] if value.replace(":", "").replace(".", "").isdigit() or path else _masked(match, mark)
 
 

@@ -38,12 +38,14 @@ _PUTTY = re.compile(  # a private key as PuTTY keeps it
     re.MULTILINE,
 )
 _TAIL = 4096
-_KUBERNETES = re.compile(r"(?:^|[{,][ \t]*)[\"']?kind[\"']?:[ \t]*[\"']?Secret[\"']?[ \t]*(?:[,}]|\r?$)", re.MULTILINE)
+# Also as a text in another document, with a backslash before each quote.
+_Q = r"(?:\\{0,3}[\"'])?"
+_KUBERNETES = re.compile(rf"(?:^|[{{,][ \t]*){_Q}kind{_Q}:[ \t]*{_Q}Secret{_Q}[ \t]*(?:[,}}]|\r?$)", re.MULTILINE)
 _DATA = re.compile(
     r"^([ \t]{0,8})(?:data|stringData):[ \t]*\r?\n(?P<body>(?:\1[ \t]+\S[^\r\n]*(?:\r?\n|\Z)){1,200})", re.MULTILINE
 )
-_FLOW = re.compile(r"[\"']?(?:data|stringData)[\"']?:[ \t]*\{(?P<body>[^{}]{1,65536})\}")
-_ENTRY_OF_FLOW = re.compile(r"(?P<head>[\w.-]{1,80}[\"']?:[ \t]*[\"']?)(?P<value>[^\s\"',{}]+)")
+_FLOW = re.compile(rf"{_Q}(?:data|stringData){_Q}:[ \t]*\{{(?P<body>[^{{}}]{{1,65536}})\}}")
+_ENTRY_OF_FLOW = re.compile(rf"(?P<head>[\w.-]{{1,80}}{_Q}:[ \t]*{_Q})(?P<value>[^\s\"',{{}}\\]+)")
 _ENTRY = re.compile(r"^(?P<head>[ \t]+[\w.-]{1,80}:[ \t]+[\"']?)(?P<value>[^\s\"'|>&][^\s\"']*)", re.MULTILINE)
 
 
@@ -228,6 +230,16 @@ FORMATS: tuple[Format, ...] = (
     *_formats(_W + "{22,}", "sq0atp-", "sq0csp-", "sq0idp-", "EAAA", checked=True),
     *_formats(_A + "{60,}", "EAA", "EZAK", "EZTK"),
     *_formats(r"(?:sandbox|production|development)-[0-9a-f-]{36}", "access-"),
+    # hashes of passwords, by crypt(3) and others
+    *_formats(
+        r"(?:[\w.=,/+-]{1,80}\$){0,4}[A-Za-z0-9./+=]{22,}", "$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$y$",
+        "$apr1$", "$argon2i$", "$argon2id$", "$argon2d$", "$scrypt$", checked=True,
+    ),
+    *_formats(  # the same in LDAP and in the files of mail servers
+        r"[^\s:\"'<>,;{}]{8,}", "{PLAIN}", "{CLEARTEXT}", "{CRYPT}", "{SHA}", "{SSHA}", "{SHA256}", "{SSHA256}",
+        "{SHA512}", "{SSHA512}", "{SMD5}", "{SHA256-CRYPT}", "{SHA512-CRYPT}", "{BLF-CRYPT}", "{ARGON2}", "{ARGON2ID}",
+        checked=True,
+    ),
     # tools
     *_formats(_A + "{30,}", "lin_api_", "secret_", "PMAT-"),
     *_formats(_A + "{20,}", "ntn_", checked=True),

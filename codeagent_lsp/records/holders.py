@@ -47,10 +47,11 @@ _ENTRY = re.compile(
 _WIDE = frozenset(("stringData", "secrets", "passwords", "passwd", "credentials", "creds"))
 """What holds secrets and nothing else; the others count things, too: `tokens = {max: 4096}`."""
 _USER_AND = re.compile(
-    r"(?<![\w/.])(?P<head>(?:log-?ins?|sign-?ins?|credentials?|creds|user(?:name)?[ ]?/[ ]?pass(?:word)?"
+    r"(?<![\w/.])(?P<head>(?:log[ -]?ins?|sign-?ins?|credentials?|creds|user(?:name)?[ ]?/[ ]?pass(?:word)?"
     r"|zugang(?:sdaten)?|anmelde?(?:ung|daten)|identifiants?|accesos?|credenciale?s|credenziali|inloggegevens|账号|帳號|帐号|アカウント|ログイン)"
-    r"(?:[ \t]?[:：=][ \t]*|[ \t](?:is|are|ist|est)[ \t]:?[ \t]?|:?[ \t]*\n[ \t]*[-*][ \t]+)"
-    r"[\"'`]?[\w.@+-]{2,64}[\"'`]?[ \t]*[/,|][ \t]*[\"'`]?)(?P<value>[^\s\"'`<>{}()\[\]]{8,4096})",
+    r"(?:[ \t]?[:：=][ \t]*|[ \t](?:is|are|ist|est|(?P<verb>with|as|mit|avec|con))[ \t]:?[ \t]?"
+    r"|:?[ \t]*\n[ \t]*[-*][ \t]+)"
+    r"[\"'`]?(?P<user>[\w.@+-]{2,64})[\"'`]?[ \t]*[/,|][ \t]*[\"'`]?)(?P<value>[^\s\"'`<>{}()\[\]]{8,4096})",
     re.IGNORECASE,
 )
 _PRINTED = re.compile(
@@ -61,11 +62,12 @@ _PRINTED = re.compile(
 _OF_SECRET = re.compile(r"(?i:pass(?:word|wd|phrase)?|pwd|secret|token|key|auth|cred\w*)\w{0,12}\W{1,5}\Z")
 _OPTION = re.compile(
     r"[ \t]-p=?(?:(?P<q>[\"'])(?P<value>[^\"'\n]{8,4096})(?P=q)|(?P<bare>[^\s\"'`;|&<>=]{8,4096}))"
-    r"|[ \t]-(?:p|-key)[ \t](?P<apart>[^\s\"'`;|&<>=/]{12,4096})(?=\s|\Z)"
+    r"|[ \t]-(?:p|-key)[ \t](?P<apart>[^\s\"'`;|&<>=]{12,4096})(?=\s|\Z)"
     r"|(?<![\w-])(?:pw|pwd|passwd)[ \t](?P<told>[^\s\"'`;|<>()=]{8,4096})"
 )
+_OF_ADDRESS = re.compile(r"@[\w.-]{1,80}\.\w{2,20}:(?P<value>[^\s:\"'`]{12,4096}+)(?=\s|\Z)")  # `bob@example.com:…`
 _LOGINS = (
-    *("login", "log-in", "sign-in", "signin", "cred", "user/", "user /", "username", "zugang", "anmeld"),
+    *("login", "log-in", "log in", "sign-in", "signin", "cred", "user/", "user /", "username", "zugang", "anmeld"),
     *("identifiant", "acceso", "inloggeg"),
 )
 _FOREIGN_LOGINS = ("账号", "帳號", "帐号", "アカウント", "ログイン")
@@ -75,6 +77,7 @@ _HOLDERS = (
 )
 # Elsewhere the hash of a file or a commit.
 _HEXADECIMAL = re.compile(r"(?=[0-9]*[A-Fa-f])(?=[A-Fa-f]*[0-9])[0-9A-Fa-f]{16,4096}")
+_LONGEST_LITERAL = 4_100
 _LONGEST_LEAD = 100  # characters before such a word on its line
 _WORD_BEFORE = re.compile(r"[\w.]\Z")
 _PATH_OR_FILE = re.compile(r"[/\\]|\.\w{2,4}\Z")
@@ -100,14 +103,25 @@ def _spans(text: str) -> Iterator[_Span]:
     for at in places(lowered(text), *_LOGINS, *(() if text.isascii() else _FOREIGN_LOGINS)):
         if found := _USER_AND.match(text, at):
             value = found["value"].rstrip(_PUNCTUATION)
-            if looks_chosen(value) or looks_random(value, least=12) or _HEXADECIMAL.fullmatch(value):
-                yield found.start("value"), found.start("value") + len(value)
+            either = looks_chosen(value) or looks_random(value, least=12) or bool(_HEXADECIMAL.fullmatch(value))
+            # `log in with GitHub / GitLab2024` names two places.
+            if looks_scrambled(value) if found["verb"] else either:
+                # Base64 has slashes: then it is one value, not a user and a password.
+                first = found.start("user" if looks_scrambled(found["user"]) else "value")
+                yield first, found.start("value") + len(value)
     for at in places(text, "$(printf", "$(echo", "`printf", "`echo", "$( printf", "$( echo", "<(printf", "<(echo"):
         if found := _PRINTED.match(text, at):
             part, before = "value" if found["value"] is not None else "bare", text[max(0, at - 60) : at]
             told = _OF_SECRET.search(before) or (before.endswith(":") and looks_random(found[part]))
             if looks_scrambled(found[part]) or (told and quoted_reveals(found[part], sure=True)):
                 yield found.span(part)
+    for end in places(text, '".toCharArray()'):  # a password, to Java
+        start = text.rfind('"', max(0, end - _LONGEST_LITERAL), end) + 1
+        if looks_scrambled(text[start:end]):
+            yield start, end
+    for at in places(text, "@"):
+        if (owned := _OF_ADDRESS.match(text, at)) and looks_scrambled(owned["value"]):
+            yield owned.span("value")
     for at in places(text, " -p", "\t-p", " --key ", "pw ", "pwd ", "passwd "):
         if found := _OPTION.match(text, at):
             part = next(name for name in ("value", "bare", "apart", "told") if found[name] is not None)

@@ -18,7 +18,7 @@ _M = MARK.pattern
 _AUTHORIZATION = re.compile(
     r"(?P<head>[Aa](?:uthorization|UTHORIZATION)(?:\\{0,7}[\"'`])?\]?[ \t]{0,4}(?:=>|[:=,])[ \t]{0,4}(?:\\{0,7}[\"'`])?"
     r"(?P<scheme>(?:[Bb]asic|[Bb]earer|BASIC|BEARER|[Tt]oken|[Dd]igest|[Nn]egotiate|NTLM|[Aa]pi-?[Kk]ey|AWS4-HMAC-SHA256"
-    r"|OAuth|Bot|Splunk|SharedKey|GoogleLogin|DPoP|Hawk|Key)(?:[ \t]{1,4}|%20|\+))?)"
+    r"|OAuth|Bot|Splunk|SharedKey|GoogleLogin|DPoP|Hawk|Key)(?:[ \t]{1,4}(?:[\"'][ \t]?[+.][ \t]?[\"'])?|%20|\+))?)"
     rf"(?P<value>(?:{_M}|[^\s\"'`<>\\]|(?<=[,;])[ \t](?=[\w-]{{1,40}}=)|\"(?=[^\s\"]{{0,65536}}\"(?:,|\s|$)))++)"
 )
 _COOKIE = re.compile(
@@ -27,6 +27,11 @@ _COOKIE = re.compile(
 )
 _CRUMB = re.compile(rf"(?P<name>[^=;\s]{{1,100}})=(?P<value>(?:{_M}|[^;\s,])+)")
 _BASIC = re.compile(r"(?P<head>[Bb]asic[ \t]{1,4})(?P<value>[A-Za-z0-9+/]{12,65536}+={0,2})(?![A-Za-z0-9+/=])")
+# `"Basic " + btoa("bob:…")`
+_MADE_BASIC = re.compile(
+    r"(?P<head>[Bb]asic[ \t](?:[\"'`][ \t]?[+.,][ \t]?|\$\{)(?:[\w.]{1,40}\(){1,2}b?[\"'`][\w.@-]{1,64}:)"
+    rf"(?P<value>(?:{_M}|[^\s\"'`$]){{4,65536}}+)(?P<tail>[\"'`])"
+)
 _PART = re.compile(  # of a form that is sent in several parts
     r"(?P<head>form-data; *name=\"(?P<name>[\w.-]{1,80})\"(?:\r?\n[\w-]{1,40}:[^\r\n]{0,200}){0,3}(?:\r?\n){2})"
     rf"(?P<value>(?:{_M}|[^\r\n]){{4,65536}}+)"
@@ -45,7 +50,9 @@ def mask_headers(text: str, mark: Mark) -> str:
     cookies = places(text, "ookie", "OOKIE")
     text = replaced(cookies, text, _COOKIE, lambda match: _cookie(match, mark))
     basic = places(text, "asic")
-    return replaced(basic, text, _BASIC, lambda match: _basic(match, mark))
+    text = replaced(basic, text, _BASIC, lambda match: _basic(match, mark))
+    made = places(text, "asic ")
+    return replaced(made, text, _MADE_BASIC, lambda match: _between(match, mark))
 
 
 # A password may have an `@` of its own: the last one before the host ends it.

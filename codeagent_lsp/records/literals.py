@@ -6,18 +6,22 @@ Says where a literal begins and ends; never whether it is a secret (`values.py`)
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 LONGEST = 65_536
+MOST_ARGUMENTS = 200
 
 # Prefixes that tools put before the lines of a file: `12|`, `src/a.py:12:`, the `+` of a diff.
 MARGIN = r"(?:[0-9]{1,7}\||[^\s:|]{1,160}[:-][0-9]{1,7}[:-]|[+-])"
 _NEXT_LINE = rf"[ \t]{{0,40}}\r?\n{MARGIN}?[ \t]{{0,80}}"
 _QUOTE = r"\\{0,7}[\"'`]|\\u0022|\\u0027|&quot;|&apos;|&#3[49];|%22|%27"
+_RAW = r"R\"(?:\w{0,16})\("  # of C++: `R"delimiter(…)delimiter"`
+_INDENTED = r"''(?=[ \t]*\r?\n[ \t]+[^\s']+\s+'')"  # of Nix, when it is one word
 # Also with the prefixes of languages, such as `f"`, `r#"`, `$@"`.
-_OPENING = re.compile(rf"(?:[A-Za-z@$]{{0,3}}|R)#{{0,3}}(?P<quote>\"\"\"|'''|{_QUOTE})")
-# `[[` of Lua, CDATA, `$$` of PostgreSQL, `%q(` of Perl and Ruby.
-_LONG = re.compile(r"\[(=*)\[|<!\[CDATA\[|\$\$|%[qQwW]?([({<\[|!])")
+_OPENING = re.compile(rf"(?!{_RAW}|{_INDENTED})(?:[A-Za-z@$]{{0,3}}|R)#{{0,3}}(?P<quote>\"\"\"|'''|{_QUOTE})")
+# `[[` of Lua, CDATA, `$$` of PostgreSQL, `%q(` of Ruby, `q(` of Perl.
+_LONG = re.compile(rf"\[(=*)\[|<!\[CDATA\[|\$\$|{_RAW}|{_INDENTED}|(?:%[qQwW]?|\bqq?)([({{<\[|!])")
 _LONG_ENDS = {"(": ")", "{": "}", "<": ">", "[": "]"}
 _HEREDOC = re.compile(r"[^\n]{0,60}?<<[-~<]?[ \t]?\\?[\"']?(?P<word>[A-Za-z_]\w{0,40})[\"']?[^\n]{0,40}\r?\n")
 # Pieces stand side by side, or are joined by `+`, `.` (PHP), `..` (Lua), `&` (Basic), `<>` (Elixir), `~`; single
@@ -30,6 +34,13 @@ _JOINED = re.compile(
 _JOINS = " \t\r\n\\+.&<~,)"
 _SECOND_KEY = re.compile(r"[ \t]{0,20}(?:[:=]|\.\w)")
 _KEY = re.compile(r"[ \t]{0,20}(?::|=>)")
+# `b"…"`, `Some("…")`, `[]byte("…")`, `Encoding.UTF8.GetBytes("…")`
+_WRAPPED = re.compile(
+    r"&?(?:b|rb|u)?(?=[\"'`])|(?:Some|\[\]byte|(?:\w{1,20}(?:\.|::)){1,4}(?:GetBytes|from))\((?=[\"'`])"
+)
+_NO_LITERAL = re.compile(r"[^,()\[\]{}\n\"'`]{1,80}")
+_CALLED = re.compile(r"\)?(?:\.\w{1,30}\(\))?")
+_COMMA = re.compile(r"\s{0,20},\s{0,80}")
 _LONE_LINES = re.compile(rf"(?:(?:\\n|\\)?\r?\n{MARGIN}?[ \t]{{0,80}}[^\s\"'`<>]++)+(?:{_NEXT_LINE})?")
 _ESCAPED_LINES = re.compile(r"\n(?:[^\n]*\\\r?\n)*")
 
@@ -49,43 +60,28 @@ def literal(text: str, at: int) -> Literal | None:
     """Return the literal that begins at the offset `at`, together with the pieces joined to it; None if none begins
     there.
     """
-    first = _one(text, at)
+    first = piece(text, at)
     if first is None:
         return None
     values, last = [first.value], first
     while (
         text[last.after : last.after + 1] in _JOINS
         and (joined := _JOINED.match(text, last.after))
-        and (piece := _one(text, joined.end()))
+        and (more := piece(text, joined.end()))
     ):
         # Side by side without anything between, or in other quotes, they are two texts.
         apart = joined.end() == last.after or joined["quote"] not in text[last.end : last.after]
-        if apart or not piece.value or " " in piece.value or _SECOND_KEY.match(text, piece.after):
+        if apart or not more.value or " " in more.value or _SECOND_KEY.match(text, more.after):
             break
-        values.append(piece.value)
-        last = piece
+        values.append(more.value)
+        last = more
     return Literal(first.start, last.end, "".join(values), last.after)
 
 
-def is_key(text: str, found: Literal) -> bool:
-    """Return whether a literal is the key of a mapping: a colon or an arrow follows."""
-    return bool(_KEY.match(text, found.after))
-
-
-def heredoc(text: str, at: int) -> Literal | None:
-    """Return the heredoc that the line at the offset `at` announces; None if it announces none, or its end is not
-    within 65,536 characters.
+def piece(text: str, at: int) -> Literal | None:
+    """Return the literal that begins at the offset `at`, without the pieces that are joined to it; None if none begins
+    there.
     """
-    head = _HEREDOC.match(text, at)
-    if head is None:
-        return None
-    end = re.compile(rf"^{MARGIN}?[ \t]*{head['word']}\b", re.MULTILINE).search(text, head.end(), head.end() + LONGEST)
-    if end is None:
-        return None
-    return _trimmed(text, head.end(), end.start(), end.end())
-
-
-def _one(text: str, at: int) -> Literal | None:
     opening = _OPENING.match(text, at)
     if opening is None:
         long = _LONG.match(text, at)
@@ -101,10 +97,53 @@ def _one(text: str, at: int) -> Literal | None:
     return Literal(start, end, text[start:end], min(len(text), end + len(quote)))
 
 
+def is_key(text: str, found: Literal) -> bool:
+    """Return whether a literal is the key of a mapping: a colon or an arrow follows."""
+    return bool(_KEY.match(text, found.after))
+
+
+def arguments(text: str, at: int) -> Iterator[Literal | None]:
+    """Yield the literals that are separated by commas from the offset `at` on, at most 200; None for what is no
+    literal.
+    """
+    for _ in range(MOST_ARGUMENTS):
+        wrapped = _WRAPPED.match(text, at)
+        found = literal(text, wrapped.end()) if wrapped else None
+        if found:
+            called = _CALLED.match(text, found.after)
+            after = called.end() if called else found.after
+        elif word := _NO_LITERAL.match(text, at):
+            after = word.end()
+        else:
+            return
+        yield found
+        comma = _COMMA.match(text, after)
+        if comma is None:
+            return
+        at = comma.end()
+
+
+def heredoc(text: str, at: int) -> Literal | None:
+    """Return the heredoc that the line at the offset `at` announces; None if it announces none, or its end is not
+    within 65,536 characters.
+    """
+    head = _HEREDOC.match(text, at)
+    if head is None:
+        return None
+    end = re.compile(rf"^{MARGIN}?[ \t]*{head['word']}\b", re.MULTILINE).search(text, head.end(), head.end() + LONGEST)
+    if end is None:
+        return None
+    return _trimmed(text, head.end(), end.start(), end.end())
+
+
 def _long(text: str, opening: re.Match[str]) -> Literal | None:
     head = opening[0]
-    if head.startswith("%"):
+    if opening[2]:
         close = _LONG_ENDS.get(opening[2], opening[2])
+    elif head[0] == "R":
+        close = f'){head[2:-1]}"'
+    elif head == "''":
+        close = head
     else:
         close = {"<": "]]>", "$": "$$"}.get(head[0]) or f"]{opening[1]}]"
     end = text.find(close, opening.end(), opening.end() + LONGEST)
@@ -114,7 +153,7 @@ def _long(text: str, opening: re.Match[str]) -> Literal | None:
 def _trimmed(text: str, start: int, end: int, after: int) -> Literal:
     """Return the content without the white space and the margins of tools around it."""
     content = text[start:end]
-    begin = re.compile(rf"\s*\n{MARGIN}?[ \t]*|\s*").match(content)
+    begin = re.compile(rf"\\?\s*\n{MARGIN}?[ \t]*|\s*").match(content)
     stop = len(re.sub(rf"\s*\n{MARGIN}?[ \t]*\Z", "", content[-300:].rstrip())) - len(content[-300:])
     start, end = start + (begin.end() if begin else 0), end + stop
     return Literal(start, max(start, end), text[start:end], after)

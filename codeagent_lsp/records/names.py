@@ -101,7 +101,7 @@ _PASS_OF = frozenset((
     "db", "database", "user", "smtp", "mail", "ftp", "proxy", "admin", "mysql", "redis", "pg", "auth", "ssh", "sudo",
     "su", "become", "ansible", "login", "root", "vnc", "imap", "ldap", "bind", "wifi", "amqp", "rabbitmq", "postgres",
     "mariadb", "mongo", "oracle", "sql", "email", "http", "svc", "keystore", "truststore", "store", "vault", "ssl",
-    "cert", "pfx", "service", "app", "default", "sa", "key",
+    "cert", "pfx", "remote", "srcstore", "deststore", "service", "app", "default", "sa", "key",
 ))  # fmt: skip
 _PW = frozenset(("dbpw", "rootpw", "userpw", "adminpw", "mypw", "smtppw", "ftppw", "ldappw", "bindpw", "sshpw"))
 _LOOKING = frozenset((
@@ -181,6 +181,7 @@ _BEFORE = string.ascii_letters + string.digits + "_.$-"
 _BEFORE_SET = frozenset(_BEFORE)
 _UNSPACED = "\u0e00"  # from here on are the scripts that write words without spaces between them
 _TAIL = re.compile(rf"(?:[^\W{_UNSPACED}-\uffff]|-)*+")
+_EXPANDED = re.compile(r"\$\{\w+(?=-)")  # `${TOKEN-…}`: what a shell takes instead
 _DEFINED = re.compile(r"-[DP](?=[A-Z_]{2}|[a-z]+[A-Z])")
 _ALONE = re.compile(r"(?<![A-Za-z0-9_.-])PAT(?=[\"']?[ \t]?[=:])")  # a personal access token
 _FIRST = frozenset((
@@ -188,6 +189,9 @@ _FIRST = frozenset((
     "deploy", "pragma", "wep", "wpa", "wifi", "pass", "seed", "recovery", "geheimer", "privater",
 ))  # fmt: skip
 _SECOND = frozenset(("key", "keys", "token", "passe", "phrase", "schlüssel"))
+
+
+_LAST_WORD = re.compile(r"[^\W_]*+\Z")
 
 
 class Name(NamedTuple):
@@ -217,6 +221,8 @@ def sensitive_names(text: str, *, sessions: bool) -> Iterator[Name]:
         # In a script without blanks the name ends with its stem.
         if text[end - 1] < _UNSPACED and (tail := _TAIL.match(text, end)):
             end = tail.end()
+            if "-" in tail[0] and (expanded := _EXPANDED.match(text, name_start(text, at) - 2)):
+                end = expanded.end()
         if text[at - 1 : at] == "<" and MARK.match(text, at - 1):  # a mark contains the word `secret`
             continue
         start = name_start(text, at)
@@ -312,7 +318,7 @@ def _name(text: str, start: int, end: int) -> Name | None:
         return Name(words, start, end, NameKind.PERHAPS)
     if text[start - 1 : start] == " " and words.lower() in _SECOND:
         before = text[max(0, start - 16) : start - 1].lower()
-        first = "mot de" if before.endswith("mot de") else (before.split() or [""])[-1].lstrip("*_`'\"([|")
+        first = "mot de" if before.endswith("mot de") else _LAST_WORD.findall(before)[0]
         if first in _FIRST or first == "mot de":
             start -= len(first) + 1
             kind = kind_of(text[start:end].replace(" ", "_"))

@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
-from codeagent_lsp.records.literals import MARGIN, Literal, is_key, literal
+from codeagent_lsp.records.literals import MARGIN, arguments, is_key
 from codeagent_lsp.records.mark import MARK, Mark, marked, places
 from codeagent_lsp.records.names import Name, NameKind, kind_of
 from codeagent_lsp.records.values import bare_reveals, looks_generated, looks_random, looks_scrambled, quoted_reveals
@@ -46,7 +46,6 @@ _BULLET = re.compile(
 )
 _JOINING = re.compile(r"join|concat|implode|strings")
 _JOINED = re.compile(r"\s{0,80},?\s{0,80}[\])}]{1,2}\s{0,20}\.?(?:join|concat|,\s*[\"']{2}\))")
-_COMMA = re.compile(r"\s{0,20},\s{0,80}")
 _WORD = re.compile(r"[^\s\"'`,;&<>(){}\[\]|\\$]{1,4096}")
 _VALUE_BEFORE = re.compile(
     rf"{_Q}?[Vv]alue{_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
@@ -66,8 +65,8 @@ _CALLED: Mapping[str, tuple[tuple[str, int], ...]] = {
     "login": (("login", 1),),
     "uth": (
         *((name, 1) for name in ("authenticate", "HTTPBasicAuth", "HTTPDigestAuth", "basic_auth", "basicAuth")),
-        *((name, 1) for name in ("BasicAuth", "withBasicAuth", "SetBasicAuth", "setBasicAuth")),
-        ("PasswordAuthentication", 1),
+        *((name, 1) for name in ("auth", "BasicAuth", "withBasicAuth", "SetBasicAuth", "setBasicAuth")),
+        *((name, 1) for name in ("PasswordAuthentication", "UsernamePasswordAuthenticationToken")),
         *((name, 2) for name in ("PlainAuth", "PlainAuth.new")),
     ),
     "Cred": tuple((name, 1) for name in ("UsernamePasswordCredentials", "BasicAWSCredentials", "NetworkCredential")),
@@ -80,15 +79,18 @@ _CALLED: Mapping[str, tuple[tuple[str, int], ...]] = {
         *((name, 2) for name in ("getConnection", "mysqli_connect", "DBI->connect")),
         ("mysql_real_connect", 3),
     ),
+    "serPassword(": (("UserPassword", 1),),
     "PDO": (("PDO", 2),),
     "WiFi": (("WiFi.begin", 1), ("WiFi.softAP", 1)),
     "crypt": tuple((name, 1) for name in ("pgp_sym_encrypt", "pgp_sym_decrypt", "aes_encrypt")),
     "AES": (("AES_ENCRYPT", 1), ("AES.new", 0)),
     "mac": (("hmac.new", 0), ("hmac.New", 1), ("CryptoJS.HmacSHA256", 0)),
+    "setCredentials": (("setCredentials", 1),),
     "_pw_set": (("username_pw_set", 1),),
     "ookieParser": (("cookieParser", 0),),
     "tripe(": (("Stripe", 0),),
     "wilio(": (("twilio", 1), ("Twilio", 1)),
+    "ecurityKey(": (("SymmetricSecurityKey", 0),),
     "HMAC": tuple((f"HMAC{bits}", 0) for bits in (256, 384, 512)),
     "hmacSha": (("hmacShaKeyFor", 0),),
     "signWith": (("signWith", 0), ("signWith", 1)),
@@ -101,8 +103,10 @@ _SETTERS = tuple(f"{word}(" for word in "assword asswd assphrase pwd Pwd ecret a
 _SETS = re.compile(
     r"(?<![^\W_])(?:set|change|update|reset|store|save|with|add|use|check|verify|validate|compare)(?:_|(?=[A-Z]))\w{0,30}\Z"
 )
-_CREDENTIALS = re.compile(r"\bauth[ \t]*=[ \t]*\((?=[^()\n]{1,200}\))")
-_WRAPPED = re.compile(r"(?:b|rb|u)?(?=[\"'`])|(?:Some|\[\]byte)\((?=[\"'`])|&?(?=[\"'`])")
+# `assertEquals("…", user.getPassword())`
+_COMPARISONS = ("ssertEquals(", "ssertEqual(", "assert_equal(", "assert_eq!(", "AreEqual(", "assertSame(", "strcmp(")
+_OTHER = re.compile(r",\s{1,40}[\w.>$-]{0,80}?(?P<name>\w{1,60})(?:\(\))?\s{0,40}[,)]")
+_CREDENTIALS = re.compile(r"\bauth[ \t]*=[ \t]*\((?=[^()\n]{1,4400}\))")
 _BEFORE_ITEMS = frozenset("= :[\"'\t")
 _OPENS = re.compile(r"[(\[{]\s*[\w\"'`]|:[ \t]*\r?\n[^\n]{0,40}-[ \t]")
 _SELF = frozenset(("self", "cls", "this"))
@@ -153,7 +157,7 @@ def _counted(text: str, name: Name) -> Iterator[_Span]:
     if found is None:
         return
     place = text.count(",", found.start("names"), name.start)
-    value = next((item for number, item in enumerate(_arguments(text, found.end())) if number == place), None)
+    value = next((item for number, item in enumerate(arguments(text, found.end())) if number == place), None)
     if value is not None and quoted_reveals(value.value, sure=name.kind is NameKind.SECRET):
         yield value.start, value.end
 
@@ -172,7 +176,7 @@ def _items(text: str, name: Name) -> Iterator[_Span]:
             place = bullet.end()
     elif opening := _OPENING.match(text, name.end):
         if text[opening.end() : opening.end() + 1] in "\"'`":
-            found = [item for item in _arguments(text, opening.end()) if item is not None]
+            found = [item for item in arguments(text, opening.end()) if item is not None]
             # Pieces of one secret, which `assignments.py` finds as a whole.
             if found and (_JOINING.search(opening[0]) or _JOINED.match(text, found[-1].after)):
                 return
@@ -206,26 +210,6 @@ def _value_before(text: str, name: Name) -> Iterator[_Span]:
         return
 
 
-def _arguments(text: str, start: int) -> Iterator[Literal | None]:
-    """Yield the literals that are separated by commas from an offset on; None for what is no literal."""
-    for _ in range(MOST_ITEMS):
-        wrapped = _WRAPPED.match(text, start)
-        found = literal(text, wrapped.end()) if wrapped else None
-        if found is None:
-            word = re.compile(r"[^,()\[\]{}\n\"'`]{1,80}").match(text, start)
-            if word is None:
-                return
-            after = word.end()
-        else:
-            called = re.compile(r"\)?(?:\.\w{1,30}\(\))?").match(text, found.after)
-            after = called.end() if called else found.after
-        yield found
-        comma = _COMMA.match(text, after)
-        if comma is None:
-            return
-        start = comma.end()
-
-
 # Calls: the arguments of functions that are known, or defined in the same text.
 
 
@@ -245,10 +229,16 @@ def _of_calls(text: str) -> Iterator[_Span]:
             yield from _argument(text, credentials.end(), 1)
     for at in places(text, *_SETTERS):
         if sets := _SETS.search(text, max(0, at - 40), at + 1):
-            values = [item for item in _arguments(text, text.index("(", at) + 1) if item is not None]
+            values = [item for item in arguments(text, text.index("(", at) + 1) if item is not None]
             # `change_password(old, new)` has two of them; elsewhere the password is the last argument.
             changed = values if sets[0].startswith("change") else values[-1:]
             yield from ((item.start, item.end) for item in changed if _is_token(item.value))
+    for at in places(text, *_COMPARISONS):
+        start = text.index("(", at) + 1
+        if compared := next(arguments(text, start), None):
+            other = _OTHER.match(text, compared.after)
+            if other and kind_of(other["name"]) is NameKind.SECRET and _is_token(compared.value):
+                yield compared.start, compared.end
     yield from _of_definitions(text)
 
 
@@ -277,7 +267,7 @@ def _calls(text: str, name: str) -> Iterator[int]:
 
 
 def _argument(text: str, start: int, place: int) -> Iterator[_Span]:
-    for number, item in enumerate(_arguments(text, start)):
+    for number, item in enumerate(arguments(text, start)):
         if number == place:
             if item is not None and _is_token(item.value):
                 yield item.start, item.end
@@ -293,10 +283,11 @@ _LONGEST = 4_400  # characters of a line before a name, in which a value may sta
 _NEAR = 200  # characters before a name, in which its comment or comparison begins
 _QUOTED = r"(?P<q>[\"'`])(?P<value>[^\"'`\s]{6,4096}+)(?P=q)"
 # `"…" == password`, also with the object that has it.
-_COMPARED = re.compile(rf"{_QUOTED}[ \t]{{0,4}}(?:[!=]==?|<>|eq|ne)[ \t]{{0,4}}\(?[\w.>$@-]{{0,60}}\Z")
-_COMPARES = ("=", "<>", " eq ", " ne ")
-_COMPARING = re.compile(r"[\"'`][ \t]{0,4}(?:[!=]==?|<>|eq|ne)[ \t]{0,4}\(?[\w.>$@-]{0,60}\Z")
-_COMPARING_ANYWHERE = re.compile(r"[\"'`][ \t]{0,4}(?:[!=]=|<>|(?:eq|ne)[ \t(]|,?[ \t]?for[A-Z])")
+_EQUALS = r"[ \t]{0,4}(?:[!=]==?|<>|eq|ne|\.equals\w{0,10}(?=\())[ \t]{0,4}\(?[\w.>$@-]{0,60}\Z"
+_COMPARED = re.compile(_QUOTED + _EQUALS)
+_COMPARES = ("=", "<>", " eq ", " ne ", ".equals")
+_COMPARING = re.compile(r"[\"'`]" + _EQUALS)
+_COMPARING_ANYWHERE = re.compile(r"[\"'`][ \t]{0,4}(?:[!=]=|<>|(?:eq|ne)[ \t(]|\.equals|,?[ \t]?for[A-Z])")
 # `setValue("…", forHTTPHeaderField: "X-Api-Key")`, `set("…", forKey: "token")`.
 _FOR_NAME = re.compile(rf"{_QUOTED}[ \t]{{0,4}},?[ \t]{{0,4}}for[A-Z]\w{{0,40}}[ \t]{{0,4}}:[ \t]{{0,4}}@?[\"']\Z")
 _COMMENT = re.compile(r"[ \t;,)}`](?P<sign>#|//|--|/\*|;)[ \t]")

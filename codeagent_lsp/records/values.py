@@ -57,7 +57,29 @@ _CAPITALISED = re.compile(r"(?:[A-Z][a-z]+)+")
 _PROSE = re.compile(r"[^\W\d_][\w'’,.:;!?()/-]*(?:[ \t]+[\w'’,.:;!?()/&{}%\"-]+){2,}")
 _PATTERN = re.compile(r"[\[^(].*[\])][*+?]?\$?|.*(?:\\[wdsWDSb]|\(\?|\[\^).*")  # a regular expression
 _HEADER_NAME = re.compile(r"(?:[A-Z][a-z]*-)+[A-Z][a-z]+")
-_SEED = re.compile(r"(?:[a-z]{3,8} ){11,23}[a-z]{3,8}")  # a mnemonic seed phrase (BIP 39)
+_PHRASE = re.compile(r"(?:[a-z]{3,12}[ -]){3,}+[a-z]{1,12}")
+LEAST_OF_SEED = 12  # words of a mnemonic seed phrase (BIP 39)
+LEAST_OF_PHRASE, LEAST_APART = 4, 6  # words of a passphrase right behind its name in quotes, and elsewhere
+# Words that sentences and captions have and a passphrase, made of words by chance, has not.
+_OF_SENTENCES = frozenset(
+    """
+    the and for you your our with without from that this are not has have had was will can cannot could may might must
+    should shall when where which while who whose why how what than then there here does did been being into onto only
+    also any all each both either none one two three four eight more most least less same such some every other
+    another about above below after before again already still via per out off over under between within
+    please enter type choose confirm repeat change reset forgot click use used using user name email login sign log set
+    get given give keep need needs needed require requires required missing invalid incorrect wrong match matches
+    matching minimum maximum long short length character characters letter letters word words number numbers value
+    values field optional default example text string line file files path page account server database connection
+    error failed access new old current next last first
+    der die das den dem des ein eine einen und oder mit ohne von vom zum zur bei bitte ihr ihre ihren sie ist sind nicht
+    wird werden muss neues neue altes eingeben wiederholen mindestens zeichen
+    les des une est pas pour avec dans votre vos entrez saisissez nouveau
+    los las una con sin por para que del esta este debe introduzca escriba nueva
+    non con che per della del una inserisci nuova uma com para sua digite nova
+    een het met niet voor van uw voer
+    """.split()  # noqa: SIM905
+)
 _URL = re.compile(r"[a-z][a-z0-9+.-]{1,20}://\S*", re.IGNORECASE)
 _ID = re.compile(r"(?:call|toolu|fc|run|chatcmpl|msg|resp|thread|step|task|req)[_-]")
 _NAMED_WITH_NUMBER = re.compile(  # 0x0001, sha256, base64, utf-8, x86_64, python3.12, v2.10, RFC-6749, 2024-01-01, 10px
@@ -192,7 +214,7 @@ def looks_spoken(value: str) -> bool:
     """Return whether `value` looks like a password given in a sentence: 6 characters or more with letters and at least
     two digits, and not the name of an algorithm, a version or the like.
     """
-    digits = len(_DIGIT.findall(value[:64]))
+    digits = len(_DIGIT.findall(value[:256]))
     return digits >= 2 and looks_random(value, least=6) and not _NAMED_WITH_NUMBER.match(value)
 
 
@@ -290,7 +312,7 @@ def quoted_reveals(value: str, *, sure: bool) -> bool:
     if _PATTERN.fullmatch(value[:400]) or _HEADER_NAME.fullmatch(value[:80]):
         return False
     # Words only, so no other rule would find it.
-    if _SEED.fullmatch(value[:300]):
+    if is_passphrase(value, LEAST_OF_PHRASE if sure else LEAST_OF_SEED):
         return True
     # A name that only may be one of a secret needs a value that looks like one.
     if not sure:
@@ -298,6 +320,15 @@ def quoted_reveals(value: str, *, sure: bool) -> bool:
     if len(value) < 2 or is_label(value) or ("\n" in value and " " in value.split("\n")[0].strip()):
         return False
     return any(map(str.isalnum, value[:400])) and not _PROSE.fullmatch(value[:400])
+
+
+def is_passphrase(value: str, least: int) -> bool:
+    """Return whether a value is a phrase of at least `least` words that make no sentence, such as a seed phrase."""
+    head = value[:_SHORT]
+    if not _PHRASE.fullmatch(head):
+        return False
+    words = re.split("[ -]", head)
+    return len(words) >= least and _OF_SENTENCES.isdisjoint(words) and SECRET_WORDS.isdisjoint(words)
 
 
 @lru_cache(maxsize=_CACHED)

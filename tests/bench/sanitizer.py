@@ -71,6 +71,9 @@ def _adversarial() -> dict[str, str]:
         "a, password = ", 'passwords = ["a", ', "passwords:\n - a\n", 'set_password("a", ', "がパスワード", "PAT=",
         "a is the password", "パスワードは「", "password «", "password a1b2 ", 'auth=("a",', "sudo -S <<<",
         "name: password\na: b\n",
+        '"password" ', 'password "', "password|a\n---|---\n", "a,password\n", "password ?? ", "default password ",
+        "password ?? 'a' ", "password\n  a1b2c3d4e5f6a7b8\n", "(a, password) values (", "<key>secret</key>",
+        "secret a b c ",
     )  # fmt: skip
     return {f"{ODD}{piece!r}": piece for piece in pieces}
 

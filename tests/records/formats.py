@@ -57,6 +57,10 @@ def _discord(rng: random.Random) -> str:
 
 # Tokens that are found wherever they stand.
 TOKENS: Mapping[str, Make] = {
+    "crypt of Apache": _row("$apr1" + "$ab12cd34$", ALNUM, 22),
+    "bcrypt": _row("$2y" + "$10$", ALNUM, 53),
+    "SHA-512 crypt": _row("$6" + "$ab12cd34$", ALNUM, 86),
+    "Argon2": _row("$argon2id" + "$v=19$m=65536,t=3,p=4$c2FsdHNhbHQ$", ALNUM, 43),
     "openai": _row("sk" + "-", ALNUM, 48),
     "openai project": _row("sk" + "-proj-", WORD, 120),
     "anthropic": _row("sk" + "-ant-api03-", WORD, 95),
