@@ -7,7 +7,6 @@ where little has changed none is needed.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sqlite3
@@ -167,7 +166,9 @@ def search_command(workspace: str, query: str, limit: int, *, as_json: bool) -> 
 
 
 def _task(query: str, roots: Roots) -> Task:
-    from codeagent_lsp.session.past_commits import past_commits  # late: an overview does without it
+    import asyncio  # late, with what follows: where nothing is asked it is not needed
+
+    from codeagent_lsp.session.past_commits import past_commits
 
     return Task(query, past=asyncio.run(past_commits(roots)))
 

@@ -98,7 +98,7 @@ ROWS: Mapping[str, Row] = {
         {"path": "new.py", "content": "x = 1\n"}, "Created", {"path": "../x", "content": ""}, "PERMISSION_DENIED"
     ),
     "apply_patch": Row({"patch": PATCH}, "shop/tax.py", {"patch": "no patch"}, "EDIT_REFUSED"),
-    "undo_patch": Row({}, "shop/tax.py", {"change_id": "c99"}, "EXECUTION_ERROR"),
+    "undo_patch": Row({}, "shop/tax.py", {"change_id": "c99"}, "NOT_FOUND"),
     "move_file": Row({"path": "new.py", "new_path": "newer.py"}, "newer.py", {"path": "newer.py"}),
     "delete_file": Row({"path": "newer.py"}, "newer.py", NOWHERE, "NOT_FOUND"),
     "batch_edit": Row(

@@ -135,6 +135,7 @@ class UndoPatch(Tool[UndoPatchParameters]):
         "Take back the last staged change of this run, or one by id and all after it.",
         "write",
         result="file",
+        errors=(ErrorCode.NOT_FOUND,),
     )
     parameters = UndoPatchParameters
     example: ClassVar[Example] = {"change_id": "c1"}
