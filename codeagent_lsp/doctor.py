@@ -212,7 +212,8 @@ def _commands(settings: Settings, language: str, folders: Sequence[str]) -> Chec
     kind = "complete" if isolation.complete else isolation.level
     words = text(f"doctor.commands.{kind}", language)
     parts = [text("doctor.commands.level", language, level=isolation.level, words=words), _limits(language)]
-    if around := [path for folder in folders for path in outer_folders(os.path.realpath(folder))]:
+    # Two folders of one repository have the same around them.
+    if around := dict.fromkeys(path for folder in folders for path in outer_folders(os.path.realpath(folder))):
         parts.append(text("doctor.commands.around", language, paths=", ".join(around)))
     detail = clauses(parts, language)
     if isolation.level == "overlay":

@@ -101,10 +101,13 @@ async def test_it_names_what_commands_read_around_the_folder_that_is_open(
     package.mkdir(parents=True)
     (tmp_path / "repository" / ".git").mkdir()
     (tmp_path / "repository" / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-    for folders, named in (((str(package),), True), ((str(tmp_path / "repository"),), False)):
-        checks = await doctor.diagnose(Settings(), tmp_path, "en", folders)
+    beside = package.with_name("b")
+    beside.mkdir()
+    for folders, often in (((package,), 1), ((tmp_path / "repository",), 0), ((package, beside), 1)):
+        checks = await doctor.diagnose(Settings(), tmp_path, "en", tuple(map(str, folders)))
         [commands] = [check for check in checks if check.name == "commands"]
-        assert (str(tmp_path / "repository") in commands.detail) is named
+        assert (str(tmp_path / "repository") in commands.detail) is (often > 0)
+        assert commands.detail.count(str(tmp_path / "repository" / ".git")) == often
 
 
 def test_the_extras_are_those_of_the_package() -> None:
