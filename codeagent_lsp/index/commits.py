@@ -18,7 +18,8 @@ from codeagent_lsp.index.words import QueryTerms, counted
 MOST_FILES = 12
 """Of one commit: one that changes more says little about any of them."""
 NEAREST = 30
-LOG_FORMAT = "%x01%s%x02"
+LOG = ("log", "--no-merges", "--no-renames", "--name-only", "-z", "--max-count=2000", "--format=%x01%s%x02")
+"""The words of git that print what `commits_of` reads."""
 _K1, _B = 1.2, 0.75  # the usual constants of BM25
 
 
@@ -64,9 +65,7 @@ NO_COMMITS = PastCommits()
 
 
 def commits_of(log: str, folder: str = "") -> list[PastCommit]:
-    """Return the commits in the output of `git log -z --name-only` with the format `LOG_FORMAT`; `folder` stands before
-    their paths.
-    """
+    """Return the commits in the output of git for `LOG`; `folder` stands before their paths."""
     found = []
     for block in log.split("\x01")[1:]:
         subject, _, names = block.partition("\x02")

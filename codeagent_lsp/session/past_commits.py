@@ -8,12 +8,11 @@ from __future__ import annotations
 import asyncio
 
 from codeagent_lsp.errors import AgentError
-from codeagent_lsp.index.commits import LOG_FORMAT, PastCommit, PastCommits, commits_of
+from codeagent_lsp.index.commits import LOG, PastCommit, PastCommits, commits_of
 from codeagent_lsp.tools.git.calls import call, repository_of
 from codeagent_lsp.workspace.files.paths import Roots
 
 SECONDS = 1.5
-MOST = 2000
 _MOST_BYTES = 4 * 1024 * 1024
 
 
@@ -32,9 +31,8 @@ async def _of_folder(folder: str, roots: Roots) -> list[PastCommit]:
         inner = repository.inner(folder)
         # A folder of a large repository: the commits that change something in it, with paths as seen from it.
         below = (f"--relative={inner}", "--", inner) if inner else ()
-        only_names = ("--no-merges", "--no-renames", "--name-only", "-z", f"--max-count={MOST}")
         async with asyncio.timeout(SECONDS):
-            log = await call(repository, "log", *only_names, f"--format={LOG_FORMAT}", *below, limit=_MOST_BYTES)
+            log = await call(repository, *LOG, *below, limit=_MOST_BYTES)
     except (AgentError, OSError, TimeoutError):
         return []
     return commits_of(log.decode("utf-8", "replace"), label)

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from codeagent_lsp.index.commits import LOG_FORMAT
+from codeagent_lsp.index.commits import LOG
 from codeagent_lsp.index.grammars import is_source, is_test
-from codeagent_lsp.session.past_commits import MOST
 
 LARGEST = 400_000
 BEGINNING = "1990-01-01"
@@ -83,8 +82,7 @@ class Repository:
 
     def log_of_names(self, commit: str) -> str:
         """What the product reads of the commits up to one."""
-        names = ("--no-merges", "--no-renames", "--name-only", "-z", f"--max-count={MOST}")
-        return self._git("log", *names, f"--format={LOG_FORMAT}", commit).decode("utf-8", "replace")
+        return self._git(*LOG, commit).decode("utf-8", "replace")
 
     def tree(self, commit: str) -> dict[str, str]:
         """The texts of a commit: paths, and the names of their blobs."""
