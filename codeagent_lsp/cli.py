@@ -140,11 +140,15 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     run.add_argument("--width", type=_width, metavar="COLUMNS", help="use this width instead of the terminal's")
     run.set_defaults(run=_run)
     apply = commands.add_parser("apply", help="look at what a run has left undecided, and apply or discard it")
-    apply.add_argument("run_id", metavar="RUN", help="the run, as `codeagent-lsp run` names it at its end")
-    apply.add_argument("--workspace", metavar="DIR", default=".", help="the folder that it worked in")
     apply.add_argument("--yes", action="store_true", help="apply them without a question")
-    apply.add_argument("--width", type=_width, metavar="COLUMNS", help="use this width instead of the terminal's")
     apply.set_defaults(run=_apply)
+    undo = commands.add_parser("undo", help="take back what a run has changed, and keep what was changed since")
+    undo.add_argument("--yes", action="store_true", help="lines that were changed since, too, without a question")
+    undo.set_defaults(run=_undo)
+    for about_run in (apply, undo):
+        about_run.add_argument("run_id", metavar="RUN", help="the run, as `codeagent-lsp run` names it at its end")
+        about_run.add_argument("--workspace", metavar="DIR", default=".", help="the folder that it worked in")
+        about_run.add_argument("--width", type=_width, metavar="COLUMNS", help="use this width, not the terminal's")
 
 
 def _add_batch(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -320,6 +324,12 @@ def _apply(options: argparse.Namespace) -> int:
     from codeagent_lsp.terminal.run import apply_run
 
     return apply_run(options)
+
+
+def _undo(options: argparse.Namespace) -> int:
+    from codeagent_lsp.terminal.run import undo_run
+
+    return undo_run(options)
 
 
 def _batch(options: argparse.Namespace) -> int:

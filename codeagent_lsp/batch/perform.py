@@ -252,6 +252,9 @@ class _Unattended:
         """See `client.Face`."""
         return accepted(choices) if self._accept_all else None
 
+    async def decide(self, diff: str) -> None:
+        """See `client.Face`."""
+
     async def ask(self, title: str, detail: str, *, secret: bool) -> str | None:
         """See `client.Face`."""
         return None

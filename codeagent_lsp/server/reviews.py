@@ -5,10 +5,9 @@ Not here: how changes reach the buffers (`editor.py`), what is asked at the end 
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -20,8 +19,8 @@ from codeagent_lsp.server.virtual_documents import VirtualDocuments
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
+from codeagent_lsp.workspace.changes.places import HunkPlace, places_in_code, places_in_diff
 from codeagent_lsp.workspace.changes.reviewed import ChosenHunks, review_digest
-from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.files import uris
 
 if TYPE_CHECKING:
@@ -29,95 +28,6 @@ if TYPE_CHECKING:
     from codeagent_lsp.session.run import Run
 
 MOST_SEEN = 32
-_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@(?: (.+#[0-9a-f]+))?\s*")
-_NOTHING = "/dev/null"
-
-
-# Where the hunks and files of staged changes stand: in the diff of a review, and in the code that they change. Pure.
-
-
-@dataclass(frozen=True, slots=True)
-class HunkPlace:
-    """The lines of a hunk in a document, from 0, the last one included. `hunk` is its id, with the path in a diff
-    (`path#id`), alone in code; None for a hunk of a file that can only be decided about as a whole.
-    """
-
-    hunk: str | None
-    first: int
-    last: int
-
-
-@dataclass(frozen=True, slots=True)
-class FilePlace:
-    """The lines of a file in a diff, from 0, the last one included. `name` is the path as the diff shortens it."""
-
-    name: str
-    first: int
-    last: int
-    hunks: tuple[HunkPlace, ...] = ()
-
-
-def places_in_diff(lines: Sequence[str]) -> tuple[FilePlace, ...]:
-    """Return the files and hunks of a unified diff as `Changeset.diff` writes it, perhaps with lines before it."""
-    files: list[FilePlace] = []
-    left_old = left_new = 0
-    moved = ""
-    for number, line in enumerate(lines):
-        if left_old > 0 or left_new > 0:  # within a hunk; its header has told how many lines follow
-            left_old -= line[:1] not in ("+", "\\")
-            left_new -= line[:1] not in ("-", "\\")
-            files[-1] = _longer(files[-1], number)
-        elif files and line.startswith("\\"):  # no newline at the end of a file
-            files[-1] = _longer(files[-1], number)
-        # A move may have no hunks, so that its place is known by these lines only; three of them head it.
-        elif line.startswith("rename to "):
-            moved = line.removeprefix("rename to ")
-            files.append(FilePlace(moved, number - 2, number))
-        elif line.startswith("+++ ") and number and lines[number - 1].startswith("--- "):
-            old, new = lines[number - 1].removeprefix("--- "), line.removeprefix("+++ ")
-            # The texts of a move that also changes the file belong to the same place.
-            if moved and new == f"b/{moved}":
-                files[-1] = _longer(files[-1], number)
-            else:
-                files.append(FilePlace((old if new == _NOTHING else new)[2:], number - 1, number))
-            moved = ""
-        elif files and (match := _HUNK.fullmatch(line)):
-            left_old, left_new = (1 if count is None else int(count) for count in match.groups()[:2])
-            hunk = HunkPlace(match[3], number, number)
-            files[-1] = replace(files[-1], last=number, hunks=(*files[-1].hunks, hunk))
-    return tuple(files)
-
-
-def _longer(file: FilePlace, last: int) -> FilePlace:
-    hunks = (*file.hunks[:-1], replace(file.hunks[-1], last=last)) if file.hunks else ()
-    return replace(file, last=last, hunks=hunks)
-
-
-def places_in_code(change: FileChange, now: str) -> tuple[HunkPlace, ...]:
-    """Return the places of an edit's hunks in the user's present text, in which lines may have been added or removed
-    since. For added lines, it is the line that they come before.
-    """
-    moved = merge.runs(change.base or "", now)
-
-    def present(line: int) -> int:
-        """Return the line of `now` for one of the base, or for lines that are gone the one that is there instead."""
-        shift = 0
-        for run in moved:
-            if run.old_start > line:
-                break
-            if line < run.old_end:
-                return run.new_start
-            shift = run.new_end - run.old_end
-        return line + shift
-
-    places = []
-    for hunk, name in zip(change.hunks(), change.hunk_ids(), strict=True):
-        first, last = hunk.old_start, max(hunk.old_start, hunk.old_end - 1)
-        places.append(HunkPlace(name, present(first), max(present(first), present(last))))
-    return tuple(places)
-
-
-# The reviews themselves.
 
 
 class Reviews:

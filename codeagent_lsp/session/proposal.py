@@ -81,6 +81,8 @@ class Proposal:
         # Held while the editor is asked: an apply, an undo and a live edit would each merge with texts that the other
         # changes.
         self._applying = asyncio.Lock()
+        self.undoing = False
+        """Whether the editor is being asked to undo all that the run has applied."""
         self._discarded: set[str] = set()  # while a question about unsaved text is open
         self._undecided = Changeset()  # what was asked about and not decided; the same is not asked about again
         self._since = time.time()  # files that were renamed before that are not looked for
@@ -364,30 +366,37 @@ class Proposal:
         and can be undone as well by one more undo, which goes `over` them. SessionError if there is nothing to undo.
         """
         async with self._applying:
-            self.note_late()
-            parts = [part for part in self.record.applied if steps is None or part.step_id in steps]
-            only = None if files is None else names_of(files, (part.changeset for part in parts))
-            (parts, only) = self._stayed if over else (parts, only)
-            if not any(only is None or part.changeset.of(only) for part in parts):
-                raise SessionError("undo.nothing")
-            changes, moved = await asyncio.to_thread(followed, parts, self._present)
-            if only is not None:
-                changes = [each.of({moved.get(path, path) for path in only}) for each in changes]
-            self._renamed.update(moved)
-            # A closed file in an encoding that we cannot tell is read by the editor, which has to open it for that.
-            await self._services.workspace.editor.open_unclear(path for each in changes for path in each.paths)
-            back = await asyncio.to_thread(
-                taking_back, changes, self._present, over=over, still_shown=self._services.workspace.editor.still_shows
-            )
-            label = self._output.text("undo.label", title=self.record.title)
-            self._intend(back.changeset, undo=True)
-            applied = await self._services.workspace.editor.apply(back.changeset, label, back.deleted)
-            applied = back.result(applied)
-            # Only right after an undo that met the user's lines does one more go over them.
-            self._stayed = (parts if applied.conflicts else [], only)
-            if applied.outcome in ("full", "partial"):
-                self.record.applied[:] = after_undo(self.record.applied, parts.__contains__, applied.refused, only)
-            self._note_applied(applied, undo=True, steps=tuple(steps or ()), files=only)
+            self.undoing = steps is None and files is None
+            try:
+                return await self._undo(steps, files, over=over)
+            finally:
+                self.undoing = False
+
+    async def _undo(self, steps: Collection[str] | None, files: Collection[str] | None, *, over: bool) -> Applied:
+        self.note_late()
+        parts = [part for part in self.record.applied if steps is None or part.step_id in steps]
+        only = None if files is None else names_of(files, (part.changeset for part in parts))
+        (parts, only) = self._stayed if over else (parts, only)
+        if not any(only is None or part.changeset.of(only) for part in parts):
+            raise SessionError("undo.nothing")
+        changes, moved = await asyncio.to_thread(followed, parts, self._present)
+        if only is not None:
+            changes = [each.of({moved.get(path, path) for path in only}) for each in changes]
+        self._renamed.update(moved)
+        # A closed file in an encoding that we cannot tell is read by the editor, which has to open it for that.
+        await self._services.workspace.editor.open_unclear(path for each in changes for path in each.paths)
+        back = await asyncio.to_thread(
+            taking_back, changes, self._present, over=over, still_shown=self._services.workspace.editor.still_shows
+        )
+        label = self._output.text("undo.label", title=self.record.title)
+        self._intend(back.changeset, undo=True)
+        applied = await self._services.workspace.editor.apply(back.changeset, label, back.deleted)
+        applied = back.result(applied)
+        # Only right after an undo that met the user's lines does one more go over them.
+        self._stayed = (parts if applied.conflicts else [], only)
+        if applied.outcome in ("full", "partial"):
+            self.record.applied[:] = after_undo(self.record.applied, parts.__contains__, applied.refused, only)
+        self._note_applied(applied, undo=True, steps=tuple(steps or ()), files=only)
         return applied
 
     async def propose(self) -> None:

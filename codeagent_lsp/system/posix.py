@@ -301,6 +301,11 @@ def memory_bytes() -> int:
 # Terminals.
 
 
+def drop_typed(descriptor: int) -> None:
+    """Drop what was typed on a terminal and is not read yet."""
+    termios.tcflush(descriptor, termios.TCIFLUSH)
+
+
 @contextmanager
 def hidden_input(descriptor: int) -> Iterator[None]:
     """While this context is entered, a terminal does not show what is typed."""

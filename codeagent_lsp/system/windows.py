@@ -376,6 +376,11 @@ def memory_bytes() -> int:
 # Terminals.
 
 
+def drop_typed(descriptor: int) -> None:
+    """Drop what was typed on a console and is not read yet."""
+    _kernel().FlushConsoleInputBuffer(wintypes.HANDLE(msvcrt.get_osfhandle(descriptor)))
+
+
 @contextmanager
 def hidden_input(descriptor: int) -> Iterator[None]:
     """While this context is entered, a console does not show what is typed."""

@@ -1,5 +1,5 @@
 """A small LSP client: starts a run, shows its events, answers its prompts, writes accepted edits; or gets a decision
-about what an earlier run has staged.
+about what an earlier run has staged, or has that run's changes undone.
 
 It is an editor without buffers: its documents are the files on disk. Not here: how things look (`screen.py`), the wire
 (`lsp_client/connection.py`).
@@ -8,15 +8,18 @@ It is an editor without buffers: its documents are the files on disk. Not here: 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
-from codeagent_lsp.lsp_client.connection import LEAVE_SECONDS, Connection, ConnectionLost, server_command
+from codeagent_lsp.lsp_client.connection import LEAVE_SECONDS, Connection, ConnectionLost, Refused, server_command
 from codeagent_lsp.lsp_client.disk import Disk, EditImpossible, FileWrite, commit, plan, reason
 from codeagent_lsp.protocol import EVENT_METHOD, EXPERIMENTAL_KEY, INPUT_METHOD, TERMINAL_CLIENT
 from codeagent_lsp.terminal.display import in_terminal, user_locale
 from codeagent_lsp.terminal.options import RunOptions
+from codeagent_lsp.terminal.questions import Decision
+from codeagent_lsp.texts import pair
 from codeagent_lsp.workspace.files import uris
 
 CANCEL_SECONDS = 1.0
@@ -43,8 +46,9 @@ CAPABILITIES: dict[str, Any] = {
 }
 
 Event = Mapping[str, Any]
-AskAboutDiff = Callable[[str], Awaitable[bool | None]]
-"""Returns whether the changes of a diff are to be applied; None for no decision."""
+_ENDED: Event = {"type": "run_completed", "status": "completed", "outcome": "none"}
+AskAboutDiff = Callable[[str], Awaitable[Decision | None]]
+"""Returns what becomes of the changes of a diff; None for no decision."""
 
 
 class NothingStaged(Exception):
@@ -61,7 +65,12 @@ class Face(Protocol):
         """Show a warning or an error that is no event of the run."""
 
     async def choose(self, title: str, choices: tuple[str, ...]) -> str | None:
-        """Ask the user and return the chosen title; None if there is no user or none was chosen."""
+        """Ask the user and return the chosen title; None if there is no user or none was chosen. About a diff they may
+        choose `choice.singly`, which `decide` carries out.
+        """
+
+    async def decide(self, diff: str) -> Decision | None:
+        """Ask the user about each part of a diff; None for no decision."""
 
     async def ask(self, title: str, detail: str, *, secret: bool) -> str | None:
         """Ask the user for a text and return it; None if there is no user or none was entered. A `secret` is not shown
@@ -70,8 +79,8 @@ class Face(Protocol):
 
 
 class Client:
-    """Starts a server for one run, by `run` or `decide`, and ends it afterwards; use it once. Setting `interrupted`
-    cancels the run. `environ` is the server's; `written` is all that was written to files, in order.
+    """Starts a server for one run, by `run`, `decide` or `undo`, and ends it afterwards; use it once. Setting
+    `interrupted` cancels the run. `environ` is the server's; `written` is all that was written to files, in order.
     """
 
     def __init__(
@@ -90,7 +99,12 @@ class Client:
         self._ended: dict[str | None, Mapping[str, Any]] = {}
         self._completed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._applied: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        # Held while a decision is carried out, part by part: its run may end in the midst of that.
+        self._deciding = asyncio.Lock()
         self._warned = asyncio.Event()
+        # Held while the user is asked, and what they chose last.
+        self._asking, self._asked = asyncio.Lock(), asyncio.Event()
+        self._chosen: str | None = None
         self._connection = Connection(server_command(), environ)
 
     async def run(self) -> Event | None:
@@ -102,11 +116,16 @@ class Client:
         return await self._served(self._work)
 
     async def decide(self, run_id: str, ask: AskAboutDiff) -> Event | None:
-        """Let `ask` decide about the staged changes of an earlier run by their diff (True applies, False discards, None
-        leaves them). Return the run's last event; None if interrupted. Raises as `run`, and NothingStaged if there are
-        none.
+        """Let `ask` decide about the staged changes of an earlier run by their diff. Return the run's last event; None
+        if interrupted. Raises as `run`, and NothingStaged if there are none.
         """
         return await self._served(lambda: self._decide(run_id, ask))
+
+    async def undo(self, run_id: str) -> Event | None:
+        """Take back what an earlier run has changed, but for what the user has changed since. Return the run's last
+        event; None if interrupted. Raises as `run`, and Refused if there is nothing to undo.
+        """
+        return await self._served(lambda: self._undo(run_id))
 
     async def _served(self, do: Callable[[], Coroutine[Any, Any, Event]]) -> Event | None:
         """Start a server, do something with it and end it; None if interrupted before it was done."""
@@ -143,29 +162,65 @@ class Client:
         self._run_id = (await self._command("codeagent.run", arguments))["runId"]
         self._settle()
         await self._until(self._completed)
-        completed: Event = self._completed.result()
-        return completed
+        async with self._deciding:
+            completed: Event = self._completed.result()
+            return completed
 
     async def _decide(self, run_id: str, ask: AskAboutDiff) -> Event:
         await self._begin()
-        review = await self._command("codeagent.review", {"runId": run_id})
-        if not review["diff"]:
-            raise NothingStaged(run_id)
-        # By its digest: exactly what was shown is applied, though the run may be changed from elsewhere meanwhile.
-        decision = {"runId": run_id, "digest": review["digest"]}
-        ended: dict[str, Any] = {"type": "run_completed", "run_id": run_id, "status": "completed", "outcome": "none"}
-        answer = await ask(review["diff"])
-        if answer:
-            await self._command("codeagent.apply", decision)
-            ended |= await self._outcome()
-        elif answer is not None:
-            await self._command("codeagent.discard", decision)
-            ended["status"] = "rejected"
+        ended: Event = {**_ENDED, "run_id": run_id, **await self._carry_out(run_id, ask)}
         self._event(ended)
         return ended
 
-    async def _outcome(self) -> Event:
-        """Return how the changes were applied, which an event says after the command's reply, or else a warning."""
+    async def _carry_out(self, run_id: str, ask: AskAboutDiff) -> Event:
+        """Let `ask` decide about what a run has staged, and return in what its last event differs for that.
+        NothingStaged if there is nothing.
+        """
+        review = await self._command("codeagent.review", {"runId": run_id})
+        if not review["diff"]:
+            raise NothingStaged(run_id)
+        decision = await ask(review["diff"]) or Decision()
+        # By its digest: exactly what was shown is applied, though the run may be changed from elsewhere meanwhile.
+        exactly = {"runId": run_id, "digest": review["digest"]}
+        ended: Event = {}
+        if decision.apply is not None:
+            ended = await self._outcome("codeagent.apply", {**exactly, **decision.apply})
+        if decision.discard is not None:
+            await self._command("codeagent.discard", {**exactly, **decision.discard})
+        return {"status": "rejected"} if decision.discard == {} else ended
+
+    async def _undo(self, run_id: str) -> Event:
+        await self._begin()
+        outcome = await self._outcome("codeagent.undo", {"runId": run_id})
+        ended: Event = {**_ENDED, "run_id": run_id, **outcome, **await self._over_conflicts()}
+        self._event(ended)
+        return ended
+
+    async def _over_conflicts(self) -> Event:
+        """Wait for the answer to the question that an undo brings which has met lines that were changed since, and
+        return in what the outcome differs for that.
+        """
+        if not (self._applied.done() and self._applied.result().get("conflicts")):
+            return {}
+        self._expect_outcome()
+        with contextlib.suppress(TimeoutError):  # nobody is asked
+            async with asyncio.timeout(WARNED_SECONDS):
+                await self._asked.wait()
+        async with self._asking:
+            return await self._outcome_told() if self._chosen in pair("choice.earlier") else {}
+
+    async def _outcome(self, command: str, arguments: Mapping[str, Any]) -> Event:
+        """Have changes applied or undone, and return how they were."""
+        self._expect_outcome()
+        await self._command(command, arguments)
+        return await self._outcome_told()
+
+    def _expect_outcome(self) -> None:
+        self._applied = asyncio.get_running_loop().create_future()
+        self._warned.clear()
+
+    async def _outcome_told(self) -> Event:
+        """Wait for the outcome, which an event says after the command's reply, or else a warning, and return it."""
         warned = asyncio.ensure_future(self._warned.wait())
         await self._until(self._applied, warned)
         warned.cancel()
@@ -213,7 +268,7 @@ class Client:
 
     def _event(self, event: Mapping[str, Any]) -> None:
         # After the end of our run nothing is shown any more: its summary is the last word.
-        if self._completed.done():
+        if self._completed.done() and not self._deciding.locked():
             return
         try:
             self._face.event(event)
@@ -238,8 +293,22 @@ class Client:
 
     async def _prompt(self, params: Mapping[str, Any]) -> Mapping[str, str] | None:
         choices = tuple(action["title"] for action in params.get("actions") or ())
-        chosen = await self._face.choose(params["message"], choices)
+        async with self._asking:
+            self._asked.set()
+            self._chosen = chosen = await self._face.choose(params["message"], choices)
+        if chosen in pair("choice.singly") and chosen not in choices:
+            async with self._deciding:
+                await self._decide_singly()
+            return None  # the decision itself has closed the question
         return None if chosen is None else {"title": chosen}
+
+    async def _decide_singly(self) -> None:
+        try:
+            await self._carry_out(self._run_id or "", self._face.decide)
+        except NothingStaged:
+            pass  # decided about from elsewhere meanwhile
+        except Refused as error:
+            self._face.message(in_terminal(str(error)))
 
     async def _input(self, params: Mapping[str, Any]) -> Mapping[str, str | None]:
         secret = bool(params.get("secret"))

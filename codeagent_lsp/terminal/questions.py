@@ -1,4 +1,5 @@
-"""Answers to prompts: from the keyboard, by `--yes`, or a denial if there is no user.
+"""Answers to prompts: from the keyboard, by `--yes`, or a denial if there is no user; and decisions about changes, as a
+whole or part by part.
 
 Not here: how a question looks (`screen.py`).
 """
@@ -8,10 +9,13 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from codeagent_lsp.system import hidden_input, is_terminal
+from codeagent_lsp.system import drop_typed, hidden_input, is_terminal
 from codeagent_lsp.texts import pair
+from codeagent_lsp.workspace.changes.places import places_in_diff
 
 _YES_KEYS = (
     "choice.apply",
@@ -53,14 +57,63 @@ def without_review(choices: Sequence[str]) -> tuple[str, ...]:
 
 
 def picked(line: str, choices: Sequence[str]) -> str | None:
-    """Return the choice that an entered line means: by its 1-based number, or its unique prefix; None if it is
-    unclear.
+    """Return the choice that an entered line means: by its 1-based number, its words, or its unique prefix; None if it
+    is unclear.
     """
     words = line.strip().casefold()
     if words.isdecimal():
         return choices[int(words) - 1] if 1 <= int(words) <= len(choices) else None
     fitting = [choice for choice in choices if words and choice.casefold().startswith(words)]
-    return fitting[0] if len(fitting) == 1 else None
+    whole = [choice for choice in fitting if choice.casefold() == words]
+    return (whole or fitting)[0] if len(fitting) == 1 or whole else None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a diff that can be decided about alone: a hunk, by its id `path#id`, or a file as a whole, by the name
+    that the diff gives it. `diff` has the file's head.
+    """
+
+    name: str
+    is_hunk: bool
+    diff: str
+
+
+def parts_of(diff: str) -> tuple[Part, ...]:
+    """Return the parts of a review's diff, in its order."""
+    lines, found = diff.splitlines(), list[Part]()
+    for file in places_in_diff(lines):
+        named = [hunk for hunk in file.hunks if hunk.hunk]
+        head = lines[file.first : named[0].first] if named else []
+        if not named:
+            found.append(Part(file.name, is_hunk=False, diff="\n".join(lines[file.first : file.last + 1])))
+        for hunk in named:
+            shown = "\n".join((*head, *lines[hunk.first : hunk.last + 1]))
+            found.append(Part(str(hunk.hunk), is_hunk=True, diff=shown))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What becomes of staged changes, as arguments for the commands: {} for all of them, None for none of them. What is
+    in neither stays staged.
+    """
+
+    apply: Mapping[str, Any] | None = None
+    discard: Mapping[str, Any] | None = None
+
+
+def decision_of(parts: Sequence[Part], apply: Iterable[Part], discard: Iterable[Part]) -> Decision:
+    """Return the decision by which of all these `parts` some are applied and some discarded."""
+
+    def chosen(some: Sequence[Part]) -> Mapping[str, Any] | None:
+        if not some or len(some) == len(parts):
+            return {} if some else None
+        named = {"hunks": [part.name for part in some if part.is_hunk]}
+        named["files"] = [part.name for part in some if not part.is_hunk]
+        return {key: names for key, names in named.items() if names}
+
+    return Decision(chosen(tuple(apply)), chosen(tuple(discard)))
 
 
 class Keyboard:
@@ -76,6 +129,12 @@ class Keyboard:
     def present(self) -> bool:
         """Whether standard input is a terminal."""
         return is_terminal(self._descriptor)
+
+    def forget(self) -> None:
+        """Drop what was typed so far: nobody has agreed to a question that they had not seen."""
+        self._rest = b""
+        if is_terminal(self._descriptor):
+            drop_typed(self._descriptor)
 
     async def line(self) -> str | None:
         """Return the next line without its end; None at the end of input."""

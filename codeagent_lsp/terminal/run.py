@@ -1,5 +1,5 @@
-"""The commands `codeagent-lsp run`, one task from the terminal, and `codeagent-lsp apply`, a decision about what a run
-has staged: from the options to the exit code.
+"""The commands `codeagent-lsp run`, one task from the terminal, `codeagent-lsp apply`, a decision about what a run has
+staged, and `codeagent-lsp undo`: from the options to the exit code.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from codeagent_lsp.system import call_on_stop
 from codeagent_lsp.terminal.client import Client, NothingStaged
 from codeagent_lsp.terminal.display import in_terminal, short_path, user_locale, visible
 from codeagent_lsp.terminal.options import RunOptions, folder_of, from_namespace
-from codeagent_lsp.terminal.questions import Keyboard, accepted
+from codeagent_lsp.terminal.questions import Decision, Keyboard, accepted
 from codeagent_lsp.terminal.screen import Screen
 from codeagent_lsp.terminal.stage import Stage, console
 from codeagent_lsp.terminal.summary import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, Summary, account
@@ -73,6 +73,10 @@ class JsonLines:
         self._nobody()
         return None
 
+    async def decide(self, diff: str) -> Decision | None:
+        """Return None: nobody is asked."""
+        return None
+
     async def ask(self, title: str, detail: str, *, secret: bool) -> str | None:
         """Return None at once, and count a question that nobody answered."""
         self._nobody()
@@ -104,10 +108,12 @@ def apply_run(namespace: Namespace) -> int:
     async def decide(client: Client, face: Screen | JsonLines, language: str) -> None:
         title, apply, discard = (text(key, language) for key in ("terminal.write", "choice.apply", "choice.discard"))
 
-        async def ask(diff: str) -> bool | None:
+        async def ask(diff: str) -> Decision | None:
             face.event({"type": "approval_requested", "title": title, "detail": diff})
             answer = await face.choose(title, (apply, discard))
-            return None if answer is None else answer == apply
+            if answer not in (apply, discard):
+                return await face.decide(diff) if answer else None
+            return Decision(apply={}) if answer == apply else Decision(discard={})
 
         try:
             await client.decide(namespace.run_id, ask)
@@ -115,6 +121,18 @@ def apply_run(namespace: Namespace) -> int:
             raise Refused(text("terminal.no_changes", language, run=namespace.run_id)) from error
 
     return _command("apply", options, decide)
+
+
+def undo_run(namespace: Namespace) -> int:
+    """Take back what a run has changed; about lines that were changed since it is asked. Return the exit code as
+    `run_task`; with `--yes` they are taken back as well.
+    """
+
+    def options() -> RunOptions:
+        folder = folder_of(namespace.workspace)
+        return RunOptions(f"undo {namespace.run_id}", folder, accept_all=namespace.yes, width=namespace.width)
+
+    return _command("undo", options, lambda client, face, language: client.undo(namespace.run_id))
 
 
 def _command(name: str, options: Callable[[], RunOptions], work: Work) -> int:

@@ -6,6 +6,7 @@ Not here: how events become lines (`story.py`), what a typed answer means (`ques
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +17,16 @@ from rich.text import Text
 
 from codeagent_lsp.lsp_client.disk import FileWrite
 from codeagent_lsp.terminal.display import one_line, visible
-from codeagent_lsp.terminal.questions import Keyboard, accepted, picked, without_review
+from codeagent_lsp.terminal.questions import (
+    Decision,
+    Keyboard,
+    Part,
+    accepted,
+    decision_of,
+    parts_of,
+    picked,
+    without_review,
+)
 from codeagent_lsp.terminal.stage import Stage
 from codeagent_lsp.terminal.story import ASKING, Story
 from codeagent_lsp.terminal.summary import Summary, account, ending, place_of
@@ -27,6 +37,8 @@ _QUESTION = "question_asked"
 MAX_LINES = 400
 TAB_WIDTH = 4
 
+# As an approval is told: the tool, its arguments as JSON, and paragraphs about it.
+_CALL = re.compile(r"\w+\n(\{\n.*?\n\}|\{\})\s*(.*)", re.DOTALL)
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _DEV_NULL = "/dev/null"
 
@@ -82,13 +94,16 @@ class Screen:
         keyboard None.
         """
         self._stage.pause()
+        self._keyboard.forget()
         try:
             kind, detail = self._asked(title)
             if is_diff(detail):
                 self._show_diff(detail)
                 choices = without_review(choices)
+                if self._keyboard.present and len(parts_of(detail)) > 1:
+                    choices = (*choices, text("choice.singly", self._language))
             elif detail and not self._accept_all:
-                self._show_detail(detail)
+                self._show_detail(title, detail)
             self._show_title(title)
             if self._accept_all:
                 answer = accepted(choices)
@@ -100,6 +115,31 @@ class Screen:
                 return await self._pick(choices)
             self._nobody("unasked" if is_diff(detail) else "unanswered" if kind == _QUESTION else "not_allowed")
             return None
+        finally:
+            self._stage.resume()
+
+    async def decide(self, diff: str) -> Decision | None:
+        """Show the changes of a diff one by one and return what the user decides about each; None if they have not
+        decided about all.
+        """
+        self._stage.pause()
+        try:
+            keys = ("apply", "discard", "later", "apply_rest", "discard_rest")
+            choices = tuple(text(f"choice.{key}", self._language) for key in keys)
+            parts, chosen = parts_of(diff), dict[str, list[Part]]({"apply": [], "discard": [], "later": []})
+            rest = ""
+            for number, part in enumerate(parts, 1):
+                if not rest:
+                    self._show_diff(part.diff)
+                    self._show_title(text("terminal.part", self._language, number=number, count=len(parts)))
+                    self._stage.print(Text("  ").append_text(_in_a_line(choices)))
+                    answer = await self._pick(choices)
+                    if answer is None:
+                        return None
+                    key = keys[choices.index(answer)]
+                    rest = key.removesuffix("_rest") if key.endswith("_rest") else ""
+                chosen[rest or key].append(part)
+            return decision_of(parts, chosen["apply"], chosen["discard"])
         finally:
             self._stage.resume()
 
@@ -136,8 +176,8 @@ class Screen:
         for line in diff_lines(diff, self._language):
             self._stage.print(line)
 
-    def _show_detail(self, detail: str) -> None:
-        lines = visible(detail).split("\n")[:DETAIL_LINES]
+    def _show_detail(self, title: str, detail: str) -> None:
+        lines = visible(_in_words(title, detail)).split("\n")[:DETAIL_LINES]
         self._stage.print(Text("\n".join(f"  {line}".rstrip() for line in lines), style="dim"))
 
     async def _pick(self, choices: tuple[str, ...]) -> str | None:
@@ -159,6 +199,31 @@ class Screen:
         """Say why nobody is asked; the answer is none."""
         self.summary = self.summary.unasked()
         self._stage.print(Text(f"  {text(f'terminal.{words}', self._language)}\n", style="yellow"))
+
+
+def _in_words(title: str, detail: str) -> str:
+    """Return the detail of a question without its JSON, if it begins with a call: the arguments that the title does not
+    say, one below the other, and what else is told.
+    """
+    found = _CALL.fullmatch(detail)
+    if found is None:
+        return detail
+    try:
+        given: dict[str, Any] = json.loads(found[1])
+    except ValueError:  # cut, or with characters that are shown by their numbers
+        return detail
+    rows = []
+    for name, value in given.items():
+        words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        if words not in title and value is not False:
+            # Below the name, so that no line of a text looks like another argument.
+            rows.append(f"{name}: {words}" if "\n" not in words else "\n    ".join((f"{name}:", *words.split("\n"))))
+    return "\n".join((*rows, *([""] if rows else []), found[2])).rstrip()
+
+
+def _in_a_line(choices: Sequence[str]) -> Text:
+    numbered = (Text.assemble((f"{number} ", "cyan bold"), choice) for number, choice in enumerate(choices, 1))
+    return Text("   ").join(numbered)
 
 
 # Rendering of a unified diff for a terminal: coloured lines with a heading per file, each with its number in the old

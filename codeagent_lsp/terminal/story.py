@@ -76,7 +76,6 @@ class Story:
             "stderr": self._output,
             "error": self._problem,
             "status": self._status,
-            "changes_applied": self._applied,
             "response_end": lambda event: stage.flush(),
         }
 
@@ -224,10 +223,6 @@ class Story:
 
     def _status(self, event: Event) -> None:
         self._stage.activity = event["message"]
-
-    def _applied(self, event: Event) -> None:
-        for place in event.get("conflicts", ()):
-            self._print(Text.assemble(("! ", "yellow"), visible(place)))
 
 
 def _key(event: Event, call_id: Any) -> _CallKey:

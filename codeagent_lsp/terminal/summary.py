@@ -32,7 +32,7 @@ class Summary:
     """The result of a run so far. `status` is '' before its end; `declined` counts prompts without a user to answer
     them; `told` is the last error that was reported on the way, `error` that with which the run ended. `unconfirmed`
     says that `words` begin with the files of which it is not known what became of them. `refused` is why accepted
-    changes were not all written, None if they were.
+    changes were not all written, None if they were; `undone` says that changes were taken back.
 
     `staged` are the changes that were neither applied nor discarded; `question` is the last one that was not answered,
     followed by its choices. Of `attempts` (run ids) only the tokens count, as the best of them is proposed as the run's
@@ -50,6 +50,7 @@ class Summary:
     usage: Mapping[str, Any] | None = None
     declined: int = 0
     refused: str | None = None
+    undone: bool = False
     told: str = ""
     run_id: str = ""
     session_id: str = ""
@@ -89,7 +90,8 @@ class Summary:
             case "question_answered" if event.get("answer") is not None:
                 return replace(self, question=())
             case "changes_applied":
-                return replace(self, refused=None if event["outcome"] == "full" else str(event.get("reason") or ""))
+                refused = None if event["outcome"] == "full" else str(event.get("reason") or "")
+                return replace(self, refused=refused, undone=bool(event.get("undo")))
             case "run_completed":
                 return replace(
                     self,
@@ -173,6 +175,9 @@ def account(summary: Summary, written: Iterable[FileWrite], folder: Path, langua
     if summary.staged:
         command = f"codeagent-lsp apply {summary.run_id}{place_of(folder)}"
         yield Text(f"  {text('terminal.apply', language, command=command)}", style="yellow")
+    if parts[0][2] and summary.run_id and not summary.undone:
+        command = f"codeagent-lsp undo {summary.run_id}{place_of(folder)}"
+        yield Text(f"  {text('terminal.undo', language, command=command)}", style="dim")
     if summary.session_id and summary.status not in ("completed", "rejected"):
         command = f'codeagent-lsp run --session {summary.session_id}{place_of(folder)} "…"'
         key, colour = ("terminal.answer", "cyan") if summary.status == WAITING else ("terminal.go_on", "dim")
@@ -209,6 +214,9 @@ def _open_question(summary: Summary) -> str:
 def _outcome(summary: Summary, language: str) -> str:
     if summary.error:
         return text("ended.failed", language)
+    if summary.status == "completed" and summary.undone and summary.outcome != "unknown":
+        key = "outcome.undone" if summary.outcome == "full" else "terminal.partly_undone"
+        return text(key, language, count=len(summary.files))
     if summary.status == "completed" and summary.outcome in ("full", "partial", "unknown"):
         return text(f"outcome.{summary.outcome}", language, count=len(summary.files))
     if summary.status == WAITING:

@@ -337,7 +337,7 @@ class ToolExecutor:
         choices: tuple[str, ...] = (deny, once)
         if decision.remember:
             choices = (*choices, session, always) if standing else (*choices, session)
-        detail = asked_detail(call, traits, place, decision.reason, self._language)
+        detail = asked_detail(call, traits, place, decision, self._language)
         question = Question("approval", title, choices, detail=detail, danger=True, call_id=call.id)
         answer = await self._context.asker.ask(question)
         if answer is None:  # nobody saw it, or nobody answered in time

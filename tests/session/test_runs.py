@@ -22,6 +22,7 @@ class FakeRun:
     applied: float = 0.0
     abandoned: int = 0
     applying: bool = False
+    undoing: bool = False
     record: SimpleNamespace = field(init=False)
     session: SimpleNamespace = field(init=False)
     proposal: SimpleNamespace = field(init=False)
@@ -30,7 +31,7 @@ class FakeRun:
         self.record = SimpleNamespace(
             run_id=self.run_id, applied=[SimpleNamespace(ts=self.applied)] if self.applied else []
         )
-        self.proposal = SimpleNamespace(applying=self.applying, note_late=Changeset)
+        self.proposal = SimpleNamespace(applying=self.applying, undoing=self.undoing, note_late=Changeset)
         self.session = SimpleNamespace(context=SimpleNamespace(rewinds=Rewinds()))
 
     def abandon(self) -> None:
@@ -67,6 +68,11 @@ def test_the_latest_with_changes_to_undo() -> None:
 def test_what_is_being_applied_can_be_undone_in_the_same_go() -> None:
     runs = runs_of(FakeRun("1", applied=5.0), FakeRun("2", applying=True))
     assert runs.last_applied().record.run_id == "2"
+
+
+def test_what_is_being_undone_is_not_undone_again() -> None:
+    runs = runs_of(FakeRun("1", applied=5.0), FakeRun("2", applied=7.0, applying=True, undoing=True))
+    assert runs.last_applied().record.run_id == "1"
 
 
 async def test_only_what_is_at_work_is_cancelled() -> None:

@@ -147,3 +147,41 @@ async def test_lines_of_the_user_in_one_file_are_gone_over_there_alone(tmp_path:
     assert (made.text("a"), made.text("b")) == ("one\n", "ONE\n")
     assert (await proposal.undo()).outcome == "full"
     assert made.text("b") == "one\n"
+
+
+@pytest.mark.parametrize(
+    ("present", "left"),
+    [("X = 1\nY = 2\n", "Y = 2\n"), ("# mine\nX = 1\n", "# mine\n"), ("X = 3\n", None), ("X = 1\n", None)],
+)
+async def test_of_a_file_that_the_run_made_the_users_own_lines_stay(
+    tmp_path: Path, present: str, left: str | None
+) -> None:
+    made, proposal = await resting(tmp_path / "w")
+    await accepted(made, proposal, new="X = 1\n")
+    made.open("new", present)
+    first = await proposal.undo()
+    if first.outcome != "full":
+        assert (first.outcome, made.text("new")) == ("none", present)
+        assert (await proposal.undo(over=True)).outcome == "full"
+    assert made.text("new") == left
+
+
+async def test_a_moved_file_goes_back_over_the_users_lines(tmp_path: Path) -> None:
+    made, proposal = await resting(tmp_path / "w")
+    made.open("old", TEXT)
+    proposal.staging.move(made.path("new"), made.read(made.path("old")))
+    await accepted(made, proposal, new=TEXT.replace("one", "ONE"))
+    made.open("new", "mine\n2\n3\n4\nfive\nsix\nseven\n")
+    assert (await proposal.undo()).conflicts
+    assert (await proposal.undo(over=True)).outcome == "full"
+    assert (made.text("old"), made.text("new")) == (f"{TEXT}seven\n", None)
+
+
+async def test_what_the_user_put_where_a_deleted_file_was_is_never_undone(tmp_path: Path) -> None:
+    made, proposal = await resting(tmp_path / "w")
+    made.open("a", TEXT)
+    await accepted(made, proposal, a=None)
+    made.open("a", "mine\n")
+    assert (await proposal.undo()).outcome == "none"
+    assert (await proposal.undo(over=True)).outcome == "none"
+    assert made.text("a") == "mine\n"

@@ -66,6 +66,10 @@ class Desk:
         """Decide about what a run has staged, without a terminal."""
         return self.done([*COMMAND[:-1], "apply", run_id, "--workspace", str(self.workspace), *options])
 
+    def undo(self, run_id: str, *options: str) -> subprocess.CompletedProcess[str]:
+        """Take back what a run has changed, without a terminal."""
+        return self.done([*COMMAND[:-1], "undo", run_id, "--workspace", str(self.workspace), *options])
+
     def run(
         self, script: Script, *options: str, stdin: str = "", task: str = "Do it", **env: str
     ) -> subprocess.CompletedProcess[str]:

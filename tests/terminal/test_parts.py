@@ -25,11 +25,20 @@ from codeagent_lsp.events.call_words import call_words
 from codeagent_lsp.state import workspace_state
 from codeagent_lsp.terminal.display import in_terminal, one_line, visible
 from codeagent_lsp.terminal.options import from_namespace
-from codeagent_lsp.terminal.questions import Keyboard, accepted, picked, without_review
+from codeagent_lsp.terminal.questions import (
+    Decision,
+    Keyboard,
+    accepted,
+    decision_of,
+    parts_of,
+    picked,
+    without_review,
+)
 from codeagent_lsp.terminal.screen import MAX_LINES, diff_lines, is_diff
 from codeagent_lsp.terminal.stage import Blocks, PlainMarkdown
 from codeagent_lsp.terminal.summary import Summary, ending
 from codeagent_lsp.texts import keys, text
+from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 
 DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,3 +1,3 @@ x.py#1\n one\n-two\n+TWO\n three\n@@ -9 +9 @@\n-nine\n+NINE\n"
 
@@ -193,6 +202,31 @@ def test_a_long_diff_is_cut_and_says_so() -> None:
 def test_picking(line: str, choice: str | None) -> None:
     assert picked(line, ("Apply", "Discard")) == choice
     assert picked("d", ("Deny", "Discard")) is None
+    assert picked("apply", ("Apply the rest", "Apply")) == "Apply"
+
+
+SOME = Changeset(
+    (
+        FileChange("/w/a.py", "1\n" * 20, "2\n" + "1\n" * 18 + "3\n"),
+        FileChange("/w/new.py", None, "x = 1\n"),
+        FileChange("/w/old.py", "y\n", None),
+        FileChange("/w/b.py", "1\n" * 20, "2\n" + "1\n" * 18 + "3\n", None, "/w/was.py"),
+        FileChange("/w/d.py", "same\n", "same\n", None, "/w/c.py"),
+    )
+)
+
+
+def test_every_part_of_a_diff_can_be_decided_about_alone() -> None:
+    parts = parts_of(SOME.diff(lambda path: path.removeprefix("/w/")))
+    names = [part.name.partition("#")[0] for part in parts]
+    assert names == ["a.py", "a.py", "new.py", "old.py", "b.py", "d.py"]
+    assert [part.is_hunk for part in parts] == [True, True, False, False, False, False]
+    assert all(len(parts_of(part.diff)) == 1 for part in parts), "each shows its file"
+    chosen = decision_of(parts, [parts[0], parts[2]], [parts[5]])
+    assert chosen == Decision({"hunks": [parts[0].name], "files": ["new.py"]}, {"files": ["d.py"]})
+    assert decision_of(parts, parts, ()) == Decision(apply={})
+    assert decision_of(parts, (), parts) == Decision(discard={})
+    assert decision_of(parts, (), ()) == Decision()
 
 
 @pytest.mark.parametrize(
@@ -237,6 +271,20 @@ async def test_keyboard_gives_lines_and_the_end() -> None:
     os.close(write)
     assert await keyboard.line() is None
     os.close(read)
+
+
+async def test_what_was_typed_before_a_question_is_no_answer() -> None:
+    ours, theirs = pty.openpty()
+    try:
+        keyboard = Keyboard(theirs)
+        os.write(ours, b"1\n2\n")
+        assert await keyboard.line() == "1"
+        keyboard.forget()
+        os.write(ours, b"3\n")
+        assert await keyboard.line() == "3"
+    finally:
+        os.close(ours)
+        os.close(theirs)
 
 
 async def test_a_secret_is_not_echoed_and_the_terminal_is_put_back() -> None:

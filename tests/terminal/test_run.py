@@ -259,6 +259,45 @@ def test_the_prompt_shows_the_diff_and_takes_numbers(desk: Desk) -> None:
     assert (desk.workspace / "calc.py").read_bytes() == FIXED
 
 
+def test_changes_are_applied_one_by_one_and_taken_back(desk: Desk) -> None:
+    desk.file("calc.py", CALC + b"\n" * 9 + b"def neg(a):\n    return a\n")
+    neg = call("edit_file", path="calc.py", old_str="    return a\n", new_str="    return -a\n")
+    new = call("write_file", path="new.py", content="X = 1\n")
+    with Terminal(desk, [*FIX[:2], neg, new, FIX[2]]) as terminal:
+        terminal.wait_for("One by one")
+        terminal.type("one\n")
+        for number, key in enumerate("231", 1):
+            terminal.wait_for(f"Change {number} of 3")
+            terminal.type(f"{key}\n")
+        assert terminal.end() == 0
+    shown = plain(terminal.screen)
+    assert "written  ✚ new.py  +1 −0" in shown and "not written  ✎ calc.py  +1 −1" in shown
+    assert (desk.workspace / "calc.py").read_bytes().startswith(CALC)
+    (run_id,) = re.findall(r"codeagent-lsp apply (\w+)", shown)
+    assert f"codeagent-lsp undo {run_id}" in shown
+    assert desk.apply(run_id, "--yes").returncode == 0
+    assert (desk.workspace / "calc.py").read_bytes() == CALC + b"\n" * 9 + b"def neg(a):\n    return -a\n"
+    undone = desk.undo(run_id)
+    assert (undone.returncode, "Undone in 2 files." in undone.stdout) == (0, True), undone.stdout
+    assert (desk.workspace / "calc.py").read_bytes().endswith(b"    return a\n")
+    assert not (desk.workspace / "new.py").exists()
+    again = desk.undo(run_id)
+    assert (again.returncode, "nothing to undo" in again.stdout) == (1, True)
+
+
+@pytest.mark.parametrize("options", [(), ("--yes",)])
+def test_an_undo_asks_about_lines_that_were_changed_since(desk: Desk, options: tuple[str, ...]) -> None:
+    new = call("write_file", path="new.py", content="X = 1\n")
+    (run_id,) = re.findall(r"codeagent-lsp undo (\w+)", desk.run([*FIX[:2], new, FIX[2]], "--yes").stdout)
+    desk.file("new.py", b"X = 1\nY = 2\n")
+    undone = desk.undo(run_id, *options)
+    assert "You have changed lines since that would be undone: new.py:1." in undone.stdout
+    assert (desk.workspace / "calc.py").read_bytes() == CALC
+    assert (desk.workspace / "new.py").read_bytes() == (b"Y = 2\n" if options else b"X = 1\nY = 2\n")
+    said = "Undone in 1 file.  " if options else "Undone in 1 file. Lines that were changed since are as they were."
+    assert (undone.returncode, said in undone.stdout) == (0 if options else 1, True), undone.stdout
+
+
 def test_discard_is_rejected(desk: Desk) -> None:
     with Terminal(desk, FIX) as terminal:
         terminal.wait_for("Your choice: ")

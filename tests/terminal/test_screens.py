@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +14,7 @@ from rich.console import Console
 
 from codeagent_lsp import events
 from codeagent_lsp.terminal.display import visible
+from codeagent_lsp.terminal.questions import Decision
 from codeagent_lsp.terminal.screen import DETAIL_LINES, Screen
 from codeagent_lsp.terminal.stage import Stage
 from codeagent_lsp.texts import text
@@ -20,6 +22,7 @@ from tests.terminal.test_story import Typist
 
 WIDTHS = (20, 40, 80, 120)
 DIFF = "--- a/src/x.py\n+++ b/src/x.py\n@@ -1,2 +1,2 @@\n one\n-two\n+drei 三\n"
+MANY = f"{DIFF}@@ -9 +9,2 @@ src/x.py#0a0b0c0d\n nine\n+ten\n".replace("+1,2 @@", "+1,2 @@ src/x.py#00112233")
 
 
 class Echoing(Typist):
@@ -106,7 +109,6 @@ TOLD: dict[str, tuple[list[events.Event], list[str]]] = {
         ["out<U+001B>]0;t", "err"],
     ),
     "error": ([events.Failure(error="It broke " * 3)], ["! It broke It broke"]),
-    "conflict": ([events.ChangesApplied(outcome="partial", conflicts=("a.py:3",))], ["! a.py:3"]),
     "hidden direction": ([events.Failure(error="a\u202eb\U000e0041c")], ["a<U+202E>b<U+E0041>c"]),
 }
 SILENT = (
@@ -124,6 +126,7 @@ SILENT = (
     events.FileChanged(path="a"),
     events.ChangesProposed(summary="s"),
     events.ChangesDiscarded(),
+    events.ChangesApplied(outcome="partial", conflicts=("a.py:3",)),  # a warning says it, too
     events.ApprovalRequested(title="t"),
     events.QuestionAnswered(answer="a"),
 )
@@ -212,6 +215,7 @@ SHAPES: dict[str, tuple[str, str, tuple[str, ...]]] = {
         ("Deny", "Allow once", "Allow exactly this for the session"),
     ),
     "diff": ("Apply 1 file?", DIFF, ("Review", "Apply", "Discard")),
+    "many parts": ("Apply 1 file?", MANY, ("Apply", "Discard")),
     "no detail": ("Which one?", "", ("The first", "The second")),
     "chinese": ("应用更改?", DIFF, ("查看", "应用", "放弃")),
     "tricks": ("Run \x1b[2Jrm\u202e?", "fake\r\n  1 Allow\x07", ("No\x07", "Yes\u200b")),
@@ -232,12 +236,34 @@ async def test_questions(name: str, width: int, colours: bool, language: str) ->
     theatre.screen.close()
     theatre.check()
     offered = [choice for choice in choices if not (detail == DIFF and choice in ("Review", "查看"))]
+    offered += [text("choice.singly", language)] if detail == MANY else []
     assert answer == offered[0]
     for number, choice in enumerate(offered, 1):
         assert theatre.holds(f"{number} {visible(choice)}"), theatre.shown
     assert theatre.holds(visible(title))
     again = text("terminal.choose_again", language, count=len(offered))
     assert "".join(theatre.shown.split()).count("".join(again.split())) == 3
+
+
+@pytest.mark.parametrize(
+    ("typed", "decision"),
+    [
+        ("12", Decision({"hunks": ["src/x.py#00112233"]}, {"hunks": ["src/x.py#0a0b0c0d"]})),
+        ("33", Decision()),
+        ("4", Decision(apply={})),
+        ("13", Decision(apply={"hunks": ["src/x.py#00112233"]})),
+        ("35", Decision(discard={"hunks": ["src/x.py#0a0b0c0d"]})),
+        ("5", Decision(discard={})),
+        ("1", None),
+    ],
+)
+@pytest.mark.parametrize("language", ["en", "zh-cn"])
+async def test_changes_are_decided_about_one_by_one(typed: str, decision: Decision | None, language: str) -> None:
+    theatre = Theatre(*typed, width=80, colours=False, language=language)
+    assert await theatre.screen.decide(MANY) == decision
+    theatre.screen.close()
+    theatre.check()
+    assert theatre.shown.count("src/x.py") == (1 if typed in ("4", "5") else 2)
 
 
 @pytest.mark.parametrize("colours", [False, True])
@@ -247,6 +273,33 @@ async def test_nothing_typed_is_no_answer(colours: bool) -> None:
     assert await theatre.screen.ask("Name?", "", secret=False) is None
     theatre.screen.close()
     assert theatre.screen.summary.declined == 0
+
+
+GIVEN = {"path": ".vscode/a.json", "content": '{\n"path": 1\n}', "runs": True}
+ABOUT = f"write_file\n{json.dumps(GIVEN, indent=2)}\n\nIt can run code later."
+
+
+@pytest.mark.parametrize(
+    ("title", "detail", "shown"),
+    [
+        (
+            "Allow write_file: .vscode/a.json?",
+            ABOUT,
+            ["  content:", "      {", '      "path": 1', "      }", "  runs: true", "", "  It can run code later."],
+        ),
+        ("Allow run_cmd: make?", 'run_cmd\n{\n  "command": "make"\n}\n\nIt asks.', ["  It asks."]),
+        ("Allow x?", "x\n{}\n\nWhy.", ["  Why."]),
+        ("Allow x?", 'x\n{\n  "cut": "abc', ["  x", "  {", '    "cut": "abc']),
+        ("Which?", "Some words.", ["  Some words."]),
+    ],
+)
+async def test_a_call_is_asked_about_in_words(title: str, detail: str, shown: list[str]) -> None:
+    theatre = Theatre("1", width=120, colours=False)
+    theatre.tell(events.ApprovalRequested(title=title, detail=detail))
+    await theatre.screen.choose(title, ("Deny", "Allow once"))
+    lines = [line.rstrip() for line in theatre.shown.split("\n")]
+    at = lines.index(f"? {title}")
+    assert lines[at - len(shown) - 1 : at - 1] == shown
 
 
 async def test_a_long_detail_is_cut() -> None:

@@ -57,6 +57,9 @@ class EarlierTexts:
         """Take back changes that were applied; call it for the newest changeset first."""
         for change in applied.inverse():
             taken = self.text(change.path) if change.moved_from is not None else None
+            if self.over and taken is not None and self.text(change.moved_from or "") is None:
+                change = replace(change, moved_from=None)  # moved back already, but for lines that stayed
+                taken = None
             if change.moved_from is not None and self.text(change.moved_from) is None:
                 continue  # it was never moved, as where the process died before
             if taken is not None:  # by a file of the user's own, where the moved one was
@@ -67,8 +70,8 @@ class EarlierTexts:
             # `beside`: lines typed right next to a hunk are no conflict; `formatted`: nor is what a formatter did to
             # it on save.
             rebased = Changeset((change,)).rebase({source: Current(now)}, formatted=True)
-            if self.over and rebased.conflicts and now is not None and change.kind == "edit":
-                self._make(on_present(change, now)[0])
+            if self.over and rebased.conflicts and now is not None and change.base is not None:
+                self._make(_over(change, now))
                 continue
             self.conflicts.extend(rebased.conflicts)
             for made in rebased.changeset:
@@ -106,6 +109,14 @@ class EarlierTexts:
         self.texts[change.path] = change.text
         if change.runs is not None and change.text is not None:
             self.runs[change.path] = change.runs
+
+
+def _over(change: FileChange, now: str) -> FileChange:
+    """Return a change, of a file that was there before it, on the user's present text, where its lines win. Of a file
+    that it deletes the lines stay that are the user's alone.
+    """
+    text = on_present(replace(change, moved_from=None), now)[0].text
+    return replace(change, base=now, text=text if change.text is not None else text or None)
 
 
 def earlier_texts(applied: Iterable[Changeset], read: Read, *, over: bool = False) -> EarlierTexts:

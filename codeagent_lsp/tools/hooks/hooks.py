@@ -37,7 +37,7 @@ from codeagent_lsp.tools.hooks.hook_protocol import (
     told_path,
     tool_input,
 )
-from codeagent_lsp.tools.permissions.command_permissions import Decision
+from codeagent_lsp.tools.permissions.command_permissions import Decision, asking
 from codeagent_lsp.tools.skills.trust import Brings
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
@@ -167,7 +167,7 @@ class Hooks:
         if answer.denied is not None:
             raise PermissionDenied(f"A hook does not allow this: {answer.denied}")
         if answer.asks:  # also where the user once said always: the rules of this moment are the hook's
-            decision = Decision("ask", "A hook wants you to be asked.", remember=False, firm=True)
+            decision = asking("asked.hook", remember=False, firm=True)
         self._before[call.id] = answer.context
         return decision
 

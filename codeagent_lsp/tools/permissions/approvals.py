@@ -22,7 +22,7 @@ from typing import Any
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.state import changing, replace_text
 from codeagent_lsp.texts import text
-from codeagent_lsp.tools.permissions.command_permissions import CommandEnvironment
+from codeagent_lsp.tools.permissions.command_permissions import CommandEnvironment, Decision
 from codeagent_lsp.tools.permissions.policy import subjects_of
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.text.visible import ends_of, escaped, shown_exactly
@@ -55,11 +55,16 @@ def about(call: ToolCall, traits: ToolTraits, hide: Callable[[str], str] = str) 
     return line if len(line) <= SHORT else f"{line[: SHORT // 2]}…{line[-SHORT // 2 :]}"
 
 
-def asked_detail(call: ToolCall, traits: ToolTraits, place: CommandEnvironment, reason: str, language: str) -> str:
+def asked_detail(
+    call: ToolCall, traits: ToolTraits, place: CommandEnvironment, decision: Decision, language: str
+) -> str:
     """Return paragraphs about a call: the exact call; how it would run, if that is unusual; why the user is asked."""
-    terms = ", ".join(_terms(call, traits, place, language))
-    how = text("approval.terms", language, terms=terms) if terms else ""
-    return "\n\n".join(filter(None, (describe(call), how, reason)))
+    terms = _terms(call, traits, place, language)
+    # The reason says the same in better words.
+    if decision.key == "asked.network" and terms == [text("approval.network", language)]:
+        terms = []
+    how = text("approval.terms", language, terms=", ".join(terms)) if terms else ""
+    return "\n\n".join(filter(None, (describe(call), how, decision.reason_in(language))))
 
 
 def describe(call: ToolCall) -> str:

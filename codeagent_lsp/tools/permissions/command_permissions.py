@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from codeagent_lsp.config import ShellSettings
+from codeagent_lsp.texts import text
 
 if TYPE_CHECKING:  # heavy, and a process that runs no commands does without it
     from codeagent_lsp.shadow.shell import Isolation
@@ -26,7 +27,7 @@ Mode = Literal["ask", "acceptEdits", "readOnly", "bypass"]
 class Decision:
     """The verdict about one call with its reason in English. `remember`: an approval may be kept for later calls;
     `firm`: the verdict holds whatever the isolation; `guarded`: a deny rule may cover the call unseen, so that it asks
-    in every mode.
+    in every mode; `key`: of the reason among the texts for the user, '' for one that only English has.
     """
 
     verdict: Verdict
@@ -34,6 +35,16 @@ class Decision:
     remember: bool = True
     firm: bool = False
     guarded: bool = False
+    key: str = ""
+
+    def reason_in(self, language: str) -> str:
+        """Return the reason for the user."""
+        return text(self.key, language) if self.key else self.reason
+
+
+def asking(key: str, *, remember: bool = True, firm: bool = False) -> Decision:
+    """Return the decision to ask, for the reason of this key."""
+    return Decision("ask", text(key, "en"), remember, firm, key=key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +118,16 @@ def judged_command(command: str, rules: CommandRules, places: Places, folder: st
         return Decision("ask", f"The ask rule {rule!r} covers this command.", firm=True)
     named = paths_named(command, folder)
     if any(map(places.is_secret, named or ())):
-        return Decision("ask", "The command names a file that usually holds secrets.", firm=True)
+        return asking("asked.command_secret", firm=True)
     # Allowed by the user and not by its words: links and version files are then the user's matter.
     firm = judgement.decision == "allow" and covered_by(rules.allow, command)
     if judgement.decision == "allow" and not firm:
         if named is None or any(map(places.leads_out, named)):
-            return Decision("ask", "The command names a link that leads out of the workspace.")
+            return asking("asked.link")
         if any(map(places.holds_ways_out, followed(command, folder))):
-            return Decision("ask", "The command follows links that lead out of the workspace.")
+            return asking("asked.links")
         if any(map(places.is_file, version_files(command, folder))):
-            return Decision("ask", "A file of the workspace may choose which program answers.")
+            return asking("asked.version")
     return Decision(judgement.decision, _first(judgement.reasons), firm=firm)
 
 
@@ -129,19 +140,19 @@ def placed(decision: Decision, arguments: Mapping[str, Any], place: CommandEnvir
         return Decision("deny", place.reason)
     # Before rules and settings: nothing of a command in the real folder can be taken back.
     if isolation.level == "direct":
-        return Decision("ask", "It runs in your real folder, not in a shadow of it.", remember=False)
+        return asking("asked.direct", remember=False)
     widened = arguments.get("allow_network") and not shell.allow_network and mode != "bypass"
     if decision.firm and not (widened and decision.verdict == "allow"):
         return decision
     if widened:
-        return Decision("ask", "The command asks for the network.")
+        return asking("asked.network")
     if shell.confirm == "never":
         return Decision("allow", "The setting shell.confirm asks for nothing.")
     if shell.confirm == "unisolated":
         if isolation.complete and not shell.allow_network:
             return Decision("allow", "It runs in the shadow, without network; nothing it does gets out.")
         return decision
-    return Decision("ask", "The setting shell.confirm asks before every command.")
+    return asking("asked.confirm")
 
 
 def _first(reasons: Sequence[str]) -> str:

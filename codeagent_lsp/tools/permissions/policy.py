@@ -28,6 +28,7 @@ from codeagent_lsp.tools.permissions.command_permissions import (
     CommandRules,
     Decision,
     Mode,
+    asking,
     judged_command,
     placed,
 )
@@ -143,9 +144,9 @@ def _by_rules(
     later = [path for path in paths if roots.is_protected(path)] if traits.effect in ("write", "net") else []
     # Before the modes and the allow rules, none of which reaches these files.
     if not all(is_build_file(roots, path) for path in later):
-        return Decision("ask", "This file can run code later.", remember=False)
+        return asking("asked.run_later", remember=False)
     if any(rule.covers(traits.name, subjects) for rule in _rules(settings.ask, widen=True)):
-        return Decision("ask", "An ask rule of the user covers this call.", firm=True)
+        return asking("asked.rule", firm=True)
     command = arguments.get(traits.command_parameter)
     if isinstance(command, str):
         decision = judged_command(
@@ -162,19 +163,19 @@ def _by_rules(
     if isinstance(command, str):
         if decision.verdict == "allow" and bash() is None:
             # What was judged is bash; the shell of Windows may read other commands in the same text.
-            return Decision("ask", "This command runs by cmd, whose lines are not judged.", remember=False)
+            return asking("asked.cmd", remember=False)
         return decision
     # All subjects, while one is enough for the rules above: a call is as dangerous as its worst part.
     if any(rule.covers_all(traits.name, subjects) for rule in _rules(settings.allow)):
         return Decision("allow", "An allow rule of the user covers this call.", firm=True)
     if later and settings.mode != "acceptEdits":
-        return Decision("ask", "The project's builds run this file.")
+        return asking("asked.build")
     if any(map(roots.is_secret, paths)):
-        return Decision("ask", "This file usually holds secrets.", firm=True)
+        return asking("asked.secret", firm=True)
     if traits.approved:
         return Decision("allow", "It needs no approval.", firm=True)
     if traits.effect in ("run", "net"):
-        return Decision("ask", "This call reaches beyond the workspace's text.")
+        return asking("asked.beyond")
     return Decision("allow", "Reading and staging need no approval.")
 
 

@@ -12,7 +12,7 @@ from codeagent_lsp.config import PermissionsSettings, ShellSettings
 from codeagent_lsp.shadow.shell import Isolation
 from codeagent_lsp.tools.commands.command_tools import RunCmd
 from codeagent_lsp.tools.permissions import policy
-from codeagent_lsp.tools.permissions.command_permissions import NOWHERE, CommandEnvironment, Decision
+from codeagent_lsp.tools.permissions.command_permissions import NOWHERE, CommandEnvironment, Decision, asking
 from codeagent_lsp.tools.permissions.policy import decide
 from codeagent_lsp.tools.testing.testing_tools import RunTests
 from tests.tools.fakes import Bench
@@ -118,7 +118,7 @@ def test_rules_of_the_user(bench: Bench) -> None:
 def test_a_rule_that_allows_a_command_does_not_allow_it_the_network(bench: Bench) -> None:
     rules, open_to_all = ("run_cmd(make *)", "run_cmd"), ShellSettings(allow_network=True)
     assert decided(bench, "make x", allow=rules).verdict == "allow"
-    assert decided(bench, "make x", network=True, allow=rules) == Decision("ask", "The command asks for the network.")
+    assert decided(bench, "make x", network=True, allow=rules) == asking("asked.network")
     assert decided(bench, "make x", network=True, shell=open_to_all, allow=rules).verdict == "allow"
     assert decided(bench, "make x", network=True, mode="bypass").verdict == "allow"
     assert decided(bench, "make x", network=True, deny=("run_cmd(make *)",), mode="bypass").verdict == "deny"
