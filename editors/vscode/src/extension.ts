@@ -51,7 +51,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const reports = new Reports();
   const tell = (message: Told): void => chat.tell(message);
   const surroundings = new Surroundings(agent, store, tell);
-  const pickers = new Pickers(agent, store, reports, (what, value) => surroundings.chose(what, value));
+  const pickers = new Pickers(agent, store, reports, surroundings);
   const together = new Together(agent, store);
   const setup = new Setup(context, agent, key, tell);
   const actions = new ChatActions({ agent, store, prompts, review, together, pickers, setup, tell });

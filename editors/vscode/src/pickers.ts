@@ -5,6 +5,7 @@ import { whileOpen } from "./boxes";
 import { condition, undoable, withChanges, working } from "./state";
 import type { Store } from "./store";
 import type { Reports } from "./views/reports";
+import type { Surroundings } from "./views/surroundings";
 
 interface Choice extends vscode.QuickPickItem {
   readonly run?: () => unknown;
@@ -15,8 +16,8 @@ export class Pickers {
     private readonly agent: Agent,
     private readonly store: Store,
     private readonly reports: Reports,
-    /** What was chosen is shown. */
-    private readonly chose: (what: "model" | "mode", value: string) => void,
+    /** What is chosen now, and is to be shown as chosen. */
+    private readonly chosen: Pick<Surroundings, "controls" | "chose">,
   ) {}
 
   /** The menu: what can be done now comes first. */
@@ -66,7 +67,8 @@ export class Pickers {
     ];
     const set = (effort: string): unknown =>
       vscode.workspace.getConfiguration("codeagent").update("model.effort", effort === "auto" ? undefined : effort, vscode.ConfigurationTarget.Global);
-    await pick(vscode.l10n.t("Choose Effort…"), rows.map(([label, detail]) => ({ label, detail, run: () => set(label) })));
+    const { effort } = this.chosen.controls();
+    await pick(vscode.l10n.t("Choose Effort…"), rows.map(([label, detail]) => ({ label: marked(label, effort), detail, run: () => set(label) })));
   }
 
   /** Opens a session as a document that can be saved. */
@@ -80,13 +82,14 @@ export class Pickers {
   async models(): Promise<void> {
     const names = await busy(vscode.l10n.t("Asking the model server"), () => this.agent.call<string[]>("codeagent.model.list"));
     const type: Choice = { label: vscode.l10n.t("$(edit) Another name…"), run: () => this.typeModel() };
-    const choose = (name: string): Choice => ({ label: name, run: () => this.select(name) });
+    const { model } = this.chosen.controls();
+    const choose = (name: string): Choice => ({ label: marked(name, model), run: () => this.select(name) });
     await pick(vscode.l10n.t("Choose Model…"), [...(names ?? []).map(choose), type]);
   }
 
   async mode(given?: string): Promise<void> {
     const set = async (mode: string): Promise<void> => {
-      if (await this.agent.call("codeagent.mode.set", { mode })) this.chose("mode", mode);
+      if (await this.agent.call("codeagent.mode.set", { mode })) this.chosen.chose("mode", mode);
     };
     if (given !== undefined) return void (await set(given));
     const rows: [string, string][] = [
@@ -96,7 +99,7 @@ export class Pickers {
       ["bypass", vscode.l10n.t("Asks for nothing. Only where nothing can be lost")],
     ];
     const now = (await this.agent.call<{ mode: string }>("codeagent.mode.set", {}).catch(() => undefined))?.mode;
-    const choice = ([mode, detail]: [string, string]): Choice => ({ label: mode === now ? `$(check) ${mode}` : mode, detail, run: () => set(mode) });
+    const choice = ([mode, detail]: [string, string]): Choice => ({ label: marked(mode, now), detail, run: () => set(mode) });
     await pick(vscode.l10n.t("Choose Permission Mode…"), rows.map(choice));
   }
 
@@ -151,13 +154,18 @@ export class Pickers {
   }
 
   private async select(name: string): Promise<void> {
-    if (await this.agent.call("codeagent.model.select", { name })) this.chose("model", name);
+    if (await this.agent.call("codeagent.model.select", { name })) this.chosen.chose("model", name);
   }
 
   private async typeModel(): Promise<void> {
     const name = await whileOpen(vscode.window.showInputBox({ title: vscode.l10n.t("Name of the model") }));
     if (name?.trim()) await this.select(name.trim());
   }
+}
+
+/** The label of a choice, with a mark if it holds now. */
+function marked(name: string, now: string | undefined): string {
+  return name === now ? `$(check) ${name}` : name;
 }
 
 async function pick(title: string, items: readonly Choice[]): Promise<void> {

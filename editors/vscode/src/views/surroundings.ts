@@ -60,7 +60,8 @@ export class Surroundings implements vscode.Disposable {
     this.tell({ type: "controls", controls: this.controls() });
   }
 
-  private controls(): Controls {
+  /** What is chosen: the model, how much it may do unasked, how much it thinks. */
+  controls(): Controls {
     const name = this.model || own<string>("model.name", "");
     const model = own<string>("model.provider", "auto") === "scripted" ? (name.split(/[\\/]/).at(-1) ?? "") : name;
     return { model, mode: this.mode || own("permissions.mode", "ask"), effort: own("model.effort", "auto"), isSet: modelIsSet(), window: this.window || set("model.contextWindow") };
