@@ -73,8 +73,8 @@ install_test_parts() {
         unset CODEAGENT_ACP_SDK
         lacks "npm, or the TypeScript library of the Agent Client Protocol"
     fi
-    # Those after opencode are hundreds of megabytes each.
-    for agent in opencode ${CODEAGENT_TEST_VOLUME:+claude codex gemini qwen}; do
+    # Those after acpx are hundreds of megabytes each.
+    for agent in opencode acpx ${CODEAGENT_TEST_VOLUME:+claude codex gemini qwen}; do
         variable="CODEAGENT_$(echo "$agent" | tr a-z A-Z)"
         if program="$(sh scripts/get-agent.sh "$agent")"; then
             export "$variable=$program"
