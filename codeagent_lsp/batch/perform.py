@@ -199,11 +199,11 @@ async def agent_run(task: str, folder: Path, options: BatchOptions, seconds: flo
     settings = {"edits.apply": "auto", **dict(options.settings)}
     run = RunOptions(task, folder, "direct", options.attempts, options.accept_all, settings=tuple(settings.items()))
     face, late, error = _Unattended(accept_all=options.accept_all), asyncio.Event(), ""
-    client = Client(run, face, late, environ={**os.environ, **options.environment})
+    client = Client(run, late, environ={**os.environ, **options.environment})
     timer = asyncio.get_running_loop().call_later(seconds, late.set)
     completed: Mapping[str, Any] | None = None  # the run's own end: its attempts are runs, too
     try:
-        completed = await client.run()
+        completed = await client.run(face)
     except (ConnectionLost, Refused) as problem:
         error = str(problem) or type(problem).__name__
     finally:

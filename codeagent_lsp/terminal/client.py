@@ -84,17 +84,14 @@ class Client:
     """
 
     def __init__(
-        self,
-        options: RunOptions,
-        face: Face,
-        interrupted: asyncio.Event,
-        environ: Mapping[str, str] = os.environ,
+        self, options: RunOptions, interrupted: asyncio.Event, environ: Mapping[str, str] = os.environ
     ) -> None:
         self.written: list[FileWrite] = []
         self._options = options
-        self._face = face
+        self._face: Face
         self._interrupted = interrupted
         self._disk = Disk(options.workspace)
+        self._started = False
         self._run_id: str | None = None
         self._ended: dict[str | None, Mapping[str, Any]] = {}
         self._completed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -107,31 +104,43 @@ class Client:
         self._chosen: str | None = None
         self._connection = Connection(server_command(), environ)
 
-    async def run(self) -> Event | None:
+    async def start(self) -> None:
+        """Start the server, which takes a while in which other things can be made ready; without this call it is
+        started when it is needed. ConnectionLost if it cannot be started.
+        """
+        self._listen()
+        try:
+            await self._connection.start()
+        except OSError as error:
+            raise ConnectionLost(str(error)) from error
+        self._started = True
+
+    async def run(self, face: Face) -> Event | None:
         """Start the run of the options, show it and answer its prompts until it ends. Return its `run_completed` event;
         None if interrupted before there was one.
 
         ConnectionLost if the server ends early, Refused if it does not accept the task.
         """
-        return await self._served(self._work)
+        return await self._served(face, self._work)
 
-    async def decide(self, run_id: str, ask: AskAboutDiff) -> Event | None:
+    async def decide(self, face: Face, run_id: str, ask: AskAboutDiff) -> Event | None:
         """Let `ask` decide about the staged changes of an earlier run by their diff. Return the run's last event; None
         if interrupted. Raises as `run`, and NothingStaged if there are none.
         """
-        return await self._served(lambda: self._decide(run_id, ask))
+        return await self._served(face, lambda: self._decide(run_id, ask))
 
-    async def undo(self, run_id: str) -> Event | None:
+    async def undo(self, face: Face, run_id: str) -> Event | None:
         """Take back what an earlier run has changed, but for what the user has changed since. Return the run's last
         event; None if interrupted. Raises as `run`, and Refused if there is nothing to undo.
         """
-        return await self._served(lambda: self._undo(run_id))
+        return await self._served(face, lambda: self._undo(run_id))
 
-    async def _served(self, do: Callable[[], Coroutine[Any, Any, Event]]) -> Event | None:
-        """Start a server, do something with it and end it; None if interrupted before it was done."""
-        self._listen()
+    async def _served(self, face: Face, do: Callable[[], Coroutine[Any, Any, Event]]) -> Event | None:
+        """Do something with the server and end it; None if interrupted before it was done."""
+        self._face = face
         try:
-            await self._connection.start()
+            if not self._started:
+                await self.start()
             work = asyncio.ensure_future(do())
             stop = asyncio.ensure_future(self._interrupted.wait())
             await asyncio.wait([work, stop], return_when=asyncio.FIRST_COMPLETED)
@@ -140,10 +149,12 @@ class Client:
                 await self._cancel(work)
             stop.cancel()
             return None if work.cancelled() else work.result()
-        except OSError as error:
-            raise ConnectionLost(str(error)) from error
         finally:
-            await self._connection.close(QUICK_SECONDS if self._interrupted.is_set() else LEAVE_SECONDS)
+            await self.close()
+
+    async def close(self) -> None:
+        """End the server, if it runs."""
+        await self._connection.close(QUICK_SECONDS if self._interrupted.is_set() else LEAVE_SECONDS)
 
     def _listen(self) -> None:
         connection = self._connection

@@ -11,8 +11,9 @@ import signal
 import sys
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.lsp_client.connection import ConnectionLost, Refused
@@ -22,10 +23,11 @@ from codeagent_lsp.terminal.client import Client, NothingStaged
 from codeagent_lsp.terminal.display import in_terminal, short_path, user_locale, visible
 from codeagent_lsp.terminal.options import RunOptions, folder_of, from_namespace
 from codeagent_lsp.terminal.questions import Decision, Keyboard, accepted
-from codeagent_lsp.terminal.screen import Screen
-from codeagent_lsp.terminal.stage import Stage, console
 from codeagent_lsp.terminal.summary import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, Summary, account
 from codeagent_lsp.texts import choose_language, text
+
+if TYPE_CHECKING:
+    from codeagent_lsp.terminal.screen import Screen
 
 
 class JsonLines:
@@ -87,13 +89,13 @@ class JsonLines:
         self.message(text("terminal.unasked", self._language))
 
 
-Work = Callable[[Client, Screen | JsonLines, str], Awaitable[object]]
+Work = Callable[[Client, Any, str], Awaitable[object]]
 """What is done with a client and a face, in the user's language."""
 
 
 def run_task(namespace: Namespace) -> int:
     """Run the task and return the exit code: 0 done, 1 failed, 2 usage, 3 rejected, 130 interrupted."""
-    return _command("run", lambda: from_namespace(namespace), lambda client, face, language: client.run())
+    return _command("run", lambda: from_namespace(namespace), lambda client, face, language: client.run(face))
 
 
 def apply_run(namespace: Namespace) -> int:
@@ -116,7 +118,7 @@ def apply_run(namespace: Namespace) -> int:
             return Decision(apply={}) if answer == apply else Decision(discard={})
 
         try:
-            await client.decide(namespace.run_id, ask)
+            await client.decide(face, namespace.run_id, ask)
         except NothingStaged as error:
             raise Refused(text("terminal.no_changes", language, run=namespace.run_id)) from error
 
@@ -132,7 +134,7 @@ def undo_run(namespace: Namespace) -> int:
         folder = folder_of(namespace.workspace)
         return RunOptions(f"undo {namespace.run_id}", folder, accept_all=namespace.yes, width=namespace.width)
 
-    return _command("undo", options, lambda client, face, language: client.undo(namespace.run_id))
+    return _command("undo", options, lambda client, face, language: client.undo(face, namespace.run_id))
 
 
 def _command(name: str, options: Callable[[], RunOptions], work: Work) -> int:
@@ -152,11 +154,13 @@ def _command(name: str, options: Callable[[], RunOptions], work: Work) -> int:
 
 async def _served(options: RunOptions, work: Work) -> int:
     language = choose_language(str(dict(options.settings).get("language", "auto")), user_locale())
-    face = _face(options, language)
     interrupted = asyncio.Event()
     call_on_stop(asyncio.get_running_loop(), interrupted.set, (signal.SIGINT, signal.SIGTERM))
+    client = Client(options, interrupted)
+    with suppress(ConnectionLost):  # tried once more, and told, when it is needed
+        await client.start()
+    face = _face(options, language)
     face.open(options.task, short_path(options.workspace))
-    client = Client(options, face, interrupted)
     note, failed = "", False
     try:
         await work(client, face, language)
@@ -176,6 +180,10 @@ async def _served(options: RunOptions, work: Work) -> int:
 def _face(options: RunOptions, language: str) -> Screen | JsonLines:
     if options.as_json:
         return JsonLines(language, options.workspace, accept_all=options.accept_all)
+    # Late: what draws takes a quarter of a second to load, in which the server loads itself.
+    from codeagent_lsp.terminal.screen import Screen
+    from codeagent_lsp.terminal.stage import Stage, console
+
     stage = Stage(console(options.width))
     return Screen(stage, Keyboard(), language, options.workspace, accept_all=options.accept_all)
 

@@ -24,15 +24,14 @@ async def ran(
     """A run of which one attempt has ended, then the whole; its server needs 0.1 s to go."""
 
     class Fake:
-        def __init__(self, options: Any, face: Any, interrupted: Any, environ: Any) -> None:
+        def __init__(self, options: Any, interrupted: Any, environ: Any) -> None:
             self.written = ()
-            self._face = face
 
-        async def run(self) -> Mapping[str, Any]:
-            self._face.event(ATTEMPT)
+        async def run(self, face: Any) -> Mapping[str, Any]:
+            face.event(ATTEMPT)
             if isinstance(end, Exception):
                 raise end
-            self._face.event(end)
+            face.event(end)
             await asyncio.sleep(0.1)
             return end
 
