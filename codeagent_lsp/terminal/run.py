@@ -180,9 +180,8 @@ async def _served(options: RunOptions, work: Work) -> int:
 def _face(options: RunOptions, language: str) -> Screen | JsonLines:
     if options.as_json:
         return JsonLines(language, options.workspace, accept_all=options.accept_all)
-    # Late: what draws takes a quarter of a second to load, in which the server loads itself.
-    from codeagent_lsp.terminal.screen import Screen
-    from codeagent_lsp.terminal.stage import Stage, console
+    from codeagent_lsp.terminal.screen import Screen  # late: what draws takes long to load, and so does the server
+    from codeagent_lsp.terminal.stage import Stage, console  # late: the same
 
     stage = Stage(console(options.width))
     return Screen(stage, Keyboard(), language, options.workspace, accept_all=options.accept_all)
