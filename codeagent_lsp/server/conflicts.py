@@ -7,6 +7,7 @@ lines, it is asked whether it goes over them.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -73,7 +74,6 @@ class ConflictQuestions:
         self._announcer = announcer
         self._manager = manager
         self._tasks = BackgroundTasks()
-        self._going_over: set[str] = set()  # runs
 
     def observe(self, event: events.Event) -> None:
         """Ask about the conflicts of changes that the user has accepted one by one, and of all undoing."""
@@ -83,8 +83,7 @@ class ConflictQuestions:
         if not event.undo and self._manager().runs.get(event.run_id).record.foreign:
             return
         if event.undo:
-            # What going over them has left cannot be undone either; asked again, the user would be asked for ever.
-            if event.run_id not in self._going_over:
+            if self._manager().runs.get(event.run_id).proposal.can_go_over:
                 self._tasks.start(self._ask_to_undo(event.run_id, event.conflicts))
         elif self._front.settings().edits.apply == "review":
             self._tasks.start(self._ask(event.run_id))
@@ -99,13 +98,8 @@ class ConflictQuestions:
         mine, earlier = text("choice.mine", language), text("choice.earlier", language)
         title = text("conflict.undo", language, places=", ".join(conflicts[:MOST_NAMED]))
         if await proposal.questions.ask(title, (mine, earlier), "") == (earlier,):
-            self._going_over.add(run_id)
-            try:
+            with contextlib.suppress(SessionError):  # undone otherwise meanwhile
                 self._announcer.tell_outcome(await proposal.undo(over=True), "outcome.undone")
-            except SessionError:
-                pass  # undone otherwise meanwhile
-            finally:
-                self._going_over.discard(run_id)
 
     async def _ask(self, run_id: str) -> None:
         run = self._manager().runs.get(run_id)

@@ -17,7 +17,7 @@ from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.change_questions import ChangeQuestions
 from codeagent_lsp.session.proving.proofs import Proofs
 from codeagent_lsp.session.rewind.earlier_texts import edited_texts, followed, names_of, renamed_since, taking_back
-from codeagent_lsp.session.rewind.rewinds import AppliedPart, after_undo
+from codeagent_lsp.session.rewind.rewinds import AppliedPart, Stayed, after_undo
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.state import RunRecord
@@ -89,7 +89,12 @@ class Proposal:
         self._renamed: dict[str, str] = {}  # new names by the old ones, for the next event
         self._left_out = Applied("none")  # the last answer of the editor, to explain what is missing
         self._unconfirmed = frozenset[str]()  # paths that the editor was asked to change, with what result is not known
-        self._stayed: tuple[list[AppliedPart], frozenset[str] | None] = ([], None)  # what one more undo goes over
+        self._stayed: Stayed | None = None
+
+    @property
+    def can_go_over(self) -> bool:
+        """Whether the last undo has met lines of the user's that one more undo can go over."""
+        return self._stayed is not None
 
     @property
     def applying(self) -> bool:
@@ -374,13 +379,18 @@ class Proposal:
 
     async def _undo(self, steps: Collection[str] | None, files: Collection[str] | None, *, over: bool) -> Applied:
         self.note_late()
-        parts = [part for part in self.record.applied if steps is None or part.step_id in steps]
-        only = None if files is None else names_of(files, (part.changeset for part in parts))
-        (parts, only) = self._stayed if over else (parts, only)
-        if not any(only is None or part.changeset.of(only) for part in parts):
-            raise SessionError("undo.nothing")
+        if over:
+            # Only right after an undo that met the user's lines does one more go over them.
+            if self._stayed is None:
+                raise SessionError("undo.nothing")
+            parts, undone, only = self._stayed.parts, self._stayed.undone, self._stayed.only
+        else:
+            parts = undone = [part for part in self.record.applied if steps is None or part.step_id in steps]
+            only = None if files is None else names_of(files, (part.changeset for part in parts))
+            if not any(only is None or part.changeset.of(only) for part in parts):
+                raise SessionError("undo.nothing")
         changes, moved = await asyncio.to_thread(followed, parts, self._present)
-        if only is not None:
+        if only is not None and not over:
             changes = [each.of({moved.get(path, path) for path in only}) for each in changes]
         self._renamed.update(moved)
         # A closed file in an encoding that we cannot tell is read by the editor, which has to open it for that.
@@ -392,10 +402,10 @@ class Proposal:
         self._intend(back.changeset, undo=True)
         applied = await self._services.workspace.editor.apply(back.changeset, label, back.deleted)
         applied = back.result(applied)
-        # Only right after an undo that met the user's lines does one more go over them.
-        self._stayed = (parts if applied.conflicts else [], only)
+        stayed = [AppliedPart(each, ts=time.time()) for each in (back.stayed, applied.left.inverse()) if each]
+        self._stayed = Stayed(stayed, undone, only) if applied.conflicts and stayed and not over else None
         if applied.outcome in ("full", "partial"):
-            self.record.applied[:] = after_undo(self.record.applied, parts.__contains__, applied.refused, only)
+            self.record.applied[:] = after_undo(self.record.applied, undone.__contains__, applied.refused, only)
         self._note_applied(applied, undo=True, steps=tuple(steps or ()), files=only)
         return applied
 

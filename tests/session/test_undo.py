@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
 from pathlib import Path
 
 import pytest
@@ -183,5 +185,79 @@ async def test_what_the_user_put_where_a_deleted_file_was_is_never_undone(tmp_pa
     await accepted(made, proposal, a=None)
     made.open("a", "mine\n")
     assert (await proposal.undo()).outcome == "none"
-    assert (await proposal.undo(over=True)).outcome == "none"
+    assert not proposal.can_go_over, "nobody is asked"
+    with pytest.raises(SessionError):
+        await proposal.undo(over=True)
     assert made.text("a") == "mine\n"
+
+
+async def test_going_over_one_line_leaves_those_that_were_typed_elsewhere(tmp_path: Path) -> None:
+    made, proposal = await resting(tmp_path / "w")
+    made.open("a", "one\n2\n3\nfour\n")
+    await accepted(made, proposal, a="ADDED\none\n2\n3\nFOUR\n")
+    made.open("a", "ADDED\ntyped\none\n2\n3\nmine\n")
+    assert [each.theirs for each in (await proposal.undo()).conflicts] == ["mine\n"]
+    made.open("a", (made.text("a") or "").replace("2\n", "2\nlater\n"))  # while the question is open
+    assert (await proposal.undo(over=True)).outcome == "full"
+    assert made.text("a") == "typed\none\n2\nlater\n3\nfour\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(0, 200, 50))
+async def test_no_line_of_the_user_is_lost_but_where_they_agreed(tmp_path: Path, start: int) -> None:
+    """Files are changed, made, deleted and moved by the run, and typed into, in any order; then it is all undone."""
+    lost = []
+    for seed in range(start, start + 50):
+        made, proposal = await resting(tmp_path / str(seed))
+        typed = await _history(made, proposal, random.Random(seed))
+        typed = {line for line in typed if line in _lines(made)}
+        try:
+            first = await proposal.undo()
+        except SessionError:
+            continue  # nothing of the run was applied
+        lost += [(seed, "undo", line) for line in typed - _lines(made)]
+        if proposal.can_go_over:
+            met = {line for each in first.conflicts for line in f"{each.ours}\n{each.theirs}".split()}
+            assert (await proposal.undo(over=True)).conflicts == ()
+            lost += [(seed, "over", line) for line in typed - met - _lines(made)]
+    assert lost == []
+
+
+NAMES = ("a", "b", "c", "d")
+
+
+def _lines(made: World) -> set[str]:
+    return {line for name in NAMES for line in (made.text(name) or "").split()}
+
+
+async def _history(made: World, proposal: Proposal, chance: random.Random) -> set[str]:
+    """Return the lines that were typed."""
+    typed = set[str]()
+    for name in NAMES[:2]:
+        made.open(name, "".join(f"{name}{number}\n" for number in range(chance.randint(1, 8))))
+    for number in range(chance.randint(2, 7)):
+        name, what = chance.choice(NAMES[:3]), chance.random()
+        text = made.text(name)
+        if what < 0.35:
+            typed.add(f"typed{number}")
+            made.open(name, _changed(text or "", f"typed{number}\n", chance))
+        elif what < 0.75 or text is None:
+            await _accepted(made, proposal, name, _changed(text or "", f"made{number}\n", chance))
+        elif what < 0.87:
+            await _accepted(made, proposal, name, None)
+        elif free := [other for other in NAMES if made.text(other) is None]:
+            await moved(made, proposal, name, chance.choice(free))
+    return typed
+
+
+async def _accepted(made: World, proposal: Proposal, name: str, text: str | None) -> None:
+    with contextlib.suppress(SessionError):  # it was the same text
+        await accepted(made, proposal, **{name: text})
+
+
+def _changed(text: str, line: str, chance: random.Random) -> str:
+    """The text with a line put between others, or in the place of one."""
+    lines = text.splitlines(keepends=True)
+    place = chance.randint(0, len(lines))
+    lines[place : place + chance.randint(0, 1)] = [line]
+    return "".join(lines)

@@ -154,10 +154,14 @@ class FirstRead:
 
 @dataclass(frozen=True, slots=True)
 class TakingBack:
-    """The changes that take back what was applied; `conflicts` are places that the user rewrote since, which stay."""
+    """The changes that take back what was applied; `conflicts` are places that the user rewrote since, which stay.
+    `stayed` are the changes there, as far as they can be taken back over the user's lines: made on the texts that these
+    changes lead to, and nothing else.
+    """
 
     changeset: Changeset
     conflicts: tuple[HunkConflict, ...]
+    stayed: Changeset = Changeset()
 
     @property
     def deleted(self) -> frozenset[str]:
@@ -200,7 +204,14 @@ def taking_back(
     """
     applied = tuple(applied)
     read = FirstRead(view, deleted_by(applied, still_shown))
-    return rebased_on_present(earlier_texts(applied, read.text, over=over), read)
+    earlier = earlier_texts(applied, read.text, over=over)
+    back = rebased_on_present(earlier, read)
+    if over or not earlier.conflicts:
+        return back
+    whole = earlier_texts(applied, read.text, over=True)
+    both = ((path, whole.text(path), earlier.text(path)) for path in dict.fromkeys((*earlier.texts, *whole.texts)))
+    # As if the user's lines had been put there by changes from the earlier texts.
+    return replace(back, stayed=Changeset(tuple(FileChange(*each) for each in both if each[1] != each[2])))
 
 
 def deleted_by(applied: Iterable[Changeset], still_shown: Callable[[str], bool]) -> dict[str, str | None]:

@@ -25,6 +25,17 @@ class AppliedPart:
     ts: float = field(default=0.0, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Stayed:
+    """What an undo has left where the user has changed the same lines: `parts` as if they alone had been applied, the
+    parts that were to be undone, and the files to which that was limited (absolute paths; None: to none).
+    """
+
+    parts: list[AppliedPart]
+    undone: list[AppliedPart]
+    only: frozenset[str] | None
+
+
 def after_undo(
     applied: Iterable[AppliedPart],
     is_undone: Callable[[AppliedPart], bool],
