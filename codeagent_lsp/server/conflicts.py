@@ -94,6 +94,8 @@ class ConflictQuestions:
     async def _ask_to_undo(self, run_id: str, conflicts: Sequence[str]) -> None:
         """Ask whether an undo goes over what the user has changed since."""
         proposal, language = self._manager().runs.get(run_id).proposal, self._front.language()
+        if not proposal.can_undo_over:
+            return
         mine, earlier = text("choice.mine", language), text("choice.earlier", language)
         title = text("conflict.undo", language, places=", ".join(conflicts[:MOST_NAMED]))
         if await proposal.questions.ask(title, (mine, earlier), "") == (earlier,):

@@ -10,13 +10,21 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.change_questions import ChangeQuestions
 from codeagent_lsp.session.proving.proofs import Proofs
-from codeagent_lsp.session.rewind.earlier_texts import edited_texts, followed, names_of, renamed_since, taking_back
+from codeagent_lsp.session.rewind.earlier_texts import (
+    along_with,
+    edited_texts,
+    followed,
+    names_of,
+    renamed_since,
+    taking_back,
+)
 from codeagent_lsp.session.rewind.rewinds import AppliedPart, after_undo
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.services import Services
@@ -93,6 +101,11 @@ class Proposal:
     def applying(self) -> bool:
         """Whether the editor is being asked for changes, or to undo some."""
         return self._applying.locked()
+
+    @property
+    def can_undo_over(self) -> bool:
+        """Whether the last undo met lines of the user that one more could go over, in a file that is there."""
+        return bool(self._stayed[0])
 
     @property
     def changeset(self) -> Changeset:
@@ -237,8 +250,9 @@ class Proposal:
     ) -> Applied | None:
         """Do what `apply` says; None if there is nothing, as after another decision that this has waited for."""
         async with self._applying:
+            moved = await self._follow()
             self.note_late()
-            if moved := await self._follow():
+            if moved:
                 files = files and frozenset(moved.get(path, path) for path in files)
                 hunks = hunks and {moved.get(path, path): each for path, each in hunks.items()}
                 seen = seen and seen.renamed(moved)
@@ -246,7 +260,7 @@ class Proposal:
             if may_lose is None:
                 self._discarded.clear()
                 may_lose = await self.questions.ask_about_unsaved(chosen)
-                chosen = chosen.without(self._discarded)
+                chosen = self._with_present(chosen.without(self._discarded), may_lose)
             if not chosen:
                 return None
             # These stay if this is interrupted or fails.
@@ -261,14 +275,24 @@ class Proposal:
         self.questions.settle()
         return applied
 
+    def _with_present(self, changes: Changeset, paths: Collection[str]) -> Changeset:
+        """Return the changes with the deletions of these files made on their present texts, which the user gave up."""
+        for change in changes.of(paths):
+            if change.kind == "delete" and (now := own_file(self._present, change.path)) is not None:
+                changes = changes.with_change(replace(change, base=now.text, version=now.version))
+        return changes
+
     def note_late(self) -> Changeset:
         """Record the changes that the editor made only after it had not confirmed them, and return them: they count as
         applied, can be undone, and no longer wait for a decision. Empty if there are none.
         """
-        # While the editor is being asked, it is not known what will be late.
-        asked = self.record.late if not self.record.unsettled else Changeset()
+        if self.record.unsettled:  # while the editor is being asked, it is not known what will be late
+            return Changeset()
+        staged, asked = self.changeset.paths, self.record.late
         if time.time() - self.record.late_since > LATE_SECONDS:  # what was discarded may have been typed by the user
-            asked = asked.of(self.changeset.paths)
+            asked = asked.of(staged)
+        # What was refused is expected only as long as it waits: afterwards the undo of another run may bring its text.
+        asked = Changeset((*asked, *self.record.denied.of(staged).without(asked.paths)))
         texts = {path: file.text for path in asked.paths if (file := own_file(self._present, path)) is not None}
         late = arrived(asked, texts)
         if late:
@@ -276,8 +300,11 @@ class Proposal:
             waits = (each for each in late if each.runs is not None and not editor.set_mode(each.path, runs=each.runs))
             applied = Applied("full", done=late, mode_waits=tuple(each.path for each in waits))
             self._note_applied(applied, undo=False)
-            self.record.late = asked.without(late.paths)
-            self.staging.reset(after_applying(self.changeset, late, applied))
+            self.record.late = self.record.late.without(late.paths)
+            self.record.denied = self.record.denied.without(late.paths)
+            # Not `late` itself: it was made on what the user had typed by then, which the staged text does not have.
+            there = arrived(self.changeset.of(late.paths), texts)
+            self.staging.reset(after_applying(self.changeset, there, applied))
             if self.changeset:  # what came late is all there, but not all that was asked for
                 self.outcome = "partial"
         return late
@@ -298,8 +325,11 @@ class Proposal:
         """Stage the changes of files that the user has renamed under their new names; return these by the old ones."""
         moved = await asyncio.to_thread(renamed_since, edited_texts(self.changeset), self._present, self._since)
         if moved:
-            self.staging.reset(self.changeset.renamed(moved))
             self._renamed.update(moved)
+            moved |= await asyncio.to_thread(along_with, moved, self.changeset)
+            self.staging.reset(self.changeset.renamed(moved))
+            self.record.late = self.record.late.renamed(moved)
+            self.record.denied = self.record.denied.renamed(moved)
         return moved
 
     def discard(
@@ -347,12 +377,10 @@ class Proposal:
         changes = Changeset()
         found: dict[str, frozenset[int | str]] = {}
         for change in self.changeset:
-            now = own_file(self._present, change.path) if change.path in files else None
-            if now is None or change.text is None or change.moved_from is not None:
-                changes = changes.with_change(change)
-                continue
-            laid, found[change.path] = on_present(change, now.text)
-            changes = changes.with_change(laid)
+            if change.path in files:
+                now = own_file(self._present, change.moved_from or change.path)
+                change, found[change.path] = on_present(change, None if now is None else now.text)
+            changes = changes.with_change(change)
         self.staging.reset(changes)
         return found
 
@@ -384,7 +412,8 @@ class Proposal:
             applied = await self._services.workspace.editor.apply(back.changeset, label, back.deleted)
             applied = back.result(applied)
             # Only right after an undo that met the user's lines does one more go over them.
-            self._stayed = (parts if applied.conflicts else [], only)
+            can = any(own_file(self._present, each.path) is not None for each in applied.conflicts)
+            self._stayed = (parts if can else [], only)
             if applied.outcome in ("full", "partial"):
                 self.record.applied[:] = after_undo(self.record.applied, parts.__contains__, applied.refused, only)
             self._note_applied(applied, undo=True, steps=tuple(steps or ()), files=only)
@@ -458,7 +487,7 @@ class Proposal:
         self, applied: Applied, *, undo: bool, steps: tuple[str, ...] = (), files: frozenset[str] | None = None
     ) -> None:
         # First: from now on it is known what the editor was asked for, and a restart need not find out.
-        self.record.settle(applied.late, time.time())
+        self.record.settle(applied.late, time.time(), applied.denied)
         if not undo:
             self._unconfirmed = self._unconfirmed.difference(applied.done.paths, applied.left.paths)
             self._unconfirmed = self._unconfirmed.union(applied.unconfirmed)
