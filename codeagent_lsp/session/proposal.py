@@ -89,7 +89,8 @@ class Proposal:
         # Held while the editor is asked: an apply, an undo and a live edit would each merge with texts that the other
         # changes.
         self._applying = asyncio.Lock()
-        self._discarded: set[str] = set()  # while a question about unsaved text is open
+        self._discarded = False  # whether the user has discarded anything
+        self._dropped: set[str] = set()  # while a question about unsaved text is open
         self._undecided = Changeset()  # what was asked about and not decided; the same is not asked about again
         self._since = time.time()  # files that were renamed before that are not looked for
         self._renamed: dict[str, str] = {}  # new names by the old ones, for the next event
@@ -101,6 +102,20 @@ class Proposal:
     def applying(self) -> bool:
         """Whether the editor is being asked for changes, or to undo some."""
         return self._applying.locked()
+
+    def ending(self, status: events.RunStatus) -> events.Outcome | None:
+        """Return what became of all changes of a run that ends so: by what is in the files and what waits, not by the
+        last decision alone. None if there were none, or nothing of them is left.
+        """
+        if self.outcome is None or self.record.unsettled:
+            return self.outcome
+        if status == "rejected":
+            return "none"
+        if self.record.applied:
+            return "partial" if self.changeset else "full"
+        if self.unconfirmed:
+            return "unknown"
+        return "none" if self.changeset else None
 
     @property
     def can_undo_over(self) -> bool:
@@ -126,7 +141,7 @@ class Proposal:
         `step` names the step of a plan for the user: its changes are one decision.
         """
         if not self.changeset or self.changeset == self._undecided or self.record.attempt_of:
-            return status
+            return "rejected" if status == "completed" and self._nothing_left() else status
         self.deciding = True
         try:
             self.refused = await self.judge()
@@ -173,9 +188,11 @@ class Proposal:
                 break
         if self.outcome is None:
             self.outcome = "none"
-        # Nothing is left and nothing was applied: commands have discarded all of it while the question was open.
-        discarded = not self.changeset and not self.record.applied
-        return "rejected" if discarded else status
+        return "rejected" if self._nothing_left() else status
+
+    def _nothing_left(self) -> bool:
+        """Return whether the user has discarded all, as by commands or step by step."""
+        return self._discarded and not self.changeset and not self.record.applied
 
     async def apply_live(self) -> str:
         """Apply what is staged if the setting `edits.apply` is `live`; return a note for the model, '' for none."""
@@ -258,9 +275,9 @@ class Proposal:
                 seen = seen and seen.renamed(moved)
             chosen = part_of(self.changeset, files, self._numbers(files, hunks, seen))
             if may_lose is None:
-                self._discarded.clear()
+                self._dropped.clear()
                 may_lose = await self.questions.ask_about_unsaved(chosen)
-                chosen = self._with_present(chosen.without(self._discarded), may_lose)
+                chosen = self._with_present(chosen.without(self._dropped), may_lose)
             if not chosen:
                 return None
             # These stay if this is interrupted or fails.
@@ -347,7 +364,8 @@ class Proposal:
         chosen = part_of(self.changeset, files, numbers)
         if not chosen:
             raise SessionError("changes.none")
-        self._discarded.update(chosen.paths)
+        self._discarded = True
+        self._dropped.update(chosen.paths)
         self.staging.reset(after_discarding(self.changeset, files, numbers))
         partly = tuple(path for path in chosen.paths if path in self.changeset.paths)
         self._output.emit(events.ChangesDiscarded(files_changed=chosen.paths, partly=partly or None))
