@@ -153,8 +153,17 @@ def test_what_conflicts_in_a_file_that_has_moved_waits_for_the_file_at_its_new_p
     move = FileChange("/b", BASE, NEW, moved_from="/a")
     sent = FileChange("/b", BASE, NEW.replace("27!", "mine"), moved_from="/a")
     applied = report(Changeset((move,)), [one(sent.text, change=sent)], [HunkConflict("/b", 28, "27!\n", "mine\n")])
-    assert (applied.outcome, list(applied.left)) == ("partial", [FileChange("/b", BASE, NEW)])
+    rest = FileChange("/b", BASE.replace("line 2\n", "two\n"), NEW)
+    assert (applied.outcome, list(applied.left)) == ("partial", [rest])
     more = FileChange("/b", BASE, NEW + "more\n", moved_from="/a")
-    assert list(after_applying(Changeset((move,)), Changeset((move,)), applied)) == [FileChange("/b", BASE, NEW)]
+    assert list(after_applying(Changeset((move,)), Changeset((move,)), applied)) == [rest]
     left = after_applying(Changeset((more,)), Changeset((move,)), applied)
     assert list(left) == [FileChange("/b", BASE, NEW + "more\n")]
+
+
+def test_beside_a_conflict_only_what_has_not_come_waits() -> None:
+    mine = BASE.replace("line 27\n", "mine\n")
+    sent = FileChange("/a", mine, mine.replace("line 2\n", "two\n"), 4)
+    conflict = HunkConflict("/a", 28, "27!\n", "mine\n")
+    applied = report(Changeset((CHANGE,)), [one(sent.text, change=sent, before=mine)], [conflict])
+    assert [(each.base, each.text) for each in applied.left] == [(BASE.replace("line 2\n", "two\n"), NEW)]
