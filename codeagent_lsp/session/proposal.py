@@ -21,6 +21,7 @@ from codeagent_lsp.session.rewind.earlier_texts import (
     along_with,
     edited_texts,
     followed,
+    made_texts,
     names_of,
     renamed_since,
     taking_back,
@@ -340,7 +341,9 @@ class Proposal:
 
     async def _follow(self) -> dict[str, str]:
         """Stage the changes of files that the user has renamed under their new names; return these by the old ones."""
-        moved = await asyncio.to_thread(renamed_since, edited_texts(self.changeset), self._present, self._since)
+        # A new file that the editor may have made without a word may have been renamed since, too.
+        texts = {**made_texts(self.record.late), **edited_texts(self.changeset)}
+        moved = await asyncio.to_thread(renamed_since, texts, self._present, self._since)
         if moved:
             self._renamed.update(moved)
             moved |= await asyncio.to_thread(along_with, moved, self.changeset)

@@ -174,3 +174,21 @@ async def test_a_late_change_is_known_under_the_name_that_its_file_got(tmp_path:
     assert proposal.changeset.paths == ()
     await proposal.undo()
     assert (made.text("renamed"), made.text("b")) == (TEXT, TEXT)
+
+
+async def test_a_new_file_that_came_late_and_was_renamed_is_not_made_again(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", say())
+    proposal = made.manager.runs.get((await made.run()).run_id).proposal
+
+    async def later(changeset: Changeset, label: str, may_lose: frozenset[str] = frozenset()) -> Applied:
+        return Applied("none", left=changeset, late=changeset)
+
+    whole, made.editor.apply = made.editor.apply, later  # type: ignore[method-assign]
+    proposal.staging.write({made.path("new"): OURS, made.path("other"): TEXT})
+    await proposal.apply()
+    made.editor.apply = whole  # type: ignore[method-assign]
+    made.open("renamed", OURS)
+    await proposal.apply()
+    assert (made.text("new"), made.text("renamed"), made.text("other")) == (None, OURS, TEXT)
+    await proposal.undo()
+    assert (made.text("renamed"), made.text("other")) == (None, None)

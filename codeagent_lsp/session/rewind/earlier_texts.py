@@ -274,7 +274,7 @@ def edited_texts(changeset: Changeset) -> dict[str, str]:
     return {each.path: each.base for each in changeset if each.kind == "edit" and each.base is not None}
 
 
-def _made_texts(changeset: Changeset) -> dict[str, str]:
+def made_texts(changeset: Changeset) -> dict[str, str]:
     """Return the texts, by path, of new files that are long enough to be known again under another name."""
     new = {each.path: each.text for each in changeset if each.kind == "create" and each.text is not None}
     return {path: text for path, text in new.items() if len(split_lines(text)) >= FEW_LINES}
@@ -289,7 +289,7 @@ def followed(parts: Iterable[AppliedPart], view: FileView) -> tuple[list[Changes
     removed = {change.moved_from if change.kind == "move" else change.path for change in own if change.kind != "create"}
     made = {change.path for change in own if change.kind != "delete"}
     for part in parts:
-        texts = {**edited_texts(part.changeset.inverse()), **_made_texts(part.changeset)}
+        texts = {**edited_texts(part.changeset.inverse()), **made_texts(part.changeset)}
         texts = {path: text for path, text in texts.items() if path not in removed}
         new = renamed_since(texts, view, part.ts, made)
         # Earlier parts too: all are about the file that has this name now.
