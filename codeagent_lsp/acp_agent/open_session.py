@@ -419,7 +419,7 @@ class OpenSession:
         elif kind == "error":
             self._missing = event.get("code") in _NO_MODEL
         elif kind in ("changes_applied", "changes_discarded"):
-            self._updates.staged.pop(run_id, None)
+            self._updates.decided(event)
             self._resolve("", event)
         elif kind == "run_completed":
             self._resolve(run_id, event)

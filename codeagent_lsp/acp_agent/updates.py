@@ -103,6 +103,13 @@ class Updates:
         """Return all that a run has staged and not decided, as diffs for the client."""
         return self._diffs(self.staged.get(run_id, {}).values())
 
+    def decided(self, event: Mapping[str, Any]) -> None:
+        """Forget what was decided about; what the editor refused, or was not chosen, waits as before."""
+        gone = set(event["files_changed"]) - set(event.get("partly") or ()) - set(event.get("unconfirmed") or ())
+        # A part that is left of one of these files is told of next, by a `file_change`.
+        for path in () if event.get("undo") else gone:
+            self.staged.get(event.get("run_id", ""), {}).pop(path, None)
+
     def places(self, run_id: str) -> list[schema.ToolCallLocation]:
         """Return the files of `diffs` in the protocol's form."""
         return [schema.ToolCallLocation(path=self._shown(path)) for path in self.staged.get(run_id, {})]

@@ -176,7 +176,8 @@ class _Applying:
         # Nothing that was sent can be called back, so the account has to be given: it is what the user is told.
         except asyncio.CancelledError as error:
             _cancel_later(error)
-        untried = [_untried(change) for group in self._waiting for change in group]
+        stopped = str(EditorError("editor.stopped"))
+        untried = [_unsent(change, stopped) for group in self._waiting for change in group]
         conflicts = [conflict for found in self._conflicts.values() for conflict in found]
         return report(self._wanted, [*self._tries.values(), *untried], conflicts)
 
@@ -272,7 +273,7 @@ class _Applying:
             now = self._texts.current(change.moved_from or change.path)
             reason = self._reason_against(change, now)
             if reason:
-                self._tries[change.path] = Try(change, arrived=False, before=None, now=None, said="no", reason=reason)
+                self._tries[change.path] = _unsent(change, reason)
                 continue
             if self._is_left_open(change):
                 ready.append(change)
@@ -513,8 +514,8 @@ def _cancel_later(error: asyncio.CancelledError) -> None:
         task.cancel(*error.args)
 
 
-def _untried(change: FileChange) -> Try:
-    return Try(change, arrived=False, before=None, now=None, said="no", reason=str(EditorError("editor.stopped")))
+def _unsent(change: FileChange, reason: str) -> Try:
+    return Try(change, arrived=False, before=None, now=None, said="no", reason=reason, sent=False)
 
 
 def _filling(change: FileChange, now: Current) -> Changeset:

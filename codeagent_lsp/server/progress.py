@@ -215,9 +215,7 @@ def _outcome(event: events.RunCompleted, language: str) -> str:
     if event.outcome == "none" and event.status == "completed":
         return text("outcome.kept", language)
     if event.outcome == "none" and event.status == "stopped":
-        # What was accepted before, as of other steps of a plan, is in the files all the same.
-        known = len(event.files_changed)
-        return text("outcome.partial", language, count=known) if known else text("outcome.waits", language)
+        return text("outcome.waits", language)
     return text(f"ended.{event.status}", language)
 
 

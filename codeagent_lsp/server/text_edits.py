@@ -44,7 +44,8 @@ Said = Literal["yes", "no", "nothing"]
 @dataclass(frozen=True, slots=True)
 class Try:
     """One attempted change. `before` and `now` are the file's texts before and after it, None if there is no file.
-    `arrived` says that all of the change is in `now`; `said` is the client's answer, `reason` its explanation.
+    `arrived` says that all of the change is in `now`; `said` is the client's answer, `reason` its explanation; `sent`
+    whether the client was asked for it at all.
     """
 
     change: FileChange
@@ -53,6 +54,7 @@ class Try:
     now: str | None
     said: Said = "yes"
     reason: str = ""
+    sent: bool = True
 
     @property
     def unclear(self) -> bool:
@@ -114,19 +116,27 @@ def without_stray_returns(change: FileChange, now: str) -> str | None:
 
 
 def report(wanted: Changeset, tries: Sequence[Try], conflicts: Sequence[HunkConflict]) -> Applied:
-    """Combine the attempts into one result. Changes with a conflict are in `left` as requested: none is lost."""
-    done, left, late = Changeset(), Changeset(), Changeset()
+    """Combine the attempts into one result. Changes with a conflict are in `left` as requested, but for the hunks that
+    are there: none is lost, and none waits that has come.
+    """
+    done, left, late, denied = Changeset(), Changeset(), Changeset(), Changeset()
     unclear = tuple(item.change.path for item in tries if item.unclear)
     for item in tries:
         first, second = _parts(item)
         done, left = _with(done, first), _with(left, second)
-        late = late if item.said == "no" else _with(late, second)
+        if item.said == "no" and item.sent:
+            denied = _with(denied, second)
+        elif item.said != "no":
+            late = _with(late, second)
+    texts = {item.change.path: item.now for item in tries}
     for path in dict.fromkeys(conflict.path for conflict in conflicts):
-        change = wanted.get(path)
-        left = left if change is None else left.with_change(change)
+        change, came = wanted.get(path), done.get(path)
+        if change is not None and came is not None and came.moved_from is not None:
+            change = replace(change, moved_from=None)  # the file has moved; some of its lines are in question
+        left = left if change is None else left.with_change(_not_in(change, texts.get(path)))
     reason = next((item.reason for item in tries if item.reason and not item.arrived), "")
     outcome = _outcome(done, left, unclear=bool(unclear))
-    return Applied(outcome, done, left, tuple(conflicts), reason, late, unclear)
+    return Applied(outcome, done, left, tuple(conflicts), reason, late, unclear, denied=denied)
 
 
 def _changes(old: str, new: str) -> list[tuple[int, int, str]]:
@@ -220,6 +230,14 @@ def _base_beside(change: FileChange, exact: str | None) -> str | None:
     if change.base is not None and shown and _is_crlf(change.base) and _is_crlf(change.text or ""):
         return with_newlines(change.base, "\n")
     return change.base
+
+
+def _not_in(change: FileChange, now: str | None) -> FileChange:
+    """Return what of an edit is not in the text `now` (None: no such file), on the base with what is."""
+    if change.kind != "edit" or now is None:
+        return change
+    came = frozenset(number for number in range(len(change.hunks())) if _hunk_came(change, number, now))
+    return Changeset((change,)).split(None, {change.path: came})[1].get(change.path) or change
 
 
 def _hunk_came(change: FileChange, number: int, now: str) -> bool:

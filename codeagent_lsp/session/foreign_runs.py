@@ -139,6 +139,10 @@ class ForeignProposal(Proposal):
         self._texts: dict[str, tuple[str, ...]] = {}  # what the disk had, by path: a buffer may have read any of them
         self._refused = Changeset()  # kept changes that a buffer with unsaved text did not take
 
+    def ending(self, status: events.RunStatus) -> events.Outcome | None:
+        """Return what became of the last decision: all changes are in the files from the beginning."""
+        return self.outcome
+
     async def joins(self, changes: Iterable[DiskChange]) -> bool:
         """Add changes that were made since, and store each; return whether anything is different now."""
         waiting, differs = list(changes), False

@@ -10,13 +10,22 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.change_questions import ChangeQuestions
 from codeagent_lsp.session.proving.proofs import Proofs
-from codeagent_lsp.session.rewind.earlier_texts import edited_texts, followed, names_of, renamed_since, taking_back
+from codeagent_lsp.session.rewind.earlier_texts import (
+    along_with,
+    edited_texts,
+    followed,
+    made_texts,
+    names_of,
+    renamed_since,
+    taking_back,
+)
 from codeagent_lsp.session.rewind.rewinds import AppliedPart, Stayed, after_undo
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.services import Services
@@ -83,7 +92,8 @@ class Proposal:
         self._applying = asyncio.Lock()
         self.undoing = False
         """Whether the editor is being asked to undo all that the run has applied."""
-        self._discarded: set[str] = set()  # while a question about unsaved text is open
+        self._discarded = False  # whether the user has discarded anything
+        self._dropped: set[str] = set()  # while a question about unsaved text is open
         self._undecided = Changeset()  # what was asked about and not decided; the same is not asked about again
         self._since = time.time()  # files that were renamed before that are not looked for
         self._renamed: dict[str, str] = {}  # new names by the old ones, for the next event
@@ -100,6 +110,20 @@ class Proposal:
     def applying(self) -> bool:
         """Whether the editor is being asked for changes, or to undo some."""
         return self._applying.locked()
+
+    def ending(self, status: events.RunStatus) -> events.Outcome | None:
+        """Return what became of all changes of a run that ends so: by what is in the files and what waits, not by the
+        last decision alone. None if there were none, or nothing of them is left.
+        """
+        if self.outcome is None or self.record.unsettled:
+            return self.outcome
+        if status == "rejected":
+            return "none"
+        if self.record.applied:
+            return "partial" if self.changeset else "full"
+        if self.unconfirmed:
+            return "unknown"
+        return "none" if self.changeset else None
 
     @property
     def changeset(self) -> Changeset:
@@ -120,7 +144,7 @@ class Proposal:
         `step` names the step of a plan for the user: its changes are one decision.
         """
         if not self.changeset or self.changeset == self._undecided or self.record.attempt_of:
-            return status
+            return "rejected" if status == "completed" and self._nothing_left() else status
         self.deciding = True
         try:
             self.refused = await self.judge()
@@ -167,9 +191,11 @@ class Proposal:
                 break
         if self.outcome is None:
             self.outcome = "none"
-        # Nothing is left and nothing was applied: commands have discarded all of it while the question was open.
-        discarded = not self.changeset and not self.record.applied
-        return "rejected" if discarded else status
+        return "rejected" if self._nothing_left() else status
+
+    def _nothing_left(self) -> bool:
+        """Return whether the user has discarded all, as by commands or step by step."""
+        return self._discarded and not self.changeset and not self.record.applied
 
     async def apply_live(self) -> str:
         """Apply what is staged if the setting `edits.apply` is `live`; return a note for the model, '' for none."""
@@ -244,16 +270,17 @@ class Proposal:
     ) -> Applied | None:
         """Do what `apply` says; None if there is nothing, as after another decision that this has waited for."""
         async with self._applying:
+            moved = await self._follow()
             self.note_late()
-            if moved := await self._follow():
+            if moved:
                 files = files and frozenset(moved.get(path, path) for path in files)
                 hunks = hunks and {moved.get(path, path): each for path, each in hunks.items()}
                 seen = seen and seen.renamed(moved)
             chosen = part_of(self.changeset, files, self._numbers(files, hunks, seen))
             if may_lose is None:
-                self._discarded.clear()
+                self._dropped.clear()
                 may_lose = await self.questions.ask_about_unsaved(chosen)
-                chosen = chosen.without(self._discarded)
+                chosen = self._with_present(chosen.without(self._dropped), may_lose)
             if not chosen:
                 return None
             # These stay if this is interrupted or fails.
@@ -268,14 +295,24 @@ class Proposal:
         self.questions.settle()
         return applied
 
+    def _with_present(self, changes: Changeset, paths: Collection[str]) -> Changeset:
+        """Return the changes with the deletions of these files made on their present texts, which the user gave up."""
+        for change in changes.of(paths):
+            if change.kind == "delete" and (now := own_file(self._present, change.path)) is not None:
+                changes = changes.with_change(replace(change, base=now.text, version=now.version))
+        return changes
+
     def note_late(self) -> Changeset:
         """Record the changes that the editor made only after it had not confirmed them, and return them: they count as
         applied, can be undone, and no longer wait for a decision. Empty if there are none.
         """
-        # While the editor is being asked, it is not known what will be late.
-        asked = self.record.late if not self.record.unsettled else Changeset()
+        if self.record.unsettled:  # while the editor is being asked, it is not known what will be late
+            return Changeset()
+        staged, asked = self.changeset.paths, self.record.late
         if time.time() - self.record.late_since > LATE_SECONDS:  # what was discarded may have been typed by the user
-            asked = asked.of(self.changeset.paths)
+            asked = asked.of(staged)
+        # What was refused is expected only as long as it waits: afterwards the undo of another run may bring its text.
+        asked = Changeset((*asked, *self.record.denied.of(staged).without(asked.paths)))
         texts = {path: file.text for path in asked.paths if (file := own_file(self._present, path)) is not None}
         late = arrived(asked, texts)
         if late:
@@ -283,8 +320,11 @@ class Proposal:
             waits = (each for each in late if each.runs is not None and not editor.set_mode(each.path, runs=each.runs))
             applied = Applied("full", done=late, mode_waits=tuple(each.path for each in waits))
             self._note_applied(applied, undo=False)
-            self.record.late = asked.without(late.paths)
-            self.staging.reset(after_applying(self.changeset, late, applied))
+            self.record.late = self.record.late.without(late.paths)
+            self.record.denied = self.record.denied.without(late.paths)
+            # Not `late` itself: it was made on what the user had typed by then, which the staged text does not have.
+            there = arrived(self.changeset.of(late.paths), texts)
+            self.staging.reset(after_applying(self.changeset, there, applied))
             if self.changeset:  # what came late is all there, but not all that was asked for
                 self.outcome = "partial"
         return late
@@ -303,10 +343,15 @@ class Proposal:
 
     async def _follow(self) -> dict[str, str]:
         """Stage the changes of files that the user has renamed under their new names; return these by the old ones."""
-        moved = await asyncio.to_thread(renamed_since, edited_texts(self.changeset), self._present, self._since)
+        # A new file that the editor may have made without a word may have been renamed since, too.
+        texts = {**made_texts(self.record.late), **edited_texts(self.changeset)}
+        moved = await asyncio.to_thread(renamed_since, texts, self._present, self._since)
         if moved:
-            self.staging.reset(self.changeset.renamed(moved))
             self._renamed.update(moved)
+            moved |= await asyncio.to_thread(along_with, moved, self.changeset)
+            self.staging.reset(self.changeset.renamed(moved))
+            self.record.late = self.record.late.renamed(moved)
+            self.record.denied = self.record.denied.renamed(moved)
         return moved
 
     def discard(
@@ -324,7 +369,8 @@ class Proposal:
         chosen = part_of(self.changeset, files, numbers)
         if not chosen:
             raise SessionError("changes.none")
-        self._discarded.update(chosen.paths)
+        self._discarded = True
+        self._dropped.update(chosen.paths)
         self.staging.reset(after_discarding(self.changeset, files, numbers))
         partly = tuple(path for path in chosen.paths if path in self.changeset.paths)
         self._output.emit(events.ChangesDiscarded(files_changed=chosen.paths, partly=partly or None))
@@ -354,12 +400,10 @@ class Proposal:
         changes = Changeset()
         found: dict[str, frozenset[int | str]] = {}
         for change in self.changeset:
-            now = own_file(self._present, change.path) if change.path in files else None
-            if now is None or change.text is None or change.moved_from is not None:
-                changes = changes.with_change(change)
-                continue
-            laid, found[change.path] = on_present(change, now.text)
-            changes = changes.with_change(laid)
+            if change.path in files:
+                now = own_file(self._present, change.moved_from or change.path)
+                change, found[change.path] = on_present(change, None if now is None else now.text)
+            changes = changes.with_change(change)
         self.staging.reset(changes)
         return found
 
@@ -477,7 +521,7 @@ class Proposal:
         self, applied: Applied, *, undo: bool, steps: tuple[str, ...] = (), files: frozenset[str] | None = None
     ) -> None:
         # First: from now on it is known what the editor was asked for, and a restart need not find out.
-        self.record.settle(applied.late, time.time())
+        self.record.settle(applied.late, time.time(), applied.denied)
         if not undo:
             self._unconfirmed = self._unconfirmed.difference(applied.done.paths, applied.left.paths)
             self._unconfirmed = self._unconfirmed.union(applied.unconfirmed)

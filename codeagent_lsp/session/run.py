@@ -292,19 +292,17 @@ class Run:
         # From what was applied, not what was staged: the event tells what is in the user's files.
         files = tuple(path for part in self.record.applied for path in part.changeset.paths)
         words = (self.proposal.unconfirmed_words(), summary, self.proposal.modes_words())
-        outcome, unconfirmed = self.proposal.outcome, self.proposal.unconfirmed
         self._output.emit(
             events.RunCompleted(
                 status=status,
                 summary="\n\n".join(filter(None, words)),
                 error=error,
-                # `full` is said of the last decision; one before it may have been left without an answer.
-                outcome="partial" if unconfirmed and outcome == "full" else outcome,
+                outcome=self.proposal.ending(status),
                 files_changed=tuple(dict.fromkeys(files)),
                 tool_used=any(message.tool_calls for message in self.record.messages),
                 trace_id=self.record.run_id,
                 stopped_by="budget" if isinstance(self.problem, BudgetSpent) else None,
-                unconfirmed=unconfirmed or None,
+                unconfirmed=self.proposal.unconfirmed or None,
                 **self.session.context.used(self.record),
             )
         )

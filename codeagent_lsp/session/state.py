@@ -111,8 +111,8 @@ class RunRecord:
 
     `unsettled` are the files of a request to the editor whose outcome is not known; its changes are in `applied`
     already. `late` are changes that the editor was asked for and did not confirm, `late_since` the time of that; it may
-    still make them. `mode_waits` are files that the editor had not written yet when their permission to be executed was
-    to change.
+    still make them, as those that it has `denied`. `mode_waits` are files that the editor had not written yet when
+    their permission to be executed was to change.
     """
 
     run_id: str
@@ -141,6 +141,7 @@ class RunRecord:
     took_over: tuple[str, ...] = ()
     unsettled: tuple[str, ...] = ()
     late: Changeset = field(default_factory=Changeset)
+    denied: Changeset = field(default_factory=Changeset)
     late_since: float = 0.0
     mode_waits: frozenset[str] = frozenset()
     _intended: AppliedPart | None = None
@@ -194,12 +195,14 @@ class RunRecord:
         self.unsettled, self._intended = changes.paths, part
         self.applied.extend([part] if part is not None else [])
 
-    def settle(self, late: Changeset, now: float) -> None:
+    def settle(self, late: Changeset, now: float, denied: Changeset = Changeset()) -> None:  # noqa: B008 (immutable)
         """Note that the outcome of the last request to the editor is known, except for changes that may still come
-        `late`; `now` is in seconds since the epoch.
+        `late` or though they were `denied`, as those of earlier requests may; `now` is in seconds since the epoch.
         """
         if self._intended is not None:
-            self.late, self.late_since = late, now
+            asked = self._intended.changeset.paths
+            self.late, self.late_since = Changeset((*self.late.without(asked), *late)), now
+            self.denied = Changeset((*self.denied.without(asked), *denied))
             # By identity: an equal part may have been applied before, and what really landed is added by the caller.
             self.applied[:] = [part for part in self.applied if part is not self._intended]
         self.unsettled, self._intended = (), None

@@ -163,3 +163,18 @@ def test_changes_that_nobody_was_asked_about_are_shown_when_they_are_written() -
     updates.asked("r", "question")
     [answered] = updates.of(events.to_dict(applied))
     assert (answered.tool_call_id, answered.status) == ("question", "completed")
+
+
+def test_only_what_was_decided_about_waits_no_more() -> None:
+    updates, _ = told(*(change(path, "1\n", "2\n") for path in ("/w/a", "/w/b", "/w/c", "/w/d")))
+
+    def left(*names: str, **more: Any) -> list[str]:
+        kind = events.ChangesDiscarded if "partly" in more else events.ChangesApplied
+        updates.decided(events.to_dict(kind(files_changed=names, run_id="r", **more)))
+        return sorted(updates.staged["r"])
+
+    assert left("/w/a", outcome="partial") == ["/w/b", "/w/c", "/w/d"]
+    assert left(outcome="none") == ["/w/b", "/w/c", "/w/d"]
+    assert left("/w/b", undo=True) == ["/w/b", "/w/c", "/w/d"]
+    assert left("/w/b", "/w/c", partly=("/w/c",)) == ["/w/c", "/w/d"]
+    assert left("/w/c", unconfirmed=("/w/c",), outcome="unknown") == ["/w/c", "/w/d"]

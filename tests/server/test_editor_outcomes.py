@@ -6,6 +6,7 @@ import pytest
 
 from codeagent_lsp.server.text_edits import Said, Try, holds, report, same_text, without_stray_returns
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange, HunkConflict
+from codeagent_lsp.workspace.changes.reviewed import after_applying
 
 BASE = "".join(f"line {number}\n" for number in range(30))
 NEW = BASE.replace("line 2\n", "two\n").replace("line 27\n", "27!\n")
@@ -146,3 +147,23 @@ def test_the_base_of_what_was_done_has_the_line_ends_of_the_editor() -> None:
     assert list(shown.done) == [FileChange("/a", "a\nb\n", "a\n")]
     kept = report(Changeset((edited,)), [one("a\r\n", change=edited, before=edited.base)], [])
     assert list(kept.done) == [edited]
+
+
+def test_what_conflicts_in_a_file_that_has_moved_waits_for_the_file_at_its_new_place() -> None:
+    move = FileChange("/b", BASE, NEW, moved_from="/a")
+    sent = FileChange("/b", BASE, NEW.replace("27!", "mine"), moved_from="/a")
+    applied = report(Changeset((move,)), [one(sent.text, change=sent)], [HunkConflict("/b", 28, "27!\n", "mine\n")])
+    rest = FileChange("/b", BASE.replace("line 2\n", "two\n"), NEW)
+    assert (applied.outcome, list(applied.left)) == ("partial", [rest])
+    more = FileChange("/b", BASE, NEW + "more\n", moved_from="/a")
+    assert list(after_applying(Changeset((move,)), Changeset((move,)), applied)) == [rest]
+    left = after_applying(Changeset((more,)), Changeset((move,)), applied)
+    assert list(left) == [FileChange("/b", BASE, NEW + "more\n")]
+
+
+def test_beside_a_conflict_only_what_has_not_come_waits() -> None:
+    mine = BASE.replace("line 27\n", "mine\n")
+    sent = FileChange("/a", mine, mine.replace("line 2\n", "two\n"), 4)
+    conflict = HunkConflict("/a", 28, "27!\n", "mine\n")
+    applied = report(Changeset((CHANGE,)), [one(sent.text, change=sent, before=mine)], [conflict])
+    assert [(each.base, each.text) for each in applied.left] == [(BASE.replace("line 2\n", "two\n"), NEW)]

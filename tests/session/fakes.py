@@ -83,7 +83,14 @@ class FakeEditor:
                 self.buffers.open(change.path, change.text, (change.version or 0) + 1)
         self.applied.append(rebased.changeset)
         outcome: ApplyOutcome = "partial" if rebased.conflicts else "full"
-        left = Changeset(tuple(c for c in changeset if any(item.path == c.path for item in rebased.conflicts)))
+        moved = {change.path for change in rebased.changeset if change.moved_from}
+        left = Changeset(
+            tuple(
+                replace(c, moved_from=None) if c.path in moved else c
+                for c in changeset
+                if any(item.path == c.path for item in rebased.conflicts)
+            )
+        )
         return Applied(outcome, rebased.changeset, left, rebased.conflicts)
 
     async def open_unclear(self, paths: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ from codeagent_lsp.session import proposal as proposal_module
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.session import Session
-from codeagent_lsp.workspace.changes.changeset import Applied, ApplyOutcome, Changeset
+from codeagent_lsp.workspace.changes.changeset import Applied, ApplyOutcome, Changeset, Current
 from tests.session.fakes import World, say, world
 
 TEXT = "".join(f"line {number}\n" for number in range(12))
@@ -22,14 +22,17 @@ OURS = TEXT.replace("line 2\n", "two\n").replace("line 9\n", "nine\n")
 OUTCOMES: tuple[ApplyOutcome, ...] = ("none", "unknown")
 
 
-async def asked_for(folder: Path, outcome: ApplyOutcome, *, refused: bool = False) -> tuple[World, Proposal]:
+async def asked_for(
+    folder: Path, outcome: ApplyOutcome, *, refused: bool = False, denied: bool = False
+) -> tuple[World, Proposal]:
     """Return a world in which the editor was asked for a change and has not made it yet."""
     made = world(folder, say())
     proposal = made.manager.runs.get((await made.run()).run_id).proposal
     made.open("a", TEXT)
 
     async def later(changeset: Changeset, label: str, may_lose: frozenset[str] = frozenset()) -> Applied:
-        return Applied(outcome, left=changeset, late=Changeset() if refused else changeset)
+        late, said_no = Changeset() if refused or denied else changeset, changeset if denied else Changeset()
+        return Applied(outcome, left=changeset, late=late, denied=said_no)
 
     whole, made.editor.apply = made.editor.apply, later  # type: ignore[method-assign]
     proposal.staging.write({made.path("a"): OURS})
@@ -113,3 +116,79 @@ async def test_what_did_not_come_is_asked_for_again(tmp_path: Path) -> None:
         made.manager.runs.last_applied()
     assert (await proposal.apply()).outcome == "full"
     assert replace(made.editor.applied[-1].files[0], version=None).text == OURS
+
+
+@pytest.mark.parametrize("said", ["yes", "no"])
+async def test_what_waits_beside_a_late_hunk_leaves_the_users_lines_alone(tmp_path: Path, said: str) -> None:
+    """What the editor was asked for has what the user had typed by then, and what is staged has not."""
+    made = world(tmp_path / "w", say())
+    proposal = made.manager.runs.get((await made.run()).run_id).proposal
+    typed = TEXT.replace("line 9\n", "mine\n")
+    made.open("a", TEXT)
+    proposal.staging.write({made.path("a"): OURS})
+    made.open("a", typed)
+
+    async def later(changeset: Changeset, label: str, may_lose: frozenset[str] = frozenset()) -> Applied:
+        sent = changeset.rebase({made.path("a"): Current(typed)}).changeset
+        return Applied("none", left=sent, late=sent) if said == "yes" else Applied("none", left=sent, denied=sent)
+
+    whole, made.editor.apply = made.editor.apply, later  # type: ignore[method-assign]
+    await proposal.apply(hunks={made.path("a"): frozenset({0})})
+    made.editor.apply = whole  # type: ignore[method-assign]
+    came = typed.replace("line 2\n", "two\n")
+    made.open("a", came)
+    assert proposal.note_late()
+    (waiting,) = proposal.changeset
+    assert (waiting.base, waiting.text) == (TEXT.replace("line 2\n", "two\n"), OURS)
+    assert [each.line for each in (await proposal.apply()).conflicts] == [10]
+    assert made.text("a") == came
+    await proposal.undo()
+    assert made.text("a") == typed
+
+
+async def test_what_was_refused_and_came_all_the_same_is_known(tmp_path: Path) -> None:
+    made, proposal = await asked_for(tmp_path / "w", "none", denied=True)
+    made.open("a", OURS)
+    with pytest.raises(SessionError, match="after all: a"):
+        proposal.discard()
+    await proposal.undo()
+    assert made.text("a") == TEXT
+
+
+async def test_a_later_request_forgets_no_late_change(tmp_path: Path) -> None:
+    made, proposal = await asked_for(tmp_path / "w", "none")
+    made.open("b", TEXT)
+    proposal.staging.write({made.path("b"): OURS})
+    await proposal.apply(files=frozenset({made.path("b")}))
+    made.open("a", OURS)
+    assert proposal.note_late().paths == (made.path("a"),)
+
+
+async def test_a_late_change_is_known_under_the_name_that_its_file_got(tmp_path: Path) -> None:
+    made, proposal = await asked_for(tmp_path / "w", "none")
+    made.buffers.documents.pop(made.path("a"))
+    made.open("renamed", OURS)
+    made.open("b", TEXT)
+    proposal.staging.write({made.path("b"): OURS})
+    await proposal.apply(files=frozenset({made.path("b")}))
+    assert proposal.changeset.paths == ()
+    await proposal.undo()
+    assert (made.text("renamed"), made.text("b")) == (TEXT, TEXT)
+
+
+async def test_a_new_file_that_came_late_and_was_renamed_is_not_made_again(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", say())
+    proposal = made.manager.runs.get((await made.run()).run_id).proposal
+
+    async def later(changeset: Changeset, label: str, may_lose: frozenset[str] = frozenset()) -> Applied:
+        return Applied("none", left=changeset, late=changeset)
+
+    whole, made.editor.apply = made.editor.apply, later  # type: ignore[method-assign]
+    proposal.staging.write({made.path("new"): OURS, made.path("other"): TEXT})
+    await proposal.apply()
+    made.editor.apply = whole  # type: ignore[method-assign]
+    made.open("renamed", OURS)
+    await proposal.apply()
+    assert (made.text("new"), made.text("renamed"), made.text("other")) == (None, OURS, TEXT)
+    await proposal.undo()
+    assert (made.text("renamed"), made.text("other")) == (None, None)

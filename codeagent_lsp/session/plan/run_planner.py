@@ -17,7 +17,16 @@ from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.services import PlanPages
 from codeagent_lsp.session.state import RunRecord, StepMark
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.plan.plan import SECTIONS, Plan, PlanDocument, PlanStep, StepDraft, StepEdit, UpdateAction
+from codeagent_lsp.tools.plan.plan import (
+    MOST_CHARACTERS,
+    SECTIONS,
+    Plan,
+    PlanDocument,
+    PlanStep,
+    StepDraft,
+    StepEdit,
+    UpdateAction,
+)
 
 Phase = Literal["open", "step", "failed"]
 
@@ -28,6 +37,10 @@ UNAPPROVED = "The written plan is not approved yet: finish it with plan_update, 
 ENTERED = (
     "The plan document is open. Explore by reading; nothing may be changed or run until the user approves. Write down "
     "with plan_update what you find: {sections}. Then call plan_exit."
+)
+TOO_LONG = (
+    "This is not written: the plan document has {now} characters and may have {most}, so its end would be lost. "
+    "Shorten it with the action replace or section."
 )
 NOT_ENTERED = "There is no plan document; call plan_enter first."
 APPROVED = "The user approved the plan. Do it now, with create_plan when it has several steps."
@@ -108,8 +121,8 @@ class RunPlanner:
         return ENTERED.format(sections=", ".join(map(self._output.text, SECTIONS)))
 
     def update(self, action: UpdateAction, content: str, section: str) -> str:
-        """Change the plan document and return its length as a sentence for the model. ToolRetry if none is open, or if
-        `section` is missing.
+        """Change the plan document and return its length as a sentence for the model. ToolRetry, with nothing changed,
+        if none is open, if `section` is missing, or if the document would lose its end because it is too long.
         """
         document = self._open_document()
         match action:
@@ -121,6 +134,8 @@ class RunPlanner:
                 changed = document.with_section(section, content)
             case _:
                 raise ToolRetry("The action section needs the parameter section: a heading such as Approach.")
+        if len(changed.body) >= MOST_CHARACTERS:
+            raise ToolRetry(TOO_LONG.format(most=MOST_CHARACTERS - 1, now=len(document.body)))
         self._write(changed)
         return f"The plan document has {len(changed.body)} characters now."
 

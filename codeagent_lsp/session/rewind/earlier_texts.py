@@ -270,9 +270,36 @@ def renamed_since(texts: Mapping[str, str], view: FileView, since: float, made: 
     return found
 
 
+def along_with(renamed: Mapping[str, str], changeset: Changeset) -> dict[str, str]:
+    """Return the new paths, by the old ones, of new files whose folder is gone because the user has renamed it, as
+    other files of it that were `renamed` show. Blocks.
+    """
+    folders = {old: new for pair in renamed.items() for old, new in [_folders(*map(Path, pair))] if not old.exists()}
+    new = {}
+    for change in changeset:
+        path = Path(change.path)
+        folder = next((each for each in path.parents if each in folders), None)
+        if change.kind in ("create", "move") and folder is not None:
+            new[change.path] = str(folders[folder] / path.relative_to(folder))
+    return {old: path for old, path in new.items() if not os.path.lexists(path)}
+
+
+def _folders(old: Path, new: Path) -> tuple[Path, Path]:
+    """Return the topmost folders of two paths of a file below which both are alike."""
+    while old.name == new.name and old.parent != new.parent:
+        old, new = old.parent, new.parent
+    return old, new
+
+
 def edited_texts(changeset: Changeset) -> dict[str, str]:
     """Return the texts, by path, that the files of edits had before these; other changes are left out."""
     return {each.path: each.base for each in changeset if each.kind == "edit" and each.base is not None}
+
+
+def made_texts(changeset: Changeset) -> dict[str, str]:
+    """Return the texts, by path, of new files that are long enough to be known again under another name."""
+    new = {each.path: each.text for each in changeset if each.kind == "create" and each.text is not None}
+    return {path: text for path, text in new.items() if len(split_lines(text)) >= FEW_LINES}
 
 
 def followed(parts: Iterable[AppliedPart], view: FileView) -> tuple[list[Changeset], dict[str, str]]:
@@ -284,7 +311,7 @@ def followed(parts: Iterable[AppliedPart], view: FileView) -> tuple[list[Changes
     removed = {change.moved_from if change.kind == "move" else change.path for change in own if change.kind != "create"}
     made = {change.path for change in own if change.kind != "delete"}
     for part in parts:
-        texts = edited_texts(part.changeset.inverse())
+        texts = {**edited_texts(part.changeset.inverse()), **made_texts(part.changeset)}
         texts = {path: text for path, text in texts.items() if path not in removed}
         new = renamed_since(texts, view, part.ts, made)
         # Earlier parts too: all are about the file that has this name now.
@@ -330,10 +357,19 @@ def _is_as_before(path: str, since: float) -> bool:
 
 def _in_renamed_folder(path: str, root: str, since: float) -> bool:
     """Return whether a folder above a file got its name after `since`: the files in it keep all their times. One that
-    only got more files has new content too.
+    only got more files has new content too, at the same moment.
     """
     above = (parent for parent in Path(path).parents if str(parent).startswith(f"{root}{os.sep}"))
-    return any(_is_new(str(parent), since) and _is_as_before(str(parent), since) for parent in above)
+    return any(_is_new(str(parent), since) and _is_only_named(parent) for parent in above)
+
+
+def _is_only_named(folder: Path) -> bool:
+    """Return whether a folder got its name, or what else is about itself alone, after its last file."""
+    try:
+        status = folder.stat()
+    except OSError:
+        return False
+    return status.st_ctime_ns > status.st_mtime_ns
 
 
 def _likeness(text: str, present: str, path: str, other: str) -> tuple[float, bool]:

@@ -186,8 +186,10 @@ class PlanUpdate(Tool[PlanUpdateParameters]):
         explored = [f"- `{name}`" for name in arguments.explored_files]
         critical = [f"- `{file.path}` ({file.type})" for file in arguments.critical_files]
         for key, lines in (("plan_page.explored", explored), ("plan_page.critical", critical)):
-            if lines:
-                said = planner.update("section", "\n".join(lines), context.words(key))
+            try:
+                said = planner.update("section", "\n".join(lines), context.words(key)) if lines else said
+            except ToolRetry as refused:  # the content is written, and must not be sent again
+                said = f"{said} {context.words(key)}: {refused}"
         return ToolOutput(said)
 
 

@@ -324,10 +324,11 @@ def hunk_ids(base: str, text: str) -> tuple[str, ...]:
 class Applied:
     """The result of applying a changeset to the user's buffers. `done` are the changes that were applied, on the texts
     they were applied to; `left` are those that were not; `late` those of them that the editor did not refuse, so that
-    it may still make them; `conflicts` the hunks that met text changed by the user; `reason` is one English sentence
-    unless the outcome is full. `unconfirmed` are the paths of changes whose outcome is not known: the editor did not
-    answer, or the text is another one. `mode_waits` are the paths of changes that were made, but the permission to be
-    executed could not be set yet: an editor may write a new file only when it is saved.
+    it may still make them, and `denied` those that it did refuse: some say no while they are busy, and make them later;
+    `conflicts` the hunks that met text changed by the user; `reason` is one English sentence unless the outcome is
+    full. `unconfirmed` are the paths of changes whose outcome is not known: the editor did not answer, or the text is
+    another one. `mode_waits` are the paths of changes that were made, but the permission to be executed could not be
+    set yet: an editor may write a new file only when it is saved.
     """
 
     outcome: ApplyOutcome
@@ -338,6 +339,7 @@ class Applied:
     late: Changeset = Changeset()
     unconfirmed: tuple[str, ...] = ()
     mode_waits: tuple[str, ...] = ()
+    denied: Changeset = Changeset()
 
     @property
     def refused(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from codeagent_lsp.workspace.changes.changeset import Applied, Changeset, FileChange, HunkNumbers
 from codeagent_lsp.workspace.edits import merge
@@ -153,17 +154,23 @@ def arrived(changes: Changeset, now: Mapping[str, str]) -> Changeset:
     return came
 
 
-def on_present(change: FileChange, now: str) -> tuple[FileChange, frozenset[int]]:
-    """Return the change from the user's present text `now` to one with all of `change`, and the 0-based numbers of its
-    hunks on lines that the user has changed as well, which are replaced.
+def on_present(change: FileChange, now: str | None) -> tuple[FileChange, frozenset[int]]:
+    """Return the change from the user's present text `now` (None: no such file) to one with all of `change`, and the
+    0-based numbers of its hunks on lines that the user has changed as well, which are replaced. The first number stands
+    for a file that can only be decided about as a whole.
     """
-    text = change.text or ""
+    text = change.text
+    if now is None:  # the user has deleted it, so it would be made anew
+        return replace(change, base=None, version=None, moved_from=None), frozenset((0,))
+    if text is None:  # it was to go, and has other text by now
+        return replace(change, base=now, version=None), frozenset((0,))
     if change.base is None:  # both have made the file
         whole = FileChange(change.path, now, text)
         return whole, frozenset(range(len(whole.hunks())))
     # Where both changed the same lines, `merge` keeps those of its last text: so each side wins once.
-    agents = FileChange(change.path, now, merge.merge(change.base, now, text, beside=True).text)
-    users = FileChange(change.path, now, merge.merge(change.base, text, now, beside=True).text)
+    laid = replace(change, base=now, version=None)
+    agents = replace(laid, text=merge.merge(change.base, now, text, beside=True).text)
+    users = replace(laid, text=merge.merge(change.base, text, now, beside=True).text)
     both = contents(users)
     return agents, frozenset(number for number, each in enumerate(contents(agents)) if each not in both)
 
@@ -181,7 +188,10 @@ def _rest(change: FileChange, accepted: FileChange | None, undone: Changeset) ->
     if accepted is None:
         return (change,)
     missing = tuple(each for each in undone if each.path in (accepted.path, accepted.moved_from))
-    if any(each.path == accepted.path for each in missing):
-        return missing if change == accepted else (change,)  # parts of one file are one change again
+    if there := [each for each in missing if each.path == accepted.path]:
+        if change == accepted:
+            return missing
+        has_moved = accepted.moved_from is not None and there[0].moved_from is None
+        return (replace(change, moved_from=None) if has_moved else change,)  # parts of one file are one change again
     moved_from = accepted.path if accepted.path != change.path else None
     return (FileChange(change.path, accepted.text, change.text, None, moved_from), *missing)

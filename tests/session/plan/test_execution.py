@@ -547,7 +547,8 @@ async def test_a_step_of_which_the_editor_takes_nothing_is_not_done(
 
     made.editor.apply = refuse  # type: ignore[method-assign]
     done = await run(made)
-    assert (done.status, done.outcome) == ("stopped", "none")
+    assert (done.status, done.outcome) == ("stopped", "partial")
     assert "Step 2/2 b failed: Nothing could be applied: the editor said no" in done.summary
     assert states(reloaded(made)) == ["completed", "failed"] and files(made) == [1]
-    assert ending(done, "en").startswith("Partly applied, 1 file")
+    assert ending(done, "en").startswith("Step 2/2 b failed: Nothing could be applied: the editor said no")
+    assert "Partly applied, 1 file" in ending(done, "en")

@@ -109,6 +109,16 @@ async def test_replace_and_append(tmp_path: Path) -> None:
     reloaded(made)
 
 
+async def test_a_plan_that_would_lose_its_end_is_left_as_it_is(tmp_path: Path) -> None:
+    long = [calls(call("plan_update", action="append", content=f"{number}" * 40_000)) for number in range(3)]
+    short = calls(call("plan_update", action="append", content="The end."))
+    made = world(tmp_path / "w", ENTER, *long, short, say())
+    await run(made)
+    (refused,) = (each for each in made.events if isinstance(each, events.ToolFinished) and not each.success)
+    assert "not written" in (refused.error or "")
+    assert document(made) == f"# Move the cache\n\n{'0' * 40_000}\n\n{'1' * 40_000}\n\nThe end.\n"
+
+
 async def test_the_tools_stay_the_same_while_a_plan_is_written(tmp_path: Path) -> None:
     made = world(tmp_path / "w", ENTER, EXIT, say(), says=[APPROVE])
     await run(made)

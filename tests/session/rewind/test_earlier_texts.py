@@ -110,6 +110,7 @@ WAYS = {
     "by case only": "mv a.py A.py",
     "with its folder": "mv d e",
     "with a folder above it": "mv d deep; mv deep o",
+    "with its folder, to which a file came first": "echo new > d/s/new.py; sleep 0.02; mv d/s d/t",
     "copied": "cp a.py b.py",
     "copied, and edited": "cp a.py b.py; echo more >> a.py",
     "deleted": "rm a.py",
@@ -123,6 +124,7 @@ FOLLOWED = {
     "by case only": {"a.py": "A.py"},
     "with its folder": {"d/s/f.py": "e/s/f.py"},
     "with a folder above it": {"d/s/f.py": "o/s/f.py"},
+    "with its folder, to which a file came first": {"d/s/f.py": "d/t/f.py"},
 }
 
 
@@ -156,6 +158,46 @@ async def test_a_change_follows_a_file_whose_place_was_taken(tmp_path: Path) -> 
     assert (made.text("b.py"), made.text("a.py")) == (CHANGED, OTHER)
     assert (await proposal.undo()).outcome == "full"
     assert (made.text("b.py"), made.text("a.py")) == (TEXT, OTHER)
+
+
+async def test_a_new_file_that_was_renamed_is_undone_where_it_is(tmp_path: Path) -> None:
+    made, proposal = await resting(tmp_path / "w")
+    proposal.staging.write({made.path("new.py"): OTHER, made.path("short.py"): "x = 1\n"})
+    await proposal.apply()
+    for old, new in (("new.py", "mine.py"), ("short.py", "kept.py")):
+        made.open(new, made.buffers.documents.pop(made.path(old)).text)
+    assert (await proposal.undo()).outcome == "full"
+    # A line or two may be the same by chance: a file of the user's own is never deleted for that.
+    assert (made.text("mine.py"), made.text("kept.py")) == (None, "x = 1\n")
+
+
+async def test_a_renamed_new_file_that_was_typed_in_stays_and_is_told(tmp_path: Path) -> None:
+    made, proposal = await resting(tmp_path / "w")
+    proposal.staging.write({made.path("new.py"): OTHER})
+    await proposal.apply()
+    made.buffers.documents.pop(made.path("new.py"))
+    made.open("mine.py", f"{OTHER}typed\n")
+    undone = await proposal.undo()
+    assert [each.path for each in undone.conflicts] == [made.path("mine.py")]
+    assert made.text("mine.py") == f"{OTHER}typed\n"
+
+
+async def test_a_new_file_follows_its_folder(tmp_path: Path) -> None:
+    made, proposal = await resting(tmp_path / "w")
+    made.open("pkg/deep/b.py", OTHER)
+    proposal.staging.write({
+        made.path("pkg/deep/b.py"): OTHER.replace("other 3", "3"),
+        made.path("pkg/deep/x/new.py"): "x = 1\n",
+        made.path("else/new.py"): "y = 1\n",
+    })  # fmt: skip
+    made.buffers.documents.pop(made.path("pkg/deep/b.py"))
+    made.open("lib/deep/b.py", OTHER)
+    await proposal.apply()
+    assert made.text("lib/deep/x/new.py") == "x = 1\n"
+    assert made.text("pkg/deep/x/new.py") is None
+    assert made.text("else/new.py") == "y = 1\n"
+    told = [event for event in made.events if isinstance(event, events.ChangesApplied)][-1]
+    assert told.renamed == {"pkg/deep/b.py": "lib/deep/b.py"}
 
 
 async def test_a_line_that_was_typed_anew_is_not_looked_for_in_a_copy(tmp_path: Path) -> None:
