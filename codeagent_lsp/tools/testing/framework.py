@@ -74,13 +74,16 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class TestRun:
-    """The result of a finished run: the bytes of its report, the folder in which it ran, and what it printed."""
+    """The result of a finished run: the bytes of its report, the folder in which it ran, what it printed, and its
+    project's `module`.
+    """
 
     __test__: ClassVar[bool] = False  # the name is not meant for pytest
 
     report: bytes
     folder: str
     printed: str = ""
+    module: str = ""
 
 
 class TestFramework(ABC):
@@ -113,7 +116,7 @@ class TestFramework(ABC):
         cannot be selected.
         """
 
-    def parse(self, project: Project, run: TestRun) -> Parsed:
+    def parse(self, run: TestRun) -> Parsed:
         """Parse the report. ReportBroken if nothing of it can be used."""
         return Parsed((), "has no results of single tests, since the framework is not known")
 
@@ -249,7 +252,7 @@ def _parsed(project: Project, finished: Finished, folder: str) -> Parsed:
     if data is None and framework.report:
         return Parsed((), "is missing")
     try:
-        return framework.parse(project, TestRun(data or b"", folder, finished.output))
+        return framework.parse(TestRun(data or b"", folder, finished.output, project.module))
     except ReportBroken as error:
         return Parsed((), str(error))
 

@@ -31,7 +31,6 @@ from codeagent_lsp.tools.testing.framework import (
     nearest_program,
 )
 from codeagent_lsp.tools.testing.reports import (
-    MAX_REPORT_BYTES,
     CaseOutcome,
     Parsed,
     ReportBroken,
@@ -79,7 +78,7 @@ class _Installed(_Script):
     coverage_form: ClassVar[str] = "istanbul"
 
     @override
-    def parse(self, project: Project, run: TestRun) -> Parsed:
+    def parse(self, run: TestRun) -> Parsed:
         return parse_json(run.report, run.folder)
 
 
@@ -149,7 +148,7 @@ class NodeRunner(_Script):
         return (*project.program, *pattern, *project.targets), lines
 
     @override
-    def parse(self, project: Project, run: TestRun) -> Parsed:
+    def parse(self, run: TestRun) -> Parsed:
         return junit.parse(run.report, run.folder)
 
 
@@ -173,8 +172,6 @@ def parse_json(data: bytes, folder: str) -> Parsed:
     """Parse the report of jest (`--json`) and vitest (`--reporter=json`), which share one format; `folder` is where the
     tests ran. ReportBroken if it is malformed or too large.
     """
-    if len(data) > MAX_REPORT_BYTES:
-        raise ReportBroken("is too large")
     try:
         report = json.loads(data)
         return Parsed(bounded(case for suite in report["testResults"] for case in _suite(suite, folder)))

@@ -21,7 +21,6 @@ from codeagent_lsp.workspace.files.paths import relative_name, within
 
 CaseOutcome = Literal["passed", "failed", "skipped", "error"]
 
-MAX_REPORT_BYTES = 32 << 20
 MAX_CASES = 100_000
 MAX_MESSAGE = 2000
 TAIL = 1500

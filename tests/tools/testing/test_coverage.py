@@ -10,7 +10,6 @@ import pytest
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.shell import Finished
-from codeagent_lsp.tools.testing import coverage
 from codeagent_lsp.tools.testing.coverage import CoverageReport, FileCoverage, parse, ranges, told, worst_first
 from codeagent_lsp.tools.testing.framework import Project, measured, measuring_command
 from codeagent_lsp.tools.testing.reports import ReportBroken
@@ -68,12 +67,6 @@ def test_lcov() -> None:
 def test_broken_reports_are_refused(form: str, data: bytes) -> None:
     with pytest.raises(ReportBroken):
         parse(form, data, "/w")
-
-
-def test_a_report_can_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coverage, "MAX_REPORT_BYTES", 10)
-    with pytest.raises(ReportBroken, match="too large"):
-        parse("lcov", b"x" * 11, "/w")
 
 
 def test_ranges_join_over_lines_that_do_not_count() -> None:
