@@ -64,7 +64,7 @@ def servers_for(
     """Return the installed servers for a file, by absolute path: at most one that knows types and one linter, the first
     installed of each. `which` finds programs on PATH; those of the project come first. Blocks on the disk.
     """
-    above = view.roots.folders_above(path)
+    above = view.roots.upwards(str(Path(path).parent))
     found: dict[str, Installed] = {}
     for server in known:
         if not above or server.role in found or server.language_of(path) is None:

@@ -6,7 +6,7 @@ they run only where a command can do no harm. Choosing them reads only, and bloc
 program (`syntax.py`).
 """
 
-# ruff: noqa: PTH118 - paths are plain strings, as everywhere below FileView
+# ruff: noqa: PTH118, PTH120 - paths are plain strings, as everywhere below FileView
 
 from __future__ import annotations
 
@@ -305,7 +305,7 @@ def _place(view: FileView, linter: Linter, file: str, which: Callable[[str], str
     """Return the folder and the program of a linter for a file; None if the linter is not used."""
     if not file.endswith(linter.suffixes):
         return None
-    above = view.roots.folders_above(file)
+    above = view.roots.upwards(os.path.dirname(file))
     marked = next((folder for folder in above if _is_marked(view, folder, linter.markers)), None)
     if not above or (marked is None and linter.needs_marker):
         return None

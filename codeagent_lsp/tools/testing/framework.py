@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -211,21 +211,11 @@ def is_test_file(path: str) -> bool:
     return stem.endswith(("_test", ".test", ".spec", "_spec")) or "/tests/" in path or "/__tests__/" in path
 
 
-def upwards(view: FileView, folder: str) -> Iterator[str]:
-    """Yield the folder (absolute) and its ancestors, up to its workspace folder; nothing outside of the workspace."""
-    root = view.roots.root_of(folder)
-    while root is not None:
-        yield folder
-        if folder == root:
-            return
-        folder = os.path.dirname(folder)
-
-
 def nearest_program(view: FileView, folder: str, names: Words) -> str:
     """Return the nearest of these files in `folder` or above it, relative to `folder` and with a slash in it; '' for
     none.
     """
-    for around in upwards(view, folder):
+    for around in view.roots.upwards(folder):
         for name in names:
             if view.exists(program := os.path.join(around, name)):
                 inside = relative_name(program, folder)

@@ -20,7 +20,7 @@ from codeagent_lsp.errors import AgentError, FileRefused
 from codeagent_lsp.shadow.environment import scrubbed
 from codeagent_lsp.shadow.shell import Isolation
 from codeagent_lsp.tools.testing.cargo import CARGO
-from codeagent_lsp.tools.testing.framework import Ecosystem, Project, upwards
+from codeagent_lsp.tools.testing.framework import Ecosystem, Project
 from codeagent_lsp.tools.testing.golang import GO
 from codeagent_lsp.tools.testing.node import NODE
 from codeagent_lsp.tools.testing.python import PYTHON
@@ -97,7 +97,7 @@ def _find(view: FileView, start: str, *, below: bool) -> Iterator[Project]:
     wanted = next((ecosystem for ecosystem in ECOSYSTEMS if suffix in ecosystem.suffixes), None)
     folder = start if _is_folder(view, start) else os.path.dirname(start)
     seen: list[Ecosystem] = []
-    for around in upwards(view, folder):
+    for around in view.roots.upwards(folder):
         for ecosystem, project in _at(view, around, start, wanted):
             seen.append(ecosystem)
             yield project
@@ -193,7 +193,7 @@ def facts_of(view: FileView) -> tuple[ProjectFacts, ...]:
 
 
 def _programs(view: FileView, folder: str) -> Iterator[str]:
-    for around in upwards(view, folder):
+    for around in view.roots.upwards(folder):
         for name in VENVS:
             if view.roots.stat(os.path.join(around, name, "bin", "python")) is not None:
                 yield os.path.join(around, name, "bin")

@@ -16,9 +16,8 @@ from itertools import islice
 from typing import Literal, NamedTuple, Protocol
 
 from codeagent_lsp.errors import FileRefused
-from codeagent_lsp.workspace.files.confined_file import Child, FileKind
 from codeagent_lsp.workspace.files.ignore import FolderRules, IgnoreRules
-from codeagent_lsp.workspace.files.paths import Roots, is_untitled, relative_name
+from codeagent_lsp.workspace.files.paths import Child, FileKind, Roots, is_untitled, relative_name
 from codeagent_lsp.workspace.text.document import Document
 from codeagent_lsp.workspace.text.encoding import Encoding, decode
 
