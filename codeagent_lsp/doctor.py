@@ -18,13 +18,13 @@ from codeagent_lsp.agent.limits import SMALL_WINDOW, limits_for
 from codeagent_lsp.config import NetworkSettings, Settings
 from codeagent_lsp.direct.aptitude import BY_SCRIPT, ProofStore
 from codeagent_lsp.errors import ModelError, ModelRejected, SettingError, ToolFailed
-from codeagent_lsp.index.vectors import installed as vectors_installed
+from codeagent_lsp.index.vectors import is_installed as vectors_installed
 from codeagent_lsp.llm.embeddings import BuiltinEmbedder, engine_installed
 from codeagent_lsp.llm.factory import Surroundings, open_model
 from codeagent_lsp.llm.learned_facts import CAPABLE_WINDOW, facts_told
 from codeagent_lsp.llm.model import Model, ModelInfo
 from codeagent_lsp.llm.weights import engine_problem
-from codeagent_lsp.network import check, described
+from codeagent_lsp.network import check, describe_settings
 from codeagent_lsp.settings_files import PolicyFile, changeable, read_policy
 from codeagent_lsp.settings_layers import fixed_by, refusal
 from codeagent_lsp.shadow.control_group import parent_group
@@ -110,7 +110,7 @@ def _network(network: NetworkSettings, language: str) -> Check:
         check(network)
     except SettingError as error:
         return Check("network", "failed", error.localized(language))
-    told = described(network)
+    told = describe_settings(network)
     key = "doctor.network.more" if told else "doctor.network.system"
     return Check("network", "ok", text(key, language, settings=told))
 

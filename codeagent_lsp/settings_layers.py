@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import SettingError
-from codeagent_lsp.settings_catalogue import OTHER_KEYS, Setting, allowed, catalogue, is_table, value_of
+from codeagent_lsp.settings_catalogue import OTHER_KEYS, Setting, allowed_values, catalogue, is_table, value_of
 from codeagent_lsp.settings_files import PolicyFile, UserSettings
 
 NO_POLICY = PolicyFile()
@@ -81,7 +81,7 @@ def fixed_by(policy: PolicyFile) -> tuple[dict[str, Any], list[SettingError]]:
         except ValueError:
             shown = "***" if setting.metadata["secret"] else repr(value)[:80]
             problems.append(
-                SettingError("policy.bad", key=key, path=policy.path, value=shown, allowed=allowed(setting))
+                SettingError("policy.bad", key=key, path=policy.path, value=shown, allowed=allowed_values(setting))
             )
     return fixed, problems
 
@@ -160,7 +160,7 @@ def _assign(settings: Settings, setting: Setting, value: Any, problems: list[Set
                 "setting.bad",
                 key=f"codeagent.{setting.key}",
                 value=shown,
-                allowed=allowed(setting),
+                allowed=allowed_values(setting),
                 default=repr(setting.default),
             )
         )

@@ -74,7 +74,7 @@ class Called:
     @property
     def task(self) -> str:
         """The text of the command's file, with the user's arguments in it."""
-        return expanded(self.command.body, self.arguments)
+        return expand_arguments(self.command.body, self.arguments)
 
 
 class CommandShelf:
@@ -110,7 +110,7 @@ class CommandShelf:
         match = _CALL.match(words)
         if match is None:
             return None
-        command = named(self.commands(view), match[1])
+        command = find_command(self.commands(view), match[1])
         if command is None:
             self._refuse(view, match[1])
             return None
@@ -154,7 +154,7 @@ def called_name(words: str) -> str:
     return "" if match is None else match[1]
 
 
-def named(commands: Sequence[CustomCommand], name: str) -> CustomCommand | None:
+def find_command(commands: Sequence[CustomCommand], name: str) -> CustomCommand | None:
     """Return the command with this name, or the only one with it in a subfolder (`folder:name`); None if there is
     none.
     """
@@ -162,7 +162,7 @@ def named(commands: Sequence[CustomCommand], name: str) -> CustomCommand | None:
     return next((item for item in commands if item.name == name), short[0] if len(short) == 1 else None)
 
 
-def expanded(body: str, arguments: str) -> str:
+def expand_arguments(body: str, arguments: str) -> str:
     r"""Return a command's text with `$ARGUMENTS` and `$1` to `$9` replaced, and `\$` as `$`; arguments without a place
     are appended. Quotes hold an argument together; nothing else is read as in a shell.
     """

@@ -75,7 +75,7 @@ def nested_instructions(
     )
 
 
-def rendered(found: Iterable[Instructions]) -> str:
+def render_instructions(found: Iterable[Instructions]) -> str:
     """Return the instructions as text for the model, each below the name of its file."""
     return "\n\n".join(f"Project instructions ({item.name}):\n{item.text}" for item in found)
 

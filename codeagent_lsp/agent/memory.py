@@ -96,7 +96,7 @@ def parse(
     return found
 
 
-def merged(known: Iterable[MemoryEntry], new: Iterable[MemoryEntry]) -> tuple[MemoryEntry, ...]:
+def merge_entries(known: Iterable[MemoryEntry], new: Iterable[MemoryEntry]) -> tuple[MemoryEntry, ...]:
     """Return both lists without duplicates: a new entry replaces a known one with nearly the same words. Of more than
     60 entries the oldest are dropped.
     """

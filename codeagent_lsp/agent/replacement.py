@@ -15,7 +15,7 @@ from codeagent_lsp.index.grammars import Grammar
 from codeagent_lsp.index.literals import (
     Literal,
     fixed_lines,
-    kept,
+    kept_literal_lines,
     language_of,
     literal_lines,
     literals,
@@ -79,7 +79,7 @@ def replaced(text: str, start: int, end: int, given: str, path: str = "") -> str
     whole = [each for each in inside if each.first >= 0]  # in a literal that has begun before, all is as it is given
     code = _with_blanks_of(code, selected, known if isinstance(language, Grammar) else None, fixed_lines(whole))
     newline = dominant_newline(text)
-    new = fitted(code, selected, newline, prefix if not prefix.strip() else "", inside, known)
+    new = fit_margins(code, selected, newline, prefix if not prefix.strip() else "", inside, known)
     if "\n" in selected or "\r" in selected:
         new = with_line_ends_of(selected, new)
     if not selected and not prefix.strip() and suffix.strip():  # lines that are put in before one
@@ -140,7 +140,7 @@ def without_surroundings(code: str, selected: str, before: str, after: str) -> s
     return "\n".join(lines[: len(lines) - last])
 
 
-def fitted(
+def fit_margins(
     code: str,
     selected: str,
     newline: str,
@@ -278,7 +278,7 @@ def _indented(code: str, selected: str, inside: Collection[Literal], known: Coun
     def move(line: str) -> str:
         return want + line.removeprefix(have) if line.strip() else line
 
-    stay = at_margin | kept(lines, inside, known, move)
+    stay = at_margin | kept_literal_lines(lines, inside, known, move)
     return "\n".join(stay.get(number, move(line)) for number, line in enumerate(lines))
 
 
@@ -301,7 +301,7 @@ def _moved_alike(
             return line
         return less + line if want.endswith(have) else line.removeprefix(more)
 
-    stay = kept(lines, inside, known or Counter(), move)
+    stay = kept_literal_lines(lines, inside, known or Counter(), move)
     moved = [stay.get(number, move(line)) for number, line in enumerate(lines)]
     alike = want.endswith(have) or (
         have.endswith(want) and all(not each.strip() or each.startswith(more) for each in lines)

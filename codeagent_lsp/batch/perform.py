@@ -28,7 +28,7 @@ from codeagent_lsp.messages import Usage
 from codeagent_lsp.session.spending import usage_in
 from codeagent_lsp.settings_files import read_policy, read_user_settings
 from codeagent_lsp.settings_layers import environment_layer, load
-from codeagent_lsp.shadow.environment import scrubbed
+from codeagent_lsp.shadow.environment import scrub_environment
 from codeagent_lsp.shadow.process import run_process
 from codeagent_lsp.shadow.shell import Command, Finished, Launch, ProcessLimits, approve_none
 from codeagent_lsp.state import state_root, workspace_state
@@ -347,7 +347,7 @@ async def set_up(script: str, folder: Path) -> Ran:
     """Run the setup script of a task in its folder, for at most 1,800 s, without isolation. ToolFailed if it cannot be
     started.
     """
-    launch = Launch(("bash", "-c", script), str(folder), scrubbed(os.environ), "")
+    launch = Launch(("bash", "-c", script), str(folder), scrub_environment(os.environ), "")
     limits = ProcessLimits(seconds=COMMAND_SECONDS, disk_folder=str(folder))
     return _ran(await run_process(launch, limits, spool_folder=None))
 

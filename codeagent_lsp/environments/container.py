@@ -26,11 +26,11 @@ from codeagent_lsp.environments.environment import EnvironmentKind, EnvironmentP
 from codeagent_lsp.environments.failures import Sleep, grade, patient
 from codeagent_lsp.errors import ErrorCode, SettingError
 from codeagent_lsp.shadow.environment import FIXED
-from codeagent_lsp.shadow.folder import LayerFolder, abandoned
+from codeagent_lsp.shadow.folder import LayerFolder, is_abandoned
 from codeagent_lsp.shadow.folder import sweep as sweep_folders
 from codeagent_lsp.shadow.guard_messages import KILLED
 from codeagent_lsp.shadow.output import Output
-from codeagent_lsp.shadow.process import settled
+from codeagent_lsp.shadow.process import run_to_end
 from codeagent_lsp.shadow.shell import (
     REPORT_VARIABLE,
     Approve,
@@ -154,7 +154,7 @@ class ContainerEnvironment:
         try:
             await self._workspace.close()
         finally:
-            await settled(self._vessel.end())
+            await run_to_end(self._vessel.end())
 
     def _opened(self, copies: str) -> _ContainerLayer:
         self._layer = _ContainerLayer(LayerFolder(copies), self._vessel.plan)
@@ -173,7 +173,7 @@ class ContainerEnvironment:
         finally:
             # What still runs in it cannot be ended singly.
             if not ended:
-                await settled(self._vessel.end())
+                await run_to_end(self._vessel.end())
 
     async def _shown(self, launch: Launch, command: Command, on_output: OnOutput) -> Finished:
         """Serve a shell at a terminal until it is stopped."""
@@ -187,7 +187,7 @@ class ContainerEnvironment:
                 await cargo.carry_out(box)
             return finished
         finally:
-            await settled(self._vessel.end())
+            await run_to_end(self._vessel.end())
 
     async def _ran(self, launch: Launch, command: Command, on_output: OnOutput, output: Output) -> Finished:
         settings, (cargo, box) = self._settings(), await self._loaded(command)
@@ -201,7 +201,7 @@ class ContainerEnvironment:
             ending = "memory"
         # As in `_shown`; a later command finds the copies, and not what the ended one did in the container.
         reports = await cargo.carry_out(box) if ending == "exited" else {}
-        kept = await settled(asyncio.to_thread(output.finish))
+        kept = await run_to_end(asyncio.to_thread(output.finish))
         return Finished(code, kept.text, output.size, ending, seconds, kept.whole, reports, kept.streams)
 
     async def _loaded(self, command: Command) -> tuple[Cargo, Box]:
@@ -323,7 +323,7 @@ async def _kept(pieces: Pieces, output: Output, on_output: OnOutput, most: int) 
             if len(data) > room:
                 return False
             if output.wants_flush:
-                await settled(asyncio.to_thread(output.flush))
+                await run_to_end(asyncio.to_thread(output.flush))
     return True
 
 
@@ -338,4 +338,4 @@ async def _has_image(engine: Engine, image: str) -> None:
 
 def _is_lost(owner: str) -> bool:
     """Return whether the server with its copies in the folder `owner` has ended."""
-    return not Path(owner).exists() or abandoned(owner)
+    return not Path(owner).exists() or is_abandoned(owner)

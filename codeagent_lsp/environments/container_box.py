@@ -16,7 +16,7 @@ from typing import IO, Any
 from codeagent_lsp.environments.container_engine import VERSION, Engine, Piped
 from codeagent_lsp.environments.environment import EnvironmentProblem
 from codeagent_lsp.errors import ErrorCode
-from codeagent_lsp.shadow.process import settled
+from codeagent_lsp.shadow.process import run_to_end
 from codeagent_lsp.shadow.shell import Stdin, Stream, in_pieces
 
 USER = 1001
@@ -101,7 +101,7 @@ class Box:
             made = await asyncio.shield(making)
         except asyncio.CancelledError:  # the engine may have made it all the same
             with suppress(EnvironmentProblem):
-                await settled(Box(engine, str((await making)["Id"])).remove())
+                await run_to_end(Box(engine, str((await making)["Id"])).remove())
             raise
         box = Box(engine, str(made["Id"]))
         try:
@@ -109,7 +109,7 @@ class Box:
             box._hold = await engine.hijacked(f"/containers/{box._name}/attach?stream=1&stdin=1")
             await engine.post(f"/containers/{box._name}/start")
         except BaseException:
-            await settled(box.remove())
+            await run_to_end(box.remove())
             raise
         return box
 

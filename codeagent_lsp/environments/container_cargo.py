@@ -28,7 +28,7 @@ from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.shadow.collect import WrittenFiles, WrittenLimits
 from codeagent_lsp.shadow.folder import LayerFolder, remove_tree
 from codeagent_lsp.shadow.mirror import Mirror
-from codeagent_lsp.shadow.process import read_reports, settled
+from codeagent_lsp.shadow.process import read_reports, run_to_end
 from codeagent_lsp.shadow.shell import Writings
 from codeagent_lsp.shadow.upper_walk import MAX_DEPTH, is_folder
 from codeagent_lsp.system import open_new, open_reading, set_mode
@@ -90,7 +90,7 @@ class Cargo:
                 if what.send or what.gone:
                     archive.seek(0)
                     # A thread cannot be stopped, and the file must not be closed while it writes.
-                    await settled(asyncio.to_thread(pack, mirror.place, what.send, archive, self._limits.disk))
+                    await run_to_end(asyncio.to_thread(pack, mirror.place, what.send, archive, self._limits.disk))
                     await box.send(archive, mirror.root, what.gone)
                 # Only once it has arrived: after a failure it is sent again.
                 self._there[mirror.root] = now
@@ -105,7 +105,7 @@ class Cargo:
         async with self._archive() as archive:
             await box.fetch(tuple(places), archive, limit)
             archive.seek(0)
-            await settled(asyncio.to_thread(unpack, archive, places))
+            await run_to_end(asyncio.to_thread(unpack, archive, places))
         for mirror in self._mirrors:
             self._there[mirror.root] = await asyncio.to_thread(seen_in, mirror.place)
         return await asyncio.to_thread(read_reports, f"{reports}/now")

@@ -23,7 +23,7 @@ from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.store import Store, saved_graph
 from codeagent_lsp.index.symbols import SymbolInfo, unpack
 from codeagent_lsp.index.view import Unsaved, View
-from codeagent_lsp.index.words import QueryTerms, as_word, counted
+from codeagent_lsp.index.words import QueryTerms, as_word, count_words
 from codeagent_lsp.workspace.files.file_view import FileView
 
 LEAST_SHARE = 0.5  # share of the query's words that an unsaved text must have to be found
@@ -133,7 +133,7 @@ def _with_unsaved(ranked: list[tuple[str, float]], view: View, asking: QueryTerm
     asked = {word for word, _ in asking.words} | {as_word(name) for name in asking.names} - {""}
     scores = dict(ranked)
     for path, unsaved in view.unsaved.items() if asked else ():
-        share = len(asked.intersection(counted(f"{path}\n{unsaved.text}"))) / len(asked)
+        share = len(asked.intersection(count_words(f"{path}\n{unsaved.text}"))) / len(asked)
         if share >= LEAST_SHARE:
             scores[path] = max(share, scores.get(path, 0.0))
     return sorted(scores.items(), key=lambda each: (-each[1], each[0]))
@@ -268,7 +268,7 @@ class Mapper:
     def ranked(self, task: Task) -> list[tuple[str, float]]:
         """Return index paths and scores by relevance to the task, best first; irrelevant files are left out."""
         graph = self._refreshed()
-        return rank.ranked(self._index, graph, self._files, task)
+        return rank.rank_files(self._index, graph, self._files, task)
 
     def _filled(self, ranked: list[tuple[str, float]]) -> list[tuple[str, float]]:
         """Append generally important files, for a map with room left."""

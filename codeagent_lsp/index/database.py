@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from codeagent_lsp.state import locked, make_private
+from codeagent_lsp.state import lock_file, make_private
 
 _BUSY = 30.0  # seconds that one writer waits for another
 _DAMAGE = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_IOERR))
@@ -62,7 +62,7 @@ class Database:
 
     def renew(self) -> None:
         """Replace the file by an empty one, for all processes that use it."""
-        with locked(self._lock_path()):
+        with lock_file(self._lock_path()):
             self.close()
             self._remove()
             self._made()
@@ -112,7 +112,7 @@ class Database:
             except sqlite3.DatabaseError as error:
                 if not _is_damage(error):
                     raise
-        with locked(self._lock_path()):
+        with lock_file(self._lock_path()):
             return self._made()
 
     def _made(self) -> sqlite3.Connection:

@@ -152,7 +152,7 @@ class IndexHost:
     async def close(self) -> None:
         """Cancel all work on the index, wait for its end and close it; no process, task or file handle is left."""
         for task in (self._first, *self._tasks):
-            await ended(task)
+            await end_task(task)
         await self._shut()
 
     def was_built(self) -> bool:
@@ -267,7 +267,7 @@ class OpenIndex:
 
     async def rebuild(self) -> None:
         """Cancel the current scan and start a rebuild in its place; does not wait for it."""
-        await ended(self._looking)
+        await end_task(self._looking)
         self._looking = asyncio.create_task(self.service.rebuild())
         # It begins now, so that the caller reads its status, not the one before.
         await asyncio.sleep(0)
@@ -275,8 +275,8 @@ class OpenIndex:
     async def close(self) -> None:
         """Cancel all work on this index, wait for its end and close the files."""
         await self.feed.close()
-        await ended(self._looking)
-        await ended(self._following)
+        await end_task(self._looking)
+        await end_task(self._following)
         if self.vectors is not None:
             await self.vectors.close()
         await self.service.close()
@@ -293,7 +293,7 @@ class OpenIndex:
             self._following = asyncio.ensure_future(self.vectors.refresh())
 
 
-async def ended(task: asyncio.Task[Any] | None) -> None:
+async def end_task(task: asyncio.Task[Any] | None) -> None:
     """Cancel a task and wait until it has ended; None and finished tasks are accepted. Its exception is not raised."""
     if task is not None and not task.done():
         task.cancel()

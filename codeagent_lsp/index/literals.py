@@ -206,7 +206,7 @@ def may_hold_more(code: str, language: Language) -> bool:
     return isinstance(language, Signs) and is_unclear(code, language)
 
 
-def kept(
+def kept_literal_lines(
     lines: Sequence[str], inside: Iterable[Literal], known: Counter[str], move: Callable[[str], str]
 ) -> dict[int, str]:
     """Return, by 0-based number, the lines inside literals as they have to be after the code around them was changed by

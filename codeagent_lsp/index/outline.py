@@ -194,7 +194,7 @@ class Outline:
         return _paragraph(_MARKS.sub("", "\n".join(reversed(lines)))) if lines else ""
 
 
-def ordered(captures: Mapping[str, Sequence[Node]]) -> Iterator[Definition]:
+def order_definitions(captures: Mapping[str, Sequence[Node]]) -> Iterator[Definition]:
     """Yield the captured definitions, outer ones first; a node captured twice gets the more specific kind."""
     found = [
         Definition(node.start_byte, node.end_byte, kind, node) for kind in _ORDER for node in captures.get(kind, ())

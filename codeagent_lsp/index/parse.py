@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.index import grammars
-from codeagent_lsp.index.outline import Outline, by_last_line, ordered
+from codeagent_lsp.index.outline import Outline, by_last_line, order_definitions
 from codeagent_lsp.index.symbols import FileTags, Import, RawTags, tags_of
 from codeagent_lsp.workspace.text.encoding import decode
 
@@ -80,7 +80,7 @@ class Parsed:
     def outline(self) -> Outline:
         """The definitions of the text; computed on first use."""
         outline = Outline(self.source, by_last_line(self.captures.get("above", ())))
-        for definition in ordered(self.captures):
+        for definition in order_definitions(self.captures):
             outline.add(self.path, definition)
         return outline
 

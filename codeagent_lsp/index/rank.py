@@ -20,7 +20,7 @@ from math import log, sqrt
 from codeagent_lsp.index.commits import NO_COMMITS, PastCommits
 from codeagent_lsp.index.grammars import is_made, is_prose, is_source, is_test
 from codeagent_lsp.index.relevance import Chunk
-from codeagent_lsp.index.store import Tables, asked, folder_and_stem, matching, rarity
+from codeagent_lsp.index.store import Tables, folder_and_stem, matching, rarity, search_words
 from codeagent_lsp.index.words import QueryTerms, question
 
 SEEDS = 20
@@ -77,7 +77,7 @@ class Task:
         return question(next(lines, ""))
 
 
-def ranked(tables: Tables, graph: Graph, paths: Collection[str], task: Task) -> list[tuple[str, float]]:
+def rank_files(tables: Tables, graph: Graph, paths: Collection[str], task: Task) -> list[tuple[str, float]]:
     """Return index paths and scores by relevance, best first; scores from 0 to about 3, irrelevant files left out."""
     asking, subject = task.question(), task.subject()
     # A first line without a word, such as `Fix this:`, says nothing about what the task is about.
@@ -135,8 +135,8 @@ def _add_path_words(
     tables: Tables, scores: dict[str, float], asking: QueryTerms, subject: QueryTerms, files: int
 ) -> None:
     """Add a bonus for words in a file's path, as BM25 saturates quickly there; those of the first line count twice."""
-    counts = rarity(tables, asked(asking)[:500])
-    first = frozenset(asked(subject)) if subject.words != asking.words else frozenset()
+    counts = rarity(tables, search_words(asking)[:500])
+    first = frozenset(search_words(subject)) if subject.words != asking.words else frozenset()
     weight = {
         word: log(1 + files / (count + 0.5)) * (1 + SUBJECT_SHARE * (word in first)) for word, count in counts.items()
     }
@@ -198,7 +198,7 @@ def _asks(asking: QueryTerms, words: frozenset[str]) -> bool:
 # Fusion of the results of several searches into one list. Pure. Not here: searching.
 
 
-def fused(found: Sequence[Sequence[Chunk]], limit: int) -> tuple[Chunk, ...]:
+def fuse_lists(found: Sequence[Sequence[Chunk]], limit: int) -> tuple[Chunk, ...]:
     """Merge ranked lists by reciprocal rank fusion, as scores of different searches are not comparable.
 
     The first list has the greatest weight. A chunk that a list lacks gets the rank after its file's first chunk in that

@@ -63,11 +63,11 @@ def words_of(text: str) -> Iterator[str]:
 
 
 def terms_of(text: str) -> Iterator[str]:
-    """Yield words as `words_of` does, and each identifier of several parts also as a whole, as `counted` does."""
+    """Yield words as `words_of` does, and each identifier of several parts also as a whole, as `count_words` does."""
     return (word for token in _tokens(text) for word in _terms(token))
 
 
-def counted(text: str) -> dict[str, int]:
+def count_words(text: str) -> dict[str, int]:
     """Return how often each word occurs; an identifier of several parts also counts as a whole, in lower case."""
     counts: dict[str, int] = {}
     known = counts.get

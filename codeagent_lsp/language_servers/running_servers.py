@@ -27,7 +27,7 @@ from codeagent_lsp.language_servers.language_server import LanguageServer
 from codeagent_lsp.language_servers.server_connection import ServerFailed
 from codeagent_lsp.shadow.private_copy import FileChangeKind
 from codeagent_lsp.shadow.shell import Command, Launch, ProcessLimits
-from codeagent_lsp.shadow.wanted import UnsavedState, wanted
+from codeagent_lsp.shadow.wanted import UnsavedState, unsaved_state
 from codeagent_lsp.workspace.files.file_view import FileView
 
 MAX_SERVERS = 4
@@ -306,7 +306,7 @@ class ServedCopy:
         """Update the copy to the state of a view, and return what differs from the disk, and what changed in the copy
         by absolute path. The disk is looked at at most every 10 s. ToolFailed or OSError if that is impossible.
         """
-        seen = wanted(view)
+        seen = unsaved_state(view)
         folders = view.roots.folders
         if self._copy is None or folders != self._folders:
             self.close()

@@ -57,7 +57,7 @@ def server_edit(answer: ServerAnswer, edit: Any, texts: Texts) -> ServerEdit:
     return replace(reader.done(), to_confirm=_to_confirm(edit))
 
 
-def edited(edit: Any) -> set[str]:
+def edited_paths(edit: Any) -> set[str]:
     """Return the absolute paths of the files whose text a WorkspaceEdit changes."""
     documents = [each.get("textDocument") for each in _changes(edit) if "kind" not in each]
     found = (uris.to_path(str(document.get("uri"))) for document in documents if isinstance(document, dict))

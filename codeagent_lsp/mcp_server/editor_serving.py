@@ -44,7 +44,7 @@ from codeagent_lsp.lend import (
     holding,
 )
 from codeagent_lsp.mcp_server.progress import Listener, report_of, telling
-from codeagent_lsp.mcp_server.stdio import claimed, stdio_streams
+from codeagent_lsp.mcp_server.stdio import claim_stdio, stdio_streams
 from codeagent_lsp.session.lending.lent_tools import LENT_TOOLS, LentTool, lent_tool
 
 NAME = "codeagent-editor"
@@ -64,7 +64,7 @@ Context = ServerRequestContext[Any, Any]
 async def over_stdio(attachment: Attachment) -> None:
     """Serve the parent process until it closes our standard input. Prints go to stderr from then on."""
     server = make_server(attachment)
-    async with stdio_streams(*claimed()) as (read, write):
+    async with stdio_streams(*claim_stdio()) as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from codeagent_lsp.call_forms import translated
+from codeagent_lsp.call_forms import translate_arguments
 from codeagent_lsp.config import Settings
 from codeagent_lsp.environments.environment import Screens
 from codeagent_lsp.environments.environments import Environments
@@ -144,7 +144,7 @@ class Sandbox:
         if self._running >= MAX_CALLS:
             return Answer(f"{MAX_CALLS} calls are running. Try again later.", code=ErrorCode.TIMEOUT_ERROR)
         try:
-            hidden = [key for key in translated(arguments, entry.tool.forms) if entry.hides(key)]
+            hidden = [key for key in translate_arguments(arguments, entry.tool.forms) if entry.hides(key)]
             if hidden:
                 return Answer(f"{name} has no parameter {hidden[0]} here.", code=ErrorCode.VALIDATION_ERROR)
             understood(ToolCall(name, {**arguments, **entry.fixed}), self._registry.get(name))

@@ -31,7 +31,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
-from codeagent_lsp.mcp_server.stdio import MAX_MESSAGE, claimed, stdio_streams
+from codeagent_lsp.mcp_server.stdio import MAX_MESSAGE, claim_stdio, stdio_streams
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PATH = "/mcp"
@@ -47,7 +47,7 @@ MAX_UNFINISHED = 32
 
 async def over_stdio(server: Server[Any]) -> None:
     """Serve the parent process until it closes our standard input. Prints go to stderr from then on."""
-    async with stdio_streams(*claimed()) as (read, write):
+    async with stdio_streams(*claim_stdio()) as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 

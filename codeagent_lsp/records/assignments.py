@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from codeagent_lsp.records.given import Given
 from codeagent_lsp.records.literals import LONGEST, MARGIN, Literal, heredoc, is_key, literal
-from codeagent_lsp.records.mark import MARK, Mark, marked
+from codeagent_lsp.records.mark import MARK, Mark, mark_spans
 from codeagent_lsp.records.names import Name, NameKind, sensitive_names
 from codeagent_lsp.records.positions import Behind, before, elsewhere, is_one_of_several
 from codeagent_lsp.records.tables import in_column
@@ -205,7 +205,7 @@ def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
         # Last: what stands before a name belongs to it only where nothing behind it does.
         elif behind.may_have(name.start):
             spans += before(text, name)
-    return marked(text, sorted(spans), mark)
+    return mark_spans(text, sorted(spans), mark)
 
 
 class _Finder:

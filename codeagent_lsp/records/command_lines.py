@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from codeagent_lsp.records.mark import MARK, Mark, lowered, places, replaced
+from codeagent_lsp.records.mark import MARK, Mark, lower_in_place, places, replace_matches
 from codeagent_lsp.records.values import is_placeholder, looks_chosen, looks_random, looks_scrambled, looks_spoken
 
 HASH = 40  # characters of a SHA-1 in hexadecimal
@@ -242,48 +242,48 @@ def mask_command_lines(text: str, mark: Mark) -> str:
     # A form is looked for only where a word of it stands: most texts have none, and words are found ten times faster.
     if any(sign in text for sign in (" -", "\t-", "pass:", '"-', "'-")):
         options = places(text, *_OPTIONS)
-        text = replaced(options, text, _TOOLS, lambda match: _command(match[0], mark))
+        text = replace_matches(options, text, _TOOLS, lambda match: _command(match[0], mark))
     if "login" in text and "password" in text:
         text = _NETRC.sub(lambda match: _masked(match, mark), text)
     ports = (match.start() for match in _PORT.finditer(text))
-    text = replaced(ports, text, _PGPASS, lambda match: _of_pgpass(match, mark))
+    text = replace_matches(ports, text, _PGPASS, lambda match: _of_pgpass(match, mark))
     told = places(text, "PASS ", "LOGIN ", "AUTH ")
-    text = replaced(told, text, _SPOKEN_TO_SERVER, lambda match: _scrambled(match, mark))
+    text = replace_matches(told, text, _SPOKEN_TO_SERVER, lambda match: _scrambled(match, mark))
     if "<<" in text and any(word in text for word in _FEEDING):
         fed = places(text, "<<")
-        text = replaced(fed, text, _FED_TO, lambda match: _masked(match, mark), _BEHIND)
+        text = replace_matches(fed, text, _FED_TO, lambda match: _masked(match, mark), _BEHIND)
     users = places(text, *_USERS)
-    text = replaced(users, text, _AFTER_USER, lambda match: _random(match, mark))
+    text = replace_matches(users, text, _AFTER_USER, lambda match: _random(match, mark))
     users = places(text, *_USERS_OF_HOSTS)
-    text = replaced(users, text, _AFTER_USER_OF_HOST, lambda match: _random(match, mark))
+    text = replace_matches(users, text, _AFTER_USER_OF_HOST, lambda match: _random(match, mark))
     if "|" in text:
         piped = places(text, "echo ", "printf ", "print ")
-        text = replaced(piped, text, _PIPED, lambda match: _piped(match, mark), _BEHIND)
+        text = replace_matches(piped, text, _PIPED, lambda match: _piped(match, mark), _BEHIND)
     written = places(text, "echo ", "printf ", "print ") if ">" in text or "tee " in text else ()
-    text = replaced(written, text, _INTO_FILE, lambda match: _random(match, mark))
+    text = replace_matches(written, text, _INTO_FILE, lambda match: _random(match, mark))
     documents = places(text, "<<") if "cat " in text or "tee " in text else ()
-    text = replaced(documents, text, _DOCUMENT, lambda match: _scrambled(match, mark), 2)
+    text = replace_matches(documents, text, _DOCUMENT, lambda match: _scrambled(match, mark), 2)
     secured = places(text, "ConvertTo-SecureString")
-    text = replaced(secured, text, _SECURED, lambda match: _random(match, mark))
+    text = replace_matches(secured, text, _SECURED, lambda match: _random(match, mark))
     if "expect" in text or "spawn " in text:
-        text = replaced(places(text, "send "), text, _TYPED, lambda match: _random(match, mark))
-    lower = lowered(text)
+        text = replace_matches(places(text, "send "), text, _TYPED, lambda match: _random(match, mark))
+    lower = lower_in_place(text)
     if any(word in lower for word in _SECRET_WORDS):
         text = _mask_said(text, mark)
     if "identified" in lower:
-        identified = places(lowered(text), "identified")
-        text = replaced(identified, text, _IDENTIFIED, lambda match: _masked(match, mark), _BEHIND)
-        bare = places(lowered(text), "identified")
-        text = replaced(bare, text, _IDENTIFIED_BARE, lambda match: _random(match, mark), _BEHIND)
+        identified = places(lower_in_place(text), "identified")
+        text = replace_matches(identified, text, _IDENTIFIED, lambda match: _masked(match, mark), _BEHIND)
+        bare = places(lower_in_place(text), "identified")
+        text = replace_matches(bare, text, _IDENTIFIED_BARE, lambda match: _random(match, mark), _BEHIND)
     passwords = places(text, "PASSWORD", "password")
-    text = replaced(passwords, text, _SQL_PASSWORD, lambda match: _of_sql(match, mark), _BEHIND)
+    text = replace_matches(passwords, text, _SQL_PASSWORD, lambda match: _of_sql(match, mark), _BEHIND)
     # The second time for a secret behind the mark that the first one made of its identifier.
     for _ in range(2):
         keys = places(text, "aws", "<secret:")
-        text = replaced(keys, text, _AFTER_AWS, lambda match: _mixed(match, mark), _BEHIND)
+        text = replace_matches(keys, text, _AFTER_AWS, lambda match: _mixed(match, mark), _BEHIND)
     for pattern in (_AFTER_TWILIO, _TWILIO_ID) if "twilio" in lower else ():
-        named = places(lowered(text), "twilio")
-        text = replaced(named, text, pattern, lambda match: _mixed(match, mark), _BEHIND)
+        named = places(lower_in_place(text), "twilio")
+        text = replace_matches(named, text, pattern, lambda match: _mixed(match, mark), _BEHIND)
     return text
 
 

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from codeagent_lsp.records.mark import MARK, Mark, lowered, marked, places, replaced
+from codeagent_lsp.records.mark import MARK, Mark, lower_in_place, mark_spans, places, replace_matches
 from codeagent_lsp.records.values import looks_random, looks_scrambled
 
 PEM_WINDOW = 16_384
@@ -60,8 +60,8 @@ def mask_blocks(text: str, mark: Mark) -> str:
     if "eyJ" in text:
         text = _JWT_PREFIXED.sub(lambda match: mark(match[0]), text)
         text = _JWT.sub(lambda match: _without_dots(match[0], mark), text)
-    bearers = places(lowered(text), "bearer")
-    text = replaced(bearers, text, _BEARER, lambda match: _bearer(match, mark))
+    bearers = places(lower_in_place(text), "bearer")
+    text = replace_matches(bearers, text, _BEARER, lambda match: _bearer(match, mark))
     return _mask_kubernetes(text, mark) if "Secret" in text and _KUBERNETES.search(text) else text
 
 
@@ -275,7 +275,7 @@ def mask_vendor_tokens(text: str, mark: Mark) -> str:
         if middle in text:
             spans += [_widened(text, match.start() - before, match.end()) for match in pattern.finditer(text)]
     spans += [match.span() for match in _DISCORD.finditer(text)]
-    return marked(text, sorted(spans), mark) if spans else text
+    return mark_spans(text, sorted(spans), mark) if spans else text
 
 
 def _found(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
 from codeagent_lsp.records.literals import MARGIN, arguments, is_key
-from codeagent_lsp.records.mark import MARK, Mark, marked, places
+from codeagent_lsp.records.mark import MARK, Mark, mark_spans, places
 from codeagent_lsp.records.names import Name, NameKind, kind_of
 from codeagent_lsp.records.values import bare_reveals, looks_generated, looks_random, looks_scrambled, quoted_reveals
 
@@ -217,7 +217,7 @@ def mask_calls(text: str, mark: Mark) -> str:
     """Return `text` with arguments masked that a known function takes as a password or a key."""
     if "(" not in text:
         return text
-    return marked(text, sorted(set(_of_calls(text))), mark)
+    return mark_spans(text, sorted(set(_of_calls(text))), mark)
 
 
 def _of_calls(text: str) -> Iterator[_Span]:

@@ -25,7 +25,7 @@ from codeagent_lsp.records.command_lines import mask_command_lines
 from codeagent_lsp.records.fixed_forms import mask_blocks, mask_vendor_tokens
 from codeagent_lsp.records.holders import mask_held
 from codeagent_lsp.records.http_secrets import mask_headers, mask_urls
-from codeagent_lsp.records.mark import MARK, Mark, Marker, marked, mask_id
+from codeagent_lsp.records.mark import MARK, Mark, Marker, mark_spans, mask_id
 from codeagent_lsp.records.names import NameKind, kind_of
 from codeagent_lsp.records.own import OwnSecrets
 from codeagent_lsp.records.positions import mask_calls
@@ -193,7 +193,7 @@ def _widened(text: str, mark: Mark) -> str:
         end += len(right[0]) if right and looks_scrambled(right[0]) else 0
         if (start, end) != each.span():
             spans.append((start, end))
-    return marked(text, spans, mark)
+    return mark_spans(text, spans, mark)
 
 
 # Shortening of paths in records: the home folder becomes `~`, a deep path keeps its ends. URLs are kept.

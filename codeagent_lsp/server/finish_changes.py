@@ -207,15 +207,15 @@ class FinishChanges:
 
     async def _changes(self) -> _Made | None:
         """Return what the user has changed of definitions; None for nothing."""
-        from codeagent_lsp.inline.finish_change.finishing import changed  # late: parsers are heavy
+        from codeagent_lsp.inline.finish_change.finishing import changed_declarations  # late: parsers are heavy
 
         history = self._next_edits.history
         edited = [each for each in history.files if each.base != each.text] if history is not None else []
         bases = {each.path: each.base for each in edited}
         texts = {each.path: each.text for each in edited}
         since = {path: text for path, text in self._finished_at.items() if text != texts.get(path)}
-        newer = await asyncio.to_thread(changed, since, texts) if since else ()
-        found = (*newer, *await asyncio.to_thread(changed, bases, texts))
+        newer = await asyncio.to_thread(changed_declarations, since, texts) if since else ()
+        found = (*newer, *await asyncio.to_thread(changed_declarations, bases, texts))
         return _Made(found, bases, texts) if found else None
 
     async def _finished(

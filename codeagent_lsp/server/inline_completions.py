@@ -93,7 +93,7 @@ class InlineCompletions:
         text = await self._completed(document, place, invoked=False)
         if not text.strip():
             return None
-        before, word = parted(place.line_before)
+        before, word = split_last_word(place.line_before)
         start = document.position(place.offset - len(word), self._texts.documents.encoding)
         range_ = types.Range(types.Position(start.line, start.character), params.position)
         if cuts_words and not before.endswith(_IN_WORDS):
@@ -162,7 +162,7 @@ def _with_chosen(
     return replace(place, text=text, offset=start + len(chosen.text)), chosen.text
 
 
-def parted(line_before: str) -> tuple[str, str]:
+def split_last_word(line_before: str) -> tuple[str, str]:
     """Return the text before the word that is being typed, and that word, '' if there is none."""
     word = "".join(_WORD_BEFORE.findall(line_before))
     return line_before[: len(line_before) - len(word)], word

@@ -71,7 +71,7 @@ class Models:
         """
         async with self._lock:
             model, network, fills = self._wanted()
-            wanted = named(model, name), network, fills
+            wanted = settings_for_model(model, name), network, fills
             self.check_named(model, wanted[0])
             known = self._named.get(name)
             if known is None or known[0] != wanted:
@@ -92,7 +92,7 @@ class Models:
         server does not answer or refuses.
         """
         settings, network, fills = self._wanted()
-        other = named(settings, settings.inline) if settings.inline else settings
+        other = settings_for_model(settings, settings.inline) if settings.inline else settings
         self.check_named(settings, other)
         opener = await asyncio.to_thread(import_module, "codeagent_lsp.llm.fill.open_filler")
         found: Found | None = await opener.open_filler(other, await self._around(network, fills=fills))
@@ -101,7 +101,7 @@ class Models:
     async def open_rewriter(self) -> Rewriter:
         """Return the next-edit model of the settings, which the caller closes. ModelError if there is none."""
         settings, network, _ = self._wanted()
-        other = named(settings, settings.next_edit or "")
+        other = settings_for_model(settings, settings.next_edit or "")
         self.check_named(settings, other)
         opener = await asyncio.to_thread(import_module, "codeagent_lsp.llm.fill.open_filler")
         rewriter: Rewriter = await opener.open_rewriter(other, await self._around(network))
@@ -177,7 +177,7 @@ class Models:
             await model.close()
 
 
-def named(settings: ModelSettings, name: str) -> ModelSettings:
+def settings_for_model(settings: ModelSettings, name: str) -> ModelSettings:
     """Return the settings of another model, whose window and longest reply are its own. To another server neither key,
     headers nor query are sent: it has a key of its own, or none.
     """

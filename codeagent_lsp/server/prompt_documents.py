@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lsprotocol import types
 
-from codeagent_lsp.agent.context.mentions import SPECIAL, written
+from codeagent_lsp.agent.context.mentions import SPECIAL, write_mention
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import AgentError, UsageError, UserError
 from codeagent_lsp.server.lenses import Waiting
@@ -184,7 +184,7 @@ class PromptCompletion:
                         detail = text(f"prompt.{special.replace('-', '_')}", self._language())
                         yield Offered(f"@{special}", f"@{special}", types.CompletionItemKind.Keyword, detail)
                 for path in best(names.files, asked.typed):
-                    yield Offered(f"@{path}", written(path), types.CompletionItemKind.File)
+                    yield Offered(f"@{path}", write_mention(path), types.CompletionItemKind.File)
             case "inside":
                 symbols = [symbol for symbol in names.symbols if _ends_with(symbol.path, asked.path)]
                 yield from _definitions(symbols, asked.typed)
@@ -247,7 +247,7 @@ def _definitions(symbols: Iterable[Symbol], typed: str) -> Iterator[Offered]:
             ranked.append((not last.startswith(wanted), len(name), number, symbol))
     for *_, symbol in sorted(ranked)[:MOST_OFFERED]:
         kind = _KINDS.get(symbol.kind, types.CompletionItemKind.Reference)
-        yield Offered(f"#{symbol.name}", f"{written(symbol.path)}#{symbol.name}", kind, symbol.path)
+        yield Offered(f"#{symbol.name}", f"{write_mention(symbol.path)}#{symbol.name}", kind, symbol.path)
 
 
 def _item(offered: Offered, span: types.Range, typed: str, rank: int) -> types.CompletionItem:

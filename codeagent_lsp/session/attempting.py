@@ -126,7 +126,7 @@ class Attempts:
         while working:
             ended, _ = await asyncio.wait(working, return_when=asyncio.FIRST_COMPLETED)
             for number in sorted(map(working.pop, ended)):
-                found.append(await judged(frozen, attempts[number - 1].record, number))
+                found.append(await judge_attempt(frozen, attempts[number - 1].record, number))
                 self._tell("attempts.judged", found[-1], len(attempts))
                 if self._request.until_proven and found[-1].proven:
                     return found
@@ -265,7 +265,7 @@ class Judged:
         return ", ".join(parts)
 
 
-async def judged(parts: RunParts, record: RunRecord, number: int) -> Judged:
+async def judge_attempt(parts: RunParts, record: RunRecord, number: int) -> Judged:
     """Run tests and diagnostics on the changes of an attempt that has ended, if there are any, and return the
     result.
     """

@@ -43,7 +43,7 @@ AT_ONCE = 10
 # What a run holds, after more changes. Pure.
 
 
-def joined(present: Changeset, changes: Iterable[DiskChange]) -> Changeset:
+def join_changes(present: Changeset, changes: Iterable[DiskChange]) -> Changeset:
     """Return the foreign changes with those that were made since; files that were changed back are left out."""
     for each in changes:
         known = present.get(each.path)
@@ -148,7 +148,7 @@ class ForeignProposal(Proposal):
                 for each in some:
                     self._may_be_read(each.path, each.was, each.now)
                 before = self.changeset
-                after = joined(before, some)
+                after = join_changes(before, some)
                 if after != before:
                     differs = True
                     self.staging.reset(after)

@@ -15,9 +15,9 @@ from pathlib import PurePath
 from unicodedata import normalize
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context.gather import BEGINNING, MOST_FILES, headed, named_files
+from codeagent_lsp.agent.context.gather import BEGINNING, MOST_FILES, named_files, with_heading
 from codeagent_lsp.agent.context.history import WHOLE
-from codeagent_lsp.agent.context.mentions import MOST_MENTIONS, Mention, MentionKind, mentions_in, shortened
+from codeagent_lsp.agent.context.mentions import MOST_MENTIONS, Mention, MentionKind, mentions_in, shorter_readings
 from codeagent_lsp.agent.limits import window_of
 from codeagent_lsp.agent.prompt import shorten
 from codeagent_lsp.errors import AgentError, UsageError
@@ -27,7 +27,7 @@ from codeagent_lsp.session.request import REWRITES, RunRequest
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.diagnostics.difference import Diagnostics, ordered, show
+from codeagent_lsp.tools.diagnostics.difference import Diagnostics, show, sort_diagnostics
 from codeagent_lsp.tools.files.find_tools import may_show
 from codeagent_lsp.tools.files.read_tools import PICTURES, picture, render
 from codeagent_lsp.tools.git.git_tools import GitDiff, GitDiffParameters
@@ -45,7 +45,7 @@ class _Pointed:
     mention: Mention
 
 
-async def mentioned(parts: RunParts, request: RunRequest, model: Model) -> RunRequest:
+async def resolve_mentions(parts: RunParts, request: RunRequest, model: Model) -> RunRequest:
     """Return the request with the texts and pictures that its words mention, as much as fits into the model's window.
     What is not found or cut is shown to the user as a status line.
     """
@@ -142,7 +142,7 @@ class _Resolver:
     async def _text(self, path: str, mention: Mention) -> str:
         """Return the text of a place, '' if there is none, which is told with the reason."""
         try:
-            for one in (mention, *(each for each in shortened(mention) if each.path == mention.path)):
+            for one in (mention, *(each for each in shorter_readings(mention) if each.path == mention.path)):
                 if text := await asyncio.to_thread(_shown, self._view, _Pointed(path, one)):
                     return text
         except AgentError as error:
@@ -174,7 +174,8 @@ class _Resolver:
             return ""
         found = [item for path in sorted(self._view.over_disk()) for item in await port.of(path) or ()]
         shown = show(
-            ordered(item for item in found if may_show(self._context, item.path, None)), self._view.roots.relative
+            sort_diagnostics(item for item in found if may_show(self._context, item.path, None)),
+            self._view.roots.relative,
         )
         return f"What the editor reports (@diagnostics):\n{shown}" if shown else ""
 
@@ -193,7 +194,7 @@ class _Resolver:
 def _meant(view: FileView, mention: Mention, files: list[str]) -> Mention:
     """Return the mention, or what is left of it where the words of a language without blanks follow it."""
     if mention.kind == "file" and _located(view, mention.path, files) is None:
-        for shorter in shortened(mention):
+        for shorter in shorter_readings(mention):
             if shorter.kind != "file" or _located(view, shorter.path, files) is not None:
                 return shorter
     return mention
@@ -233,7 +234,7 @@ def _shown(view: FileView, place: _Pointed) -> str:
         spans = _spans(name, file.text, mention.symbol)
         return "\n\n".join(f"{mention.symbol} in {name}:\n{render(file, first, last)}" for first, last in spans)
     if mention.lines is None:
-        return headed(name, file)
+        return with_heading(name, file)
     first, last = mention.lines
     if first > len(split_lines(file.text)):
         return ""

@@ -17,7 +17,7 @@ from codeagent_lsp.events.base import What
 from codeagent_lsp.index.enclosing import enclosing_symbol
 from codeagent_lsp.session.own_commands import (
     Ended,
-    confirmed,
+    confirm_command,
     install_own_skill,
     run_own_file,
     stage_texts,
@@ -125,7 +125,7 @@ async def _opened(parts: RunParts, target: Proposal) -> _Trial | None:
     # There commands run on the saved files of the user, which have none of the changes.
     if shell.isolation.level == "direct":
         raise UsageError("prove.direct")
-    if not shell.isolation.complete and not await confirmed(parts, "run_tests", shell.isolation.level):
+    if not shell.isolation.complete and not await confirm_command(parts, "run_tests", shell.isolation.level):
         return None
     return _Trial(parts, target)
 

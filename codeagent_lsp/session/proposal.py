@@ -16,7 +16,7 @@ from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.change_questions import ChangeQuestions
 from codeagent_lsp.session.proving.proofs import Proofs
-from codeagent_lsp.session.rewind.earlier_texts import edited_texts, followed, names_of, renamed_since, taking_back
+from codeagent_lsp.session.rewind.earlier_texts import edited_texts, follow_moves, names_of, renamed_since, taking_back
 from codeagent_lsp.session.rewind.rewinds import AppliedPart, after_undo
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.services import Services
@@ -28,7 +28,7 @@ from codeagent_lsp.workspace.changes.reviewed import (
     ChosenHunks,
     after_applying,
     after_discarding,
-    arrived,
+    arrived_hunks,
     numbers_now,
     on_present,
     shows_all,
@@ -151,7 +151,9 @@ class Proposal:
             elif answer == (apply,) and not shows_all(shown, self.changeset):
                 await self.propose()  # a command in the background has staged more meanwhile
             elif answer == (apply,):
-                if await uninterrupted(self._apply()) is not None:  # else all was decided about elsewhere meanwhile
+                if (
+                    await apply_uninterrupted(self._apply()) is not None
+                ):  # else all was decided about elsewhere meanwhile
                     return "stopped" if self._not_done() else status
             elif answer == (discard,):
                 self.discard()
@@ -270,7 +272,7 @@ class Proposal:
         if time.time() - self.record.late_since > LATE_SECONDS:  # what was discarded may have been typed by the user
             asked = asked.of(self.changeset.paths)
         texts = {path: file.text for path in asked.paths if (file := own_file(self._present, path)) is not None}
-        late = arrived(asked, texts)
+        late = arrived_hunks(asked, texts)
         if late:
             editor = self._services.workspace.editor
             waits = (each for each in late if each.runs is not None and not editor.set_mode(each.path, runs=each.runs))
@@ -370,7 +372,7 @@ class Proposal:
             (parts, only) = self._stayed if over else (parts, only)
             if not any(only is None or part.changeset.of(only) for part in parts):
                 raise SessionError("undo.nothing")
-            changes, moved = await asyncio.to_thread(followed, parts, self._present)
+            changes, moved = await asyncio.to_thread(follow_moves, parts, self._present)
             if only is not None:
                 changes = [each.of({moved.get(path, path) for path in only}) for each in changes]
             self._renamed.update(moved)
@@ -524,14 +526,14 @@ async def _apply_judged(proposal: Proposal) -> str:
     """Apply what is staged if nothing speaks against it; return what does. What is staged meanwhile is judged, too."""
     while not (reason := await proposal.judge()):
         try:
-            await uninterrupted(proposal._apply(seen=proposal.changeset))
+            await apply_uninterrupted(proposal._apply(seen=proposal.changeset))
         except SessionError:  # it is not as it was judged
             continue
         break
     return reason
 
 
-async def uninterrupted(applying: Coroutine[Any, Any, T]) -> T:
+async def apply_uninterrupted(applying: Coroutine[Any, Any, T]) -> T:
     """Apply changes; a cancellation meanwhile waits up to 0.8 seconds, so that the outcome is known."""
     work = asyncio.ensure_future(applying)
     try:

@@ -42,7 +42,7 @@ from codeagent_lsp.session.unfinished import take_over
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.plan.plan import StepDraft
 from codeagent_lsp.tools.plan.written_steps import drafted_steps
-from codeagent_lsp.tools.skills.trust import vouched
+from codeagent_lsp.tools.skills.trust import is_trusted
 
 logger = logging.getLogger(__name__)
 
@@ -400,7 +400,7 @@ async def _with_command(parts: RunParts, request: RunRequest) -> RunRequest:
     if not command.approved:
         view = parts.proposal.view
         brings = partial(parts.services.knowledge.brought, view)
-        if not await vouched(shelf.trust, item_of(command, view), output, output.text, brings):
+        if not await is_trusted(shelf.trust, item_of(command, view), output, output.text, brings):
             raise UsageError("commands.distrusted", name=command.name)
     return replace(request, task=called.task, arguments=called.arguments)
 
@@ -434,9 +434,9 @@ async def with_mentions(parts: RunParts, request: RunRequest, model: Model) -> R
     not found is shown to the user. UsageError for a picture, attached ones too, if the model does not see.
     """
     if "@" in request.task and request.kind in WITH_WORDS:
-        from codeagent_lsp.session.mentioned import mentioned  # late: tools that most runs have no use for
+        from codeagent_lsp.session.mentioned import resolve_mentions  # late: tools that most runs have no use for
 
-        request = await mentioned(parts, request, model)
+        request = await resolve_mentions(parts, request, model)
     if request.images and model.info.facts.vision is not True:
         raise UsageError("mentions.no_vision", name=model.info.name)
     return request

@@ -54,7 +54,7 @@ class RunIndex:
         """Return at most `limit` chunks of code that answer best, fused from the lexical search and all others.
         ToolFailed if there is no index.
         """
-        from codeagent_lsp.index.rank import Task, fused  # late, with the rest of the index
+        from codeagent_lsp.index.rank import Task, fuse_lists  # late, with the rest of the index
 
         answers, task = await self._with_commits(self._indexing.ready(TOOL_SECONDS), Task(query))
         may_read = self._may_read()
@@ -62,7 +62,7 @@ class RunIndex:
             _asked(answers.search, self._files, task, limit, may_read),
             *(finder(query, limit) for finder in self._indexing.finders()),
         )
-        return fused([words, *(self._shown(found, may_read) for found in others)], limit)
+        return fuse_lists([words, *(self._shown(found, may_read) for found in others)], limit)
 
     async def found(self, query: str, limit: int) -> tuple[Chunk, ...]:
         """Return the chunks that the lexical search alone finds, with which a run begins: it waits no longer than a map

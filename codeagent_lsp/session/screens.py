@@ -72,9 +72,9 @@ class _Open:
 
     async def close(self) -> None:
         """Stop its processes and remove its files, also if this is cancelled."""
-        from codeagent_lsp.shadow.process import settled  # late: only needed once a screen was started
+        from codeagent_lsp.shadow.process import run_to_end  # late: only needed once a screen was started
 
-        await settled(self._close())
+        await run_to_end(self._close())
 
     async def _close(self) -> None:
         await self.screen.close()

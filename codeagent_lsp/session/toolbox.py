@@ -21,7 +21,7 @@ from codeagent_lsp.errors import AgentError, CodeAgentError, ErrorCode, SettingE
 from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.messages import ToolCall, ToolResult
-from codeagent_lsp.session.code_knowledge import code_index, code_ports, diagnosed, edit_diagnostics
+from codeagent_lsp.session.code_knowledge import code_index, code_ports, diagnose_changes, edit_diagnostics
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.redaction.recording import OpenRecords
 from codeagent_lsp.session.request import ANSWERS, TRIALS
@@ -61,7 +61,7 @@ from codeagent_lsp.tools.permissions.command_permissions import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.skills.shelf import SkillDesk
 from codeagent_lsp.tools.skills.trust import WorkspaceItem
-from codeagent_lsp.tools.testing.reports import Baseline, Compared, Results, TestReport, compared, report_from
+from codeagent_lsp.tools.testing.reports import Baseline, Compared, Results, TestReport, compare_reports, report_from
 from codeagent_lsp.tools.testing.testing_tools import RunTests
 from codeagent_lsp.tools.todos.todo_list import TodoList
 from codeagent_lsp.tools.variables.variables import Variables
@@ -143,7 +143,7 @@ class Toolbox:
         """Return the diagnostics that changes make and fix, within a few seconds; None if nothing can check them, or
         the run has no tools.
         """
-        return await diagnosed(self.context(), changeset) if self._opened else None
+        return await diagnose_changes(self.context(), changeset) if self._opened else None
 
     def context(self, model: Model | None = None, reply_tokens: int = 0, small: Model | None = None) -> ToolContext:
         """Return the context of the tools. Without a model they cannot ask it; `reply_tokens` limits its answers;
@@ -428,14 +428,14 @@ class Baselines:
         """Return how these results differ from those on the user's own text; failures of which nothing is known have
         the tests of their files run there, for which this waits 20 s at most.
         """
-        differs = compared(reports, self._results)
+        differs = compare_reports(reports, self._results)
         # Only these are waited for: a failure that the user's own text is known to have needs no other run.
         if differs.unknown:
             self.begin(case.file or ALL for case in differs.unknown)
         if differs.unknown and self._work is not None:
             # `wait` leaves the task running at its end, unlike a timeout: the results may serve the next comparison.
             await asyncio.wait((self._work,), timeout=WAIT_SECONDS)
-            differs = compared(reports, self._results)
+            differs = compare_reports(reports, self._results)
         return differs
 
     def close(self) -> None:

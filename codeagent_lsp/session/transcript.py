@@ -62,7 +62,7 @@ def block(event: events.Event, language: str = "en") -> str:
     return f"{shown.rstrip()}\n{fence}\n\n" if fence else shown
 
 
-def replayed(stream: Sequence[events.Event]) -> tuple[list[dict[str, Any]], bool]:
+def replay_events(stream: Sequence[events.Event]) -> tuple[list[dict[str, Any]], bool]:
     """Return the events, as plain data, with which a client shows a session again: whole runs from the end as far as
     they fit, and whether some did not. Long texts are cut; of a file's changes only the last is kept, if it is
     undecided.

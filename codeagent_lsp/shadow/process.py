@@ -71,19 +71,19 @@ async def run_process(
     try:
         started = time.monotonic()
         # Cancelled halfway, a process would run that nobody knows of.
-        await settled(guarded.start(launch, limits, apart=apart, talk=bool(stdin)))
+        await run_to_end(guarded.start(launch, limits, apart=apart, talk=bool(stdin)))
         async with _fed(guarded.stdin, stdin):
             over = await _followed(guarded, output, on_output, limits.output_bytes)
         seconds = time.monotonic() - started
         answer = guarded.answer(launch)
-        kept, reports = await settled(asyncio.to_thread(_gathered, output, launch.reports))
+        kept, reports = await run_to_end(asyncio.to_thread(_gathered, output, launch.reports))
         ending = "output" if over else _ENDINGS.get(answer["ending"], "exited")
         return Finished(answer["code"], kept.text, output.size, ending, seconds, kept.whole, reports, kept.streams)
     except BaseException:
         output.discard()
         raise
     finally:
-        await settled(guarded.close())
+        await run_to_end(guarded.close())
 
 
 def read_reports(folder: str) -> dict[str, bytes]:
@@ -102,7 +102,7 @@ def read_reports(folder: str) -> dict[str, bytes]:
     return found
 
 
-async def settled(work: Coroutine[Any, Any, T]) -> T:
+async def run_to_end(work: Coroutine[Any, Any, T]) -> T:
     """Run work that ends soon to its end even when cancelled, raise CancelledError then, and else return its result."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
@@ -142,7 +142,7 @@ class _Pump:
                 self.on_output(self.stream, text)
             if self.output.wants_flush:
                 # The file must not be closed while a thread writes to it.
-                await settled(asyncio.to_thread(self.output.flush))
+                await run_to_end(asyncio.to_thread(self.output.flush))
             await asyncio.sleep(0)  # a pipe that is always full must not keep others waiting
 
 

@@ -33,7 +33,7 @@ from codeagent_lsp.shadow.upper_walk import (
     has_files,
     is_binary,
     is_folder,
-    listed,
+    list_names,
     lstat,
     read,
     same_as_disk,
@@ -254,7 +254,7 @@ class UpperChanges:
             self._deleted(entry.path, entry.lower, entry.rules)
         elif entry.hides:
             here = set(os.listdir(entry.upper))
-            for name in listed(entry.lower):
+            for name in list_names(entry.lower):
                 if name not in here:
                     self._deleted(f"{entry.path}/{name}", f"{entry.lower}/{name}", entry.inner)
 
@@ -272,7 +272,7 @@ class UpperChanges:
                 self._found.add(path, "deleted")
         elif path.count("/") - self._paths.root.count("/") < MAX_DEPTH:
             inner = rules.enter(name)
-            for child in listed(lower):
+            for child in list_names(lower):
                 self._deleted(f"{path}/{child}", f"{lower}/{child}", inner)
 
     def _gone(self, path: str) -> None:

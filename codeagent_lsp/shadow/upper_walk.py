@@ -129,7 +129,7 @@ def is_folder(path: str) -> bool:
     return info is not None and stat.S_ISDIR(info.st_mode)
 
 
-def listed(folder: str) -> list[str]:
+def list_names(folder: str) -> list[str]:
     """Return the names in a folder of the disk, sorted; [] if it cannot be read."""
     try:
         return sorted(os.listdir(folder))

@@ -20,7 +20,7 @@ import signal
 import sys
 import time
 
-from codeagent_lsp.shadow.guard_messages import HEAD, INTERVAL_SECONDS, KILLED, sent, told
+from codeagent_lsp.shadow.guard_messages import HEAD, INTERVAL_SECONDS, KILLED, pack_message, unpack_message
 
 assert sys.platform != "win32"
 
@@ -57,7 +57,7 @@ def main() -> None:
     else:
         answer = guard(spec, CONTROL)
     try:
-        os.write(CONTROL, sent(answer))
+        os.write(CONTROL, pack_message(answer))
     except OSError:  # the server has ended
         pass
 
@@ -358,7 +358,7 @@ def _received(control: int) -> dict[str, Any] | None:
         if not chunk or len(data) > _SPEC_LIMIT:
             return None
         data += chunk
-    return told(data)
+    return unpack_message(data)
 
 
 def _group(pid: int) -> int | None:

@@ -32,7 +32,7 @@ from codeagent_lsp.shadow.shell import (
     Writings,
     no_output,
 )
-from codeagent_lsp.shadow.wanted import LeftOut, UnsavedState, wanted
+from codeagent_lsp.shadow.wanted import LeftOut, UnsavedState, unsaved_state
 from codeagent_lsp.state import STATE_VARIABLE
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.edits.merge import merge
@@ -140,7 +140,7 @@ class ShadowWorkspace:
         """
         async with self._in_turn():
             # Only now: what the previous command staged has to be in it.
-            seen = await asyncio.to_thread(wanted, binding.view)
+            seen = await asyncio.to_thread(unsaved_state, binding.view)
             launch = await self._in_thread(lambda: self._prepared(binding.view.roots.folders, seen, command))
             finished = await self._execute(launch, command, on_output)
             try:
@@ -186,7 +186,9 @@ class ShadowWorkspace:
                 collected = collected.without_protected()
             if binding.owner is owner:  # nothing is staged for a run that has let go of it
                 break
-        collected = kept(collected, seen, owner.staging.lookup, owner.view.base)  # at once: nothing else is staged
+        collected = merge_own_edits(
+            collected, seen, owner.staging.lookup, owner.view.base
+        )  # at once: nothing else is staged
         # After the merge, as the merged text is what would be staged.
         collected = _checked(collected, owner.staging)
         staged = _stage(collected, owner.staging)
@@ -352,7 +354,7 @@ def _stopped(finished: Finished) -> str:
 # What became of a run's staged changes while a command ran, kept beside what the command wrote. Changes nothing.
 
 
-def kept(collected: Collected, seen: UnsavedState, lookup: Lookup, base: Base) -> Collected:
+def merge_own_edits(collected: Collected, seen: UnsavedState, lookup: Lookup, base: Base) -> Collected:
     """Return the changes with the run's own edits since `seen` merged in. If both changed the same lines, or one
     deleted or moved the file, what the command wrote is left out.
 

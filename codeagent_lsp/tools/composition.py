@@ -64,7 +64,7 @@ class Transformation(BaseModel):
     field_mapping: dict[str, str] = Field(default_factory=dict)
 
 
-def transformed(value: Any, transformation: Transformation) -> Any:
+def transform(value: Any, transformation: Transformation) -> Any:
     """Return the value after extraction, filter and aggregation. ToolRetry if a step does not fit the value."""
     value = at(value, transformation.extract_path)
     if transformation.filter is not None:

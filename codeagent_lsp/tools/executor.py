@@ -21,7 +21,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from codeagent_lsp.call_forms import MCP_CALLS, MCP_PREFIX, plain, respelt, translated, unpacked
+from codeagent_lsp.call_forms import MCP_CALLS, MCP_PREFIX, plain, respelt, translate_arguments, unpack_json
 from codeagent_lsp.errors import (
     AgentError,
     CircuitOpen,
@@ -49,7 +49,7 @@ from codeagent_lsp.tools.permissions.policy import decide, resolved_paths
 from codeagent_lsp.tools.registry import CallOutcome, ToolRegistry, own_call
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.tools.variables.variables import Variables
-from codeagent_lsp.workspace.text.excerpts import listed
+from codeagent_lsp.workspace.text.excerpts import join_names
 
 logger = logging.getLogger(__name__)
 
@@ -251,7 +251,7 @@ class ToolExecutor:
         paths = resolved_paths(traits, call.arguments, roots)
         # A command reads what it wants, and has the texts of the editor before it.
         lost = texts.unknown(roots.folders if traits.effect == "run" else paths)
-        return UNKNOWN_TEXT.format(files=listed(map(roots.relative, lost), MAX_NAMED)) if lost else ""
+        return UNKNOWN_TEXT.format(files=join_names(map(roots.relative, lost), MAX_NAMED)) if lost else ""
 
     async def _attempted(self, call: ToolCall) -> tuple[ToolResult, CallOutcome]:
         """Run a call and return its result, errors included, and what it counts as for the tool's circuit."""
@@ -408,17 +408,17 @@ def _is_failure(error: ToolError) -> bool:
 
 def understood(call: ToolCall, tool: Tool[Any]) -> Invocation:
     """Return the call with validated and completed arguments, so that what is judged and shown is what runs.
-    WrongArguments or ToolRetry as from `validated`.
+    WrongArguments or ToolRetry as from `validate_arguments`.
     """
-    arguments = validated(tool, call.arguments)
+    arguments = validate_arguments(tool, call.arguments)
     return Invocation(replace(call, arguments=arguments.model_dump()), tool, arguments)
 
 
-def validated(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
+def validate_arguments(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
     """Return the tool's parameters object. WrongArguments lists each wrong argument; other spellings are understood,
     unknown arguments passed over, optional ones that say nothing left out, and texts that hold JSON unpacked once.
     """
-    given = known_arguments(translated(arguments, tool.forms), tool.accepted_schema())
+    given = known_arguments(translate_arguments(arguments, tool.forms), tool.accepted_schema())
     fields = tool.parameters.model_fields
     given = {
         key: each for key, each in given.items() if each != "" or key not in fields or fields[key].default is not None
@@ -427,7 +427,7 @@ def validated(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
         # As it is, first: for a text parameter, "[1]" is a text and no list.
         return tool.parameters.model_validate(given)
     except ValidationError as first:
-        open_texts = {key: unpacked(value) for key, value in given.items()}
+        open_texts = {key: unpack_json(value) for key, value in given.items()}
         for other in (_without_empty(given, first), known_arguments(open_texts, tool.accepted_schema())):
             with contextlib.suppress(ValidationError):
                 return tool.parameters.model_validate(other)
@@ -484,7 +484,7 @@ def _known(value: Any, schema: Mapping[str, Any]) -> Any:
 
 def _passed_over(call: ToolCall, tool: Tool[Any]) -> str:
     """Return a note on the arguments of a call that its tool does not have and that ask for something; '' for none."""
-    given = translated(call.arguments, tool.forms)
+    given = translate_arguments(call.arguments, tool.forms)
     known = known_arguments(given, tool.accepted_schema())
     names = [name for name in given if name not in (*known, *REMARKS) and plain(name) not in map(plain, known)]
     return f"\n(Passed over, as {call.name} has no such argument: {', '.join(names)}.)" if names else ""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from codeagent_lsp.call_forms import meant, resolved, unwrapped
+from codeagent_lsp.call_forms import meant, resolve_call, unwrap_call
 from codeagent_lsp.config import CircuitBreakerSettings
 from codeagent_lsp.errors import CircuitOpen, CodeAgentError, ErrorCode, ToolFailed
 from codeagent_lsp.messages import ToolSpec
@@ -199,10 +199,10 @@ def own_call(
     """Return the name and arguments of the call of one of our tools that is meant, and why the arguments cannot be
     understood, '' if they can; a call of no known tool is returned as it is.
     """
-    own = resolved(name, arguments, {entry.tool.traits.name: entry.tool.forms for entry in entries})
+    own = resolve_call(name, arguments, {entry.tool.traits.name: entry.tool.forms for entry in entries})
     if own is not None:
         return own.tool, own.arguments or {}, own.problem
-    name, arguments = unwrapped(name, arguments)
+    name, arguments = unwrap_call(name, arguments)
     return name, arguments or {}, ""
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.agent.custom_commands import MOST_ARGUMENTS, CommandShelf, expanded
+from codeagent_lsp.agent.custom_commands import MOST_ARGUMENTS, CommandShelf, expand_arguments
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.tools.skills.trust import Trust
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
@@ -148,9 +148,9 @@ def test_a_call(tmp_path: Path, shelf: CommandShelf, words: str, task: str | Non
     ],
 )
 def test_arguments_are_put_in_place_once(body: str, arguments: str, text: str) -> None:
-    assert expanded(body, arguments) == text
+    assert expand_arguments(body, arguments) == text
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_anything_can_be_expanded(body: str, arguments: str) -> None:
-    assert isinstance(expanded(body, arguments), str)
+    assert isinstance(expand_arguments(body, arguments), str)

@@ -327,7 +327,7 @@ async def test_every_tool_well_and_badly(tmp_path: Path, state_dir: Path, monkey
     async def found(wanted: SearchRequest, *_: object) -> list[Result]:
         return [Result("A page", f"http://{HOST}/", "about tax")]
 
-    monkeypatch.setattr(searching, "found", found)
+    monkeypatch.setattr(searching, "search_web", found)
     net = Net({HOST: [[PUBLIC]]})
     bench = furnished(tmp_path, net)
     reply = {"/": answer("words", media="text/plain")}

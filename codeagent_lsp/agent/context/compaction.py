@@ -23,7 +23,7 @@ from codeagent_lsp.agent.context.history import (
     flat,
     is_request,
     note,
-    rendered,
+    render_focused_file,
     size,
     take_apart,
 )
@@ -297,7 +297,7 @@ def _kept_text(kept: KeptFacts) -> str:
 
 
 def _focus_text(kept: KeptFacts) -> str:
-    files = [rendered(file.path, file.text) for file in kept.focused.files]
+    files = [render_focused_file(file.path, file.text) for file in kept.focused.files]
     return "\n".join(["Files as they are now:", *files]) if files else ""
 
 

@@ -12,7 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from codeagent_lsp.inline.finish_change.calls import FAMILIES, Family, SignatureChange, renamed_parameters, shown
+from codeagent_lsp.inline.finish_change.calls import (
+    FAMILIES,
+    Family,
+    SignatureChange,
+    renamed_parameters,
+    render_signature,
+)
 from codeagent_lsp.inline.finish_change.declarations import Declaration, declarations
 from codeagent_lsp.inline.next_edit.parsed_text import ParsedText
 
@@ -60,7 +66,7 @@ class Change:
         """The change on one line for the user, such as `f(a) → f(a, b)`."""
         old, new = self.before.called, self.after.called
         if self.signature is not None:
-            return f"{shown(old, self.signature.old)} → {shown(new, self.signature.new)}"
+            return f"{render_signature(old, self.signature.old)} → {render_signature(new, self.signature.new)}"
         if self.is_moved:
             return f"{new}: {PurePath(self.was_in).name} → {PurePath(self.path).name}"
         return f"{old} → {new}"

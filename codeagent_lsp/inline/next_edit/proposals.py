@@ -18,7 +18,7 @@ from codeagent_lsp.index import parse
 from codeagent_lsp.inline.next_edit.history import Example, History
 from codeagent_lsp.inline.next_edit.parsed_text import ParsedText, function_of, parsed_text
 from codeagent_lsp.inline.next_edit.renamings import Renaming, renamings
-from codeagent_lsp.inline.next_edit.rewrites import Rewrite, learned
+from codeagent_lsp.inline.next_edit.rewrites import Rewrite, learn_rewrite
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -74,7 +74,7 @@ def changes_of(newest: Example, others: Sequence[Example]) -> list[Learned]:
     for other in others:
         names = renamings(newest, other)
         # A renaming says more: it knows which uses are of the same thing.
-        rewrite = None if names else learned(newest, other)
+        rewrite = None if names else learn_rewrite(newest, other)
         for change in (*names, *((rewrite,) if rewrite else ())):
             if all(change != known.change for known in found):
                 found.append(Learned(change, here, (other.after.path, other.new_range[0])))

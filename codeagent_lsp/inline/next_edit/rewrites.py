@@ -184,7 +184,7 @@ class Rewrite:
         return _written(self.new, bound)
 
 
-def learned(one: Example, other: Example) -> Rewrite | None:
+def learn_rewrite(one: Example, other: Example) -> Rewrite | None:
     """Return the rewrite that two examples have in common, by the smallest nodes that show where it applies; None if
     they have none.
     """

@@ -20,10 +20,10 @@ from codeagent_lsp.call_forms import (
     CallForms,
     OwnCall,
     meant,
-    resolved,
+    resolve_call,
     respelt,
     spellings,
-    unwrapped,
+    unwrap_call,
 )
 from codeagent_lsp.llm.calls import dialects, jsontext, schema
 from codeagent_lsp.llm.calls.dialects import Raw
@@ -139,7 +139,7 @@ def normalise_name(name: str, known: Iterable[str]) -> str | None:
     names = list(known)
     stripped = _stripped(name)
     # From exact to loose, so that a tool with an odd name of its own is never taken for another.
-    for candidate in (name, stripped, normalised(name)):
+    for candidate in (name, stripped, bare_name(name)):
         if candidate in names:
             return candidate
     folded = [item for item in names if _fold(item) == _fold(stripped.removeprefix("functions."))]
@@ -150,7 +150,7 @@ def normalise_name(name: str, known: Iterable[str]) -> str | None:
     return ending[0] if len(ending) == 1 else None
 
 
-def normalised(name: str) -> str:
+def bare_name(name: str) -> str:
     """Return a name without what models put around it: quotes, `functions.` and the like, a number."""
     return re.sub(r"^(?:functions\.|default_api[.:])?(?:tools\.)?", "", _stripped(name))
 
@@ -162,12 +162,12 @@ def check(name: str, arguments: Mapping[str, Any] | None, tools: Iterable[ToolSp
     by_name = {tool["name"]: tool for tool in tools}
     call = _resolved(name, arguments, by_name)
     if call is None:
-        return _no_tool(unwrapped(name, arguments)[0], by_name)
+        return _no_tool(unwrap_call(name, arguments)[0], by_name)
     tool = by_name[call.tool]
     if call.arguments is None or jsontext.is_deep(dict(call.arguments)):
         return f"The arguments of {call.tool} are not a JSON object. Send one JSON object. {_described(tool)}"
     try:
-        # Here, not in `resolved`: what the model is told has the parameters with it.
+        # Here, not in `resolve_call`: what the model is told has the parameters with it.
         if call.problem:
             raise schema.Misfit(call.problem)
         given = respelt(call.arguments, _parameters(tool))
@@ -182,7 +182,7 @@ def own_spelling(call: ToolCall, tools: tuple[ToolSpec, ...]) -> ToolCall:
     """
     own = _resolved(call.name, call.arguments, {tool["name"]: tool for tool in tools})
     if own is None:
-        name, arguments = unwrapped(call.name, call.arguments)
+        name, arguments = unwrap_call(call.name, call.arguments)
         return replace(call, name=name, arguments=arguments or {})
     return call if own.problem else replace(call, name=own.tool, arguments=own.arguments or {})
 
@@ -210,7 +210,7 @@ def _from_text(name: str, arguments: Mapping[str, Any], tools: tuple[ToolSpec, .
         return arguments
     parameters = _parameters(by_name[call.tool])
     properties = parameters.get("properties") or {}
-    other = spellings(normalised(name), arguments, {tool["name"]: _forms(tool) for tool in tools})
+    other = spellings(bare_name(name), arguments, {tool["name"]: _forms(tool) for tool in tools})
     # By the names that the model used: converting comes before renaming, and needs the type of what each name means.
     known = {key: properties.get(own, {"type": "string"}) for key, own in other.items() if key not in properties}
     return schema.from_text(arguments, {**parameters, "properties": {**known, **properties}})
@@ -273,22 +273,22 @@ def _known(name: str, tools: Iterable[ToolSpec]) -> str | None:
     """Return the name of the tool that is meant, by its own name or another one of it; None if there is none."""
     named = {tool["name"]: _forms(tool) for tool in tools}
     foreign = (tool for tool, forms in named.items() if any(each.name == name for each in forms.foreign))
-    return normalise_name(name, named) or meant(normalised(name), named.items()) or next(foreign, None)
+    return normalise_name(name, named) or meant(bare_name(name), named.items()) or next(foreign, None)
 
 
 def _resolved(name: str, arguments: Mapping[str, Any] | None, tools: Mapping[str, ToolSpec]) -> OwnCall | None:
     """Return the call of one of the tools that is meant, whatever a model put around its name."""
-    name, arguments = unwrapped(name, arguments)
+    name, arguments = unwrap_call(name, arguments)
     forms = {tool: _forms(spec) for tool, spec in tools.items()}
-    for spelling in (name, normalised(name), normalise_name(name, tools) or name):
-        if (call := resolved(spelling, arguments, forms)) is not None:
+    for spelling in (name, bare_name(name), normalise_name(name, tools) or name):
+        if (call := resolve_call(spelling, arguments, forms)) is not None:
             return call
     return None
 
 
 def _no_tool(name: str, tools: Mapping[str, ToolSpec]) -> str:
     """Return what to say of a tool that does not exist: which come nearest, and which there are."""
-    name = normalised(name)
+    name = bare_name(name)
     name = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
     forms = {tool: _forms(spec) for tool, spec in tools.items()}
     names = {other: tool for tool, each in forms.items() for other in (tool, *each.names)}

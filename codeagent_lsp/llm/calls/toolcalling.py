@@ -12,7 +12,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Protocol
 
-from codeagent_lsp.call_forms import ANSWERS, USE_TOOL, answer_in, several, wrapped
+from codeagent_lsp.call_forms import ANSWERS, USE_TOOL, answer_in, several, wrap_call
 from codeagent_lsp.errors import ModelRejected, ModelReplyInvalid
 from codeagent_lsp.llm import wire
 from codeagent_lsp.llm.calls import text_calls, toolcalls
@@ -138,7 +138,7 @@ class ToolCallingModel(WrappedModel):
                 yield item
 
     async def _constrained(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        told = text_calls.constrained(request.tools)
+        told = text_calls.constrained_instructions(request.tools)
         asked = replace(
             request,
             messages=text_calls.as_text(request.messages, told, self._write_call, self._write_answer),
@@ -252,7 +252,7 @@ def _declared(request: ModelRequest) -> tuple[Message, ...]:
 
 
 def _wrapped(call: ToolCall) -> ToolCall:
-    name, arguments = wrapped(call.name, call.arguments)
+    name, arguments = wrap_call(call.name, call.arguments)
     return replace(call, name=name, arguments=arguments)
 
 

@@ -17,10 +17,10 @@ from itertools import islice
 from codeagent_lsp.llm.calls import dialects, jsontext
 from codeagent_lsp.llm.calls.bare_calls import (
     ACTION_INPUT,
+    bare_name,
     check_raw,
     is_known,
     nameless_call,
-    normalised,
     read_action,
     read_json,
     read_python,
@@ -543,7 +543,7 @@ class _Finder:
 
 
 def _as_written(raw: Raw) -> ToolCall:
-    return ToolCall(normalised(raw.name) or UNREADABLE, raw.arguments or {})
+    return ToolCall(bare_name(raw.name) or UNREADABLE, raw.arguments or {})
 
 
 def _is_ruined(text: str, position: int) -> bool:

@@ -20,7 +20,7 @@ from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Rep
 from codeagent_lsp.llm.providers import openai
 from codeagent_lsp.llm.providers.http_model import HttpModel, Options, refusal
 from codeagent_lsp.llm.wire import WrittenCall, pack, read_calls, tidy, unpack
-from codeagent_lsp.messages import Image, Message, ToolSpec, Usage, sent
+from codeagent_lsp.messages import Image, Message, ToolSpec, Usage, without_forms
 
 _MOST = re.compile(r"max_tokens: \d+ > (\d+)")
 _TTL = re.compile(r"\bttl\b")
@@ -62,7 +62,7 @@ class AnthropicModel(HttpModel):
     OPTIONAL: Mapping[str, str] = {"temperature": "", "stop_sequences": "", "output_config": "", "thinking": ""}
 
     def __init__(self, where: Endpoint, info: ModelInfo, **options: Unpack[Options]) -> None:
-        super().__init__(keyed(where), info, **options)
+        super().__init__(with_key(where), info, **options)
         self._head_mark = LASTING_MARK if options.get("interactive") else MARK
         self._budgeted = False  # whether the model wants a budget of tokens to think in, learnt from its refusal
         self._longest_reply = 0  # tokens, learnt from a refusal; 0 while it is not known
@@ -282,7 +282,7 @@ _COUNTS = (
 )
 
 
-def keyed(where: Endpoint) -> Endpoint:
+def with_key(where: Endpoint) -> Endpoint:
     """Return the address with the key in the header `x-api-key`, and the version header that the API requires."""
     return replace(where, key_header="x-api-key", extra={"anthropic-version": VERSION, **where.extra})
 
@@ -291,7 +291,7 @@ async def model_entries(where: Endpoint, limits: TimeLimits) -> list[dict[str, A
     """Return the entries of the server's list of models, each with its `id`, and its window if the list has it.
     ModelError if it is unreachable.
     """
-    return await openai.model_entries(keyed(where), limits)
+    return await openai.model_entries(with_key(where), limits)
 
 
 def _named(thinking: dict[str, Any]) -> dict[str, Any]:
@@ -315,7 +315,7 @@ def tool_blocks(tools: tuple[ToolSpec, ...], mark: Mapping[str, Any] = MARK) -> 
     """Return the tools in the form of the API, their names as `wire_name` spells them, the last one with a mark for the
     prompt cache; [] without tools.
     """
-    told = [sent(tool) for tool in tools]
+    told = [without_forms(tool) for tool in tools]
     blocks = [
         {"name": wire.wire_name(tool["name"]), "description": tool["description"], "input_schema": tool["parameters"]}
         for tool in told

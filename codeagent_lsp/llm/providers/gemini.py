@@ -87,7 +87,7 @@ class GeminiModel(HttpModel):
             config["stopSequences"] = list(request.stop)
         # In the reduced form of this API, as for tools.
         if request.response_schema is not None:
-            config |= {"responseMimeType": "application/json", "responseSchema": reduced(request.response_schema)}
+            config |= {"responseMimeType": "application/json", "responseSchema": reduce_schema(request.response_schema)}
         return {**config, "thinkingConfig": thinking} if thinking else config
 
     def _thinking(self, effort: str) -> dict[str, Any] | None:
@@ -361,10 +361,10 @@ def declaration(tool: ToolSpec) -> Schema:
     named = {"name": wire_name(tool["name"]), "description": tool["description"]}
     if not tool["parameters"].get("properties"):
         return named
-    return {**named, "parameters": reduced(tool["parameters"])}
+    return {**named, "parameters": reduce_schema(tool["parameters"])}
 
 
-def reduced(schema: Mapping[str, Any]) -> Schema:
+def reduce_schema(schema: Mapping[str, Any]) -> Schema:
     """Return a schema with references resolved and without the keywords that the API does not know."""
     return _reduced(schema, {**schema.get("definitions", {}), **schema.get("$defs", {})}, ())
 

@@ -2,8 +2,8 @@
 
 A provider says where to post, what, and how the pieces of the answer become a `Reply`. A call is retried only while
 nothing of its answer was shown, in two layers: `patient` waits and repeats a call whose first item never came (connect
-errors, resets, 429, 5xx); `answered` repeats a call once whose reply was empty. Not here: any provider's format (the
-other modules), the connections (`llm/exchange.py`), classifying errors (`failures.py`).
+errors, resets, 429, 5xx); `retry_if_empty` repeats a call once whose reply was empty. Not here: any provider's format
+(the other modules), the connections (`llm/exchange.py`), classifying errors (`failures.py`).
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class HttpModel:
         once = partial(self._exchange, request)
         patiently = partial(patient, once, self._policy)
         try:
-            async with aclosing(answered(patiently, self._info.name)) as items:
+            async with aclosing(retry_if_empty(patiently, self._info.name)) as items:
                 async for item in items:
                     yield item
         except ContextOverflow as overflow:
@@ -321,7 +321,7 @@ async def patient(
                 yield item
 
 
-async def answered(source: ReplySource, name: str) -> AsyncGenerator[StreamItem, None]:
+async def retry_if_empty(source: ReplySource, name: str) -> AsyncGenerator[StreamItem, None]:
     """Yield the items of `source`, which is called once more if its reply is empty. ModelReplyInvalid if that is empty,
     too.
     """

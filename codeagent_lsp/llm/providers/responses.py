@@ -16,7 +16,7 @@ from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Rep
 from codeagent_lsp.llm.providers.http_model import HttpModel, Options, refusal
 from codeagent_lsp.llm.providers.openai import BREAKPOINT, cache_key, marks_prefix, refuses_marks
 from codeagent_lsp.llm.wire import WrittenCall, pack, read_calls, tidy, unpack
-from codeagent_lsp.messages import Message, ToolSpec, Usage, sent
+from codeagent_lsp.messages import Message, ToolSpec, Usage, without_forms
 
 REASONING_ROOM = {"low": 4096, "high": 32_768}
 """Tokens added to a limit of the reply, in which the API counts the reasoning; for other efforts, `ROOM`."""
@@ -248,7 +248,10 @@ def items(messages: Iterable[Message], info: ModelInfo) -> list[dict[str, Any]]:
 
 def tools(specs: tuple[ToolSpec, ...]) -> list[dict[str, Any]]:
     """Return the tools in the form of the API, their names as `wire_name` spells them."""
-    return [{"type": "function", **sent(spec), "name": wire.wire_name(spec["name"]), "strict": False} for spec in specs]
+    return [
+        {"type": "function", **without_forms(spec), "name": wire.wire_name(spec["name"]), "strict": False}
+        for spec in specs
+    ]
 
 
 def _items(message: Message, info: ModelInfo) -> list[dict[str, Any]]:

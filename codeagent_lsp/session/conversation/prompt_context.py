@@ -26,7 +26,7 @@ from codeagent_lsp.tools.orchestration.orchestration_tools import Delegates
 from codeagent_lsp.tools.permissions.command_permissions import Mode
 from codeagent_lsp.tools.permissions.policy import resolved_paths
 from codeagent_lsp.tools.skills.shelf import SkillDesk
-from codeagent_lsp.tools.skills.trust import vouched
+from codeagent_lsp.tools.skills.trust import is_trusted
 
 if TYPE_CHECKING:
     from codeagent_lsp.session.run_parts import RunParts
@@ -152,7 +152,7 @@ class PromptContext:
         if profile.approved:
             return True
         output, brings = self._parts.output, partial(self._knowledge.brought, self._view)
-        return await vouched(self._knowledge.agents.trust, item_of(profile), output, output.text, brings)
+        return await is_trusted(self._knowledge.agents.trust, item_of(profile), output, output.text, brings)
 
     def _unseen(self, name: str) -> None:
         """Warn the user that the instruction file `name` has invisible characters. Called in a worker thread, while

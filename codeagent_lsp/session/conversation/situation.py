@@ -26,7 +26,7 @@ from codeagent_lsp.system import open_reading
 from codeagent_lsp.tools.git.calls import Repository, call, repository_of
 from codeagent_lsp.tools.testing.projects import facts_of
 from codeagent_lsp.workspace.files.file_view import FileView
-from codeagent_lsp.workspace.text.excerpts import listed
+from codeagent_lsp.workspace.text.excerpts import join_names
 from codeagent_lsp.workspace.text.position import LineIndex
 
 SECONDS = 2.5
@@ -80,8 +80,8 @@ async def _git(view: FileView) -> str:
     for folder in view.roots.folders:
         state = await git_state(repository_of(folder, view.roots))
         parts = [f"Git: branch {state.branch}" if state.branch else "Git: no commit yet"]
-        parts.append(f"changed: {listed(state.changed, MOST_NAMES)}" if state.changed else "nothing changed")
-        parts += [f"untracked: {listed(state.untracked, MOST_NAMES)}"] if state.untracked else []
+        parts.append(f"changed: {join_names(state.changed, MOST_NAMES)}" if state.changed else "nothing changed")
+        parts += [f"untracked: {join_names(state.untracked, MOST_NAMES)}"] if state.untracked else []
         lines.append("; ".join(parts))
     return "\n".join(dict.fromkeys(lines))
 
@@ -97,7 +97,7 @@ async def _editor(view: FileView, request: RunRequest) -> str:
         lines.append(f"Current file: {name(target.file.path)}, {what} {line}")
     opened = await asyncio.to_thread(_opened, view)
     names = [f"{name(path)}{' (unsaved)' if unsaved else ''}" for path, unsaved in opened]
-    lines += [f"Open files: {listed(names, MOST_NAMES)}"] if names else []
+    lines += [f"Open files: {join_names(names, MOST_NAMES)}"] if names else []
     return "\n".join(lines)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from codeagent_lsp.call_forms import USE_TOOL
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.messages import Message, ToolSpec, sent
+from codeagent_lsp.messages import Message, ToolSpec, without_forms
 from codeagent_lsp.session.request import Planning
 from codeagent_lsp.session.run_output import PLANNING_CALL
 from codeagent_lsp.tools.catalogue import SMALL_SET
@@ -22,7 +22,7 @@ from codeagent_lsp.tools.permissions.command_permissions import Mode
 from codeagent_lsp.tools.permissions.policy import effects_of
 from codeagent_lsp.tools.registry import ToolRegistry, own_name
 from codeagent_lsp.tools.traits import CORE, EXTENDED
-from codeagent_lsp.workspace.text.excerpts import listed
+from codeagent_lsp.workspace.text.excerpts import join_names
 from codeagent_lsp.workspace.text.visible import one_line
 
 ENABLE = "enable_tools"
@@ -116,7 +116,7 @@ class ToolSelection:
         for group in self._groups():
             if group in EXTENDED or group in self._on:
                 continue
-            size = len(json.dumps([sent(spec) for spec in self._of(group)], ensure_ascii=False))
+            size = len(json.dumps([without_forms(spec) for spec in self._of(group)], ensure_ascii=False))
             if size <= self._room:
                 self._on[group] = None
                 # Not given back: what was offered once stays in the prompt of this run.
@@ -149,7 +149,9 @@ class ToolSelection:
         return found
 
     def _listing(self) -> str:
-        lines = [f"{group}: {EXTENDED.get(group) or listed(names, NAMED)}" for group, names in self._groups().items()]
+        lines = [
+            f"{group}: {EXTENDED.get(group) or join_names(names, NAMED)}" for group, names in self._groups().items()
+        ]
         return "\n".join(lines)
 
     def _used(self, before: Sequence[Message]) -> None:
@@ -234,7 +236,7 @@ class FixedTools:
             told = [_signature(spec) if group in EXTENDED else _introduced(spec) for spec in specs]
             line = f"{group}: {', '.join(told)}"
             if group not in EXTENDED:
-                line = line if len(line) <= room else f"{group}: {listed([spec['name'] for spec in specs], NAMED)}"
+                line = line if len(line) <= room else f"{group}: {join_names([spec['name'] for spec in specs], NAMED)}"
                 room -= len(line)
             lines.append(line)
         return "\n".join(lines)

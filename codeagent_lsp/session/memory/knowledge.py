@@ -20,7 +20,7 @@ from codeagent_lsp.agent.custom_commands import CommandShelf
 from codeagent_lsp.agent.instructions import (
     INSTRUCTIONS_LIMIT,
     nested_instructions,
-    rendered,
+    render_instructions,
     root_instructions,
 )
 from codeagent_lsp.config import PermissionsSettings, Settings
@@ -150,7 +150,7 @@ class Background:
                 self._note_unseen(item.name, on_unseen, unseen=item.unseen)
         if not new:
             return ""
-        return f"For files below their folder, these count before the general ones:\n{rendered(new)}"
+        return f"For files below their folder, these count before the general ones:\n{render_instructions(new)}"
 
     def forgotten(self) -> None:
         """Forget which nested instructions were sent, because messages were removed, so that they are sent again."""
@@ -170,9 +170,9 @@ class Background:
         for item in found:
             self._note_unseen(item.name, on_unseen, unseen=item.unseen)
         return {
-            "instructions": rendered(found),
-            "skills": shelf.listed(known, mode, limit),
-            "agents": agent_files.listed(knowledge.agents.profiles(view), limit) if mode == "direct" else "",
+            "instructions": render_instructions(found),
+            "skills": shelf.list_skills(known, mode, limit),
+            "agents": agent_files.list_agents(knowledge.agents.profiles(view), limit) if mode == "direct" else "",
             "memory": memory.background(knowledge.memory.offered(), limit),
         }
 

@@ -24,7 +24,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent import memory
 from codeagent_lsp.agent.limits import window_of
 from codeagent_lsp.agent.loop import complete
-from codeagent_lsp.agent.memory import MemoryEntry, entry_of, merged
+from codeagent_lsp.agent.memory import MemoryEntry, entry_of, merge_entries
 from codeagent_lsp.errors import CodeAgentError
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.store import SessionStore
@@ -74,7 +74,7 @@ class MemoryStore:
         if not new:
             return
         with self._lock:
-            self._write(entries=[asdict(entry) for entry in merged(self.entries(), new)])
+            self._write(entries=[asdict(entry) for entry in merge_entries(self.entries(), new)])
 
     def forget(self, entry_id: str | None = None) -> int:
         """Remove one entry, or all for None; return how many were removed."""

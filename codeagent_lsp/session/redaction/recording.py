@@ -145,12 +145,12 @@ class GuardedModel(WrappedModel):
         """Stream the wrapped model's reply to the request with its secrets masked; record request, reply and error."""
         hidden = replace(request, messages=tuple(map(self._hidden, request.messages)))
         # Before the call, so that a request whose answer never comes is in the trace.
-        self._record("request", told(hidden, self.info))
+        self._record("request", request_data(hidden, self.info))
         try:
             async with aclosing(self._model.stream(hidden)) as stream:
                 async for item in stream:
                     if isinstance(item, Reply):
-                        self._record("reply", replied(item))
+                        self._record("reply", reply_data(item))
                     yield item
         except CodeAgentError as error:
             self._record("reply", {"error": str(error)})
@@ -161,7 +161,7 @@ class GuardedModel(WrappedModel):
         return message if content == message.content else replace(message, content=content)
 
 
-def told(request: ModelRequest, info: ModelInfo) -> dict[str, Any]:
+def request_data(request: ModelRequest, info: ModelInfo) -> dict[str, Any]:
     """Return a model request as plain data for the trace; tools only by name, since their descriptions are part of the
     program.
     """
@@ -178,7 +178,7 @@ def told(request: ModelRequest, info: ModelInfo) -> dict[str, Any]:
     }
 
 
-def replied(reply: Reply) -> dict[str, Any]:
+def reply_data(reply: Reply) -> dict[str, Any]:
     """Return a model's reply as plain data for the trace, with its token usage."""
     usage = reply.usage
     return {

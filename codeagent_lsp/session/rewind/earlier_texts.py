@@ -253,7 +253,7 @@ def edited_texts(changeset: Changeset) -> dict[str, str]:
     return {each.path: each.base for each in changeset if each.kind == "edit" and each.base is not None}
 
 
-def followed(parts: Iterable[AppliedPart], view: FileView) -> tuple[list[Changeset], dict[str, str]]:
+def follow_moves(parts: Iterable[AppliedPart], view: FileView) -> tuple[list[Changeset], dict[str, str]]:
     """Return what was applied as changes of the files at their present paths, and the new paths of files that the user
     has renamed, by the old ones; those that the agent moved or deleted are not among them. Blocks.
     """

@@ -11,7 +11,7 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.instructions import INSTRUCTIONS_LIMIT, rendered, root_instructions
+from codeagent_lsp.agent.instructions import INSTRUCTIONS_LIMIT, render_instructions, root_instructions
 from codeagent_lsp.agent.limits import reply_tokens, window_of
 from codeagent_lsp.agent.prompt import Selection, system_prompt, task_message
 from codeagent_lsp.direct import TextForm
@@ -166,7 +166,9 @@ class DirectPath:
 
     def _instructions(self) -> str:
         """Return the project's own instructions, as a small part of the window."""
-        return rendered(root_instructions(self._parts.proposal.view, min(INSTRUCTIONS_LIMIT, self._window // 2)))
+        return render_instructions(
+            root_instructions(self._parts.proposal.view, min(INSTRUCTIONS_LIMIT, self._window // 2))
+        )
 
     def _earlier(self) -> str:
         """Return the last messages of the session, shortened."""

@@ -25,7 +25,7 @@ from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.edit_tools import existing_text, refuse_below_file
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.tools.web.urls import covers, on_usual_port, parsed
+from codeagent_lsp.tools.web.urls import covers, on_usual_port, parse_url
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.files.file_view import FileText
 from codeagent_lsp.workspace.text.encoding import decode, encode
@@ -167,7 +167,7 @@ class ImportParameters(Parameters):
     @field_validator("source_url")
     @classmethod
     def _one_spelling(cls, value: str) -> str:
-        return value if is_local(value) else parsed(value).url
+        return value if is_local(value) else parse_url(value).url
 
 
 class ImportFile(Tool[ImportParameters]):
@@ -356,7 +356,7 @@ async def _fetched(source: str, context: ToolContext, web: Web | None) -> bytes:
         return await _of_this_machine(source, context)
     from codeagent_lsp.tools.web.scraping import Web as Network  # late: an HTTP client
 
-    target = parsed(source)
+    target = parse_url(source)
     if not on_usual_port(target) and not covers(context.settings.web.allowed_hosts, target):
         message = f"{target.authority} is not on a usual port; the user can add it to web.allowedHosts."
         raise ToolFailed(message, ErrorCode.PERMISSION_DENIED)
@@ -394,7 +394,7 @@ def _text(data: bytes, source: str) -> str:
 
 
 def _allowed(source: str, settings: Settings) -> bool:
-    return is_local(source) or covers(settings.web.allowed_hosts, parsed(source))
+    return is_local(source) or covers(settings.web.allowed_hosts, parse_url(source))
 
 
 def _store(context: ToolContext) -> ArtifactStore:

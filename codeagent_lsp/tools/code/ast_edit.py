@@ -28,7 +28,7 @@ _LISTS = frozenset(("variable_declaration", "var_spec_list"))
 _DECLARED = frozenset(("variable_declarator", "property_element"))
 
 
-def replaced(source: SourceFile, definition: Definition, code: str) -> Splice:
+def replace_definition(source: SourceFile, definition: Definition, code: str) -> Splice:
     """Return the splice that replaces a definition; doc comment, decorators and `export` are kept if the code has none.
 
     EditRefused if the code defines nothing.
@@ -293,7 +293,7 @@ def _planned(source: SourceFile, edit: AstEdit, *, emptied: bool) -> tuple[Seque
     if edit.operation == "replace_body":
         return [replace_body(source, _with_body(source, edit.target), edit.code)], ()
     target = find_one(source, edit.target)
-    return [_INSERTIONS.get(edit.operation, replaced)(source, target, edit.code)], ()
+    return [_INSERTIONS.get(edit.operation, replace_definition)(source, target, edit.code)], ()
 
 
 def _with_body(source: SourceFile, target: str) -> Definition:

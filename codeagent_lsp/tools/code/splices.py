@@ -76,7 +76,7 @@ def is_sound(path: str, text: str) -> bool:
     return source.language != "python" or _syntax_error(text) is None
 
 
-def untouched(source: SourceFile, splices: Sequence[Splice]) -> list[Definition]:
+def untouched_definitions(source: SourceFile, splices: Sequence[Splice]) -> list[Definition]:
     """Return the definitions that no splice overlaps."""
     found = []
     for definition in source.definitions:
@@ -166,7 +166,7 @@ def _lost(source: SourceFile, after: SourceFile, splices: Sequence[Splice]) -> s
         return None
     kept = Counter(_identity(after, each) for each in after.definitions)
     ends = {source.trimmed_blanks(each.start) for each in splices}
-    for definition in untouched(source, splices):
+    for definition in untouched_definitions(source, splices):
         name, text = _identity(source, definition)
         if kept[name, text] > 0:
             kept[name, text] -= 1

@@ -32,8 +32,8 @@ from codeagent_lsp.tools.traits import ToolGroups, ToolTraits
 from codeagent_lsp.tools.variables.variable_tools import values_for
 from codeagent_lsp.tools.variables.variables import MaskedStream, Variables
 from codeagent_lsp.workspace.files.paths import Roots
-from codeagent_lsp.workspace.text.excerpts import listed
-from codeagent_lsp.workspace.text.visible import control_characters, numbered
+from codeagent_lsp.workspace.text.excerpts import join_names
+from codeagent_lsp.workspace.text.visible import code_point_notation, control_characters
 
 READY_SECONDS = 30.0
 START_SECONDS = 1.0
@@ -67,7 +67,7 @@ def _without_controls(command: str) -> str:
     the terminal in which the command is read.
     """
     if found := control_characters(command):
-        named = ", ".join(map(numbered, found[:5]))
+        named = ", ".join(map(code_point_notation, found[:5]))
         raise NotAccepted(f"a command cannot hold control characters ({named}); write them as escapes: $'\\x1b'")
     return command
 
@@ -135,7 +135,7 @@ class RunCmd(Tool[RunCmdParameters]):
             return await in_background(command, arguments.ready, context)
         # The real time limits are the shell's: the tool's own one would not end what the command has started.
         result = await _run(shell, command, context)
-        text = told(result, context.view.roots) + await _kept(result, context)
+        text = describe_result(result, context.view.roots) + await _kept(result, context)
         done = result.finished.exit_code == 0 and result.finished.ending not in _STOPPED
         return ToolOutput(text, result, failed="" if done else _told_ending(result, context))
 
@@ -261,7 +261,7 @@ def folder_of(roots: Roots, path: str | None) -> str:
     return folder
 
 
-def told(result: CommandResult, roots: Roots) -> str:
+def describe_result(result: CommandResult, roots: Roots) -> str:
     """Return the text for the model: the output, how the command ended and in how many seconds, and the written
     files.
     """
@@ -314,7 +314,7 @@ def _failed(code: int, context: ToolContext) -> str:
 
 def _written(result: CommandResult, roots: Roots) -> list[str]:
     """Return lines that name the staged files of what a command wrote, and those that were left out."""
-    names = [f"Staged from what it wrote: {listed(map(roots.relative, result.staged), MAX_NAMED)}"]
+    names = [f"Staged from what it wrote: {join_names(map(roots.relative, result.staged), MAX_NAMED)}"]
     lines = names if result.staged else []
     lines += [f"Not staged: {roots.relative(path)} ({why})" for path, why in result.left_out[:MAX_NAMED]]
     more = len(result.left_out) - MAX_NAMED

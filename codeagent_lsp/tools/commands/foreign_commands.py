@@ -20,7 +20,7 @@ from codeagent_lsp.call_forms import (
     blank,
     has,
     number,
-    unpacked,
+    unpack_json,
     without,
 )
 
@@ -47,7 +47,7 @@ _COMMAND: Mapping[str, str] = MappingProxyType(
 
 def _written(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments with a command that is a list as a line."""
-    command = unpacked(given.get("command"))
+    command = unpack_json(given.get("command"))
     return {**given, "command": _line(list(map(str, command)))} if isinstance(command, list) else given
 
 
@@ -80,7 +80,7 @@ def _amount(value: Any) -> float | None:
 
 def _all_commands(given: dict[str, Any]) -> dict[str, Any]:
     """Return a list of commands, some with a list of arguments, as the lines of one."""
-    commands = unpacked(given.get("commands"))
+    commands = unpack_json(given.get("commands"))
     lines = [_one_line(item) for item in (commands if isinstance(commands, list) else [commands])]
     return {**without(given, "commands"), "command": "\n".join(lines)}
 

@@ -158,7 +158,10 @@ def difference(
     removed, made = _unmatched(gone, written, _key, _key)
     fixed = [item for item in old if now(item)] + removed
     return Difference(
-        ordered([item for item in new if not is_written(item)] + made), ordered(fixed), tuple(unknown), tuple(sources)
+        sort_diagnostics([item for item in new if not is_written(item)] + made),
+        sort_diagnostics(fixed),
+        tuple(unknown),
+        tuple(sources),
     )
 
 
@@ -171,7 +174,7 @@ def since(found: Difference, before: Difference) -> Difference:
     return Difference(tuple(mended), (*fixed, *made), found.unknown, found.sources)
 
 
-def told(found: Difference, name: Callable[[str], str]) -> str:
+def describe_difference(found: Difference, name: Callable[[str], str]) -> str:
     """Return the difference for a reader: "2 fixed, 1 new: …", with at most 10 lines for the new ones; '' if there is
     none. `name` makes a shown name of an absolute path.
     """
@@ -250,7 +253,7 @@ def _ends(old: str, new: str) -> tuple[int, int, int, int]:
 # Presentation of diagnostics to the model: errors first, then by place, a bounded number. Pure functions.
 
 
-def ordered(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+def sort_diagnostics(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """Return the diagnostics without duplicates, the worst first, then by file, line and column."""
     return tuple(
         sorted(dict.fromkeys(found), key=lambda item: (_RANK[item.severity], item.path, item.line, item.column))

@@ -22,10 +22,10 @@ from codeagent_lsp.tools.diagnostics.difference import (
     Diagnostic,
     Difference,
     ServersWithDiagnostics,
+    describe_difference,
     difference,
     from_lsp,
     since,
-    told,
 )
 from codeagent_lsp.tools.diagnostics.syntax import broken_comments, broken_syntax, moved_entries, syntax_errors
 from codeagent_lsp.tools.tool import ToolOutput
@@ -33,7 +33,7 @@ from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.document import text_digest
-from codeagent_lsp.workspace.text.excerpts import listed
+from codeagent_lsp.workspace.text.excerpts import join_names
 from codeagent_lsp.workspace.text.position import split_lines
 
 if TYPE_CHECKING:
@@ -236,11 +236,11 @@ class AfterEdits:
         if self._late:  # what is missing may be neither fixed nor said before
             self._told = replace(before, new=(*before.new, *news.new))
             late = "" if self._late <= waited else _named(sorted(self._late), name, "not known yet")
-            return "\n".join(filter(None, (told(replace(news, fixed=()), name), late)))
+            return "\n".join(filter(None, (describe_difference(replace(news, fixed=()), name), late)))
         self._told = found
         if before.new and not found.new:
             return "Diagnostics: no new problems any more."
-        line, left = told(news, name), len(found.new) - len(news.new)
+        line, left = describe_difference(news, name), len(found.new) - len(news.new)
         line = f"{line}\n({left} new from your earlier edits are left.)" if line and left else line
         if waited and not line:
             line = "Diagnostics: no new problems."
@@ -265,7 +265,7 @@ async def with_remark(context: ToolContext, run: Callable[[], Awaitable[ToolOutp
 
 
 def _named(paths: Sequence[str], name: Callable[[str], str], what: str) -> str:
-    return f"Diagnostics of {listed(map(name, paths), _MAX_NAMED)}: {what}." if paths else ""
+    return f"Diagnostics of {join_names(map(name, paths), _MAX_NAMED)}: {what}." if paths else ""
 
 
 # The files that a change may break without changing them: those that use a name whose definition it changed.

@@ -75,7 +75,7 @@ class EditFile(Tool[EditParameters]):
         """
         path = context.view.roots.resolve(arguments.path)
         file = await asyncio.to_thread(context.view.read, path)
-        done = await asyncio.to_thread(replaced, file.text, arguments)
+        done = await asyncio.to_thread(make_edit, file.text, arguments)
         return await _staged(context, path, file, done)
 
 
@@ -154,7 +154,7 @@ class InsertText(Tool[InsertTextParameters]):
         """
         path = context.view.roots.resolve(arguments.path)
         file = await asyncio.to_thread(context.view.read, path)
-        done = await asyncio.to_thread(inserted, file.text, arguments.text, arguments.line)
+        done = await asyncio.to_thread(insert_lines, file.text, arguments.text, arguments.line)
         await asyncio.to_thread(refuse_wrapped, arguments.path, file.text, done)
         return await _staged(context, path, file, done)
 
@@ -203,7 +203,7 @@ class BatchEdit(Tool[BatchEditParameters]):
                     after[path] = edit.new_str
                     continue
             try:
-                after[path] = await asyncio.to_thread(replaced, after[path], edit)
+                after[path] = await asyncio.to_thread(make_edit, after[path], edit)
             except EditRefused as refusal:
                 message = f"Edit {number} ({edit.path}) was refused, so none was made. {refusal}"
                 raise EditRefused(refusal.reason, message) from refusal
@@ -242,11 +242,11 @@ class PreviewEdit(Tool[PreviewEditParameters]):
         """Return the unified diff; errors as from `edit_file`."""
         path = context.view.roots.resolve(arguments.path)
         before = (await asyncio.to_thread(context.view.read, path)).text
-        done = await asyncio.to_thread(replaced, before, EditParameters(**arguments.model_dump()))
+        done = await asyncio.to_thread(make_edit, before, EditParameters(**arguments.model_dump()))
         return ToolOutput(_diff(context, path, before, done))
 
 
-def replaced(text: str, edit: EditParameters) -> str:
+def make_edit(text: str, edit: EditParameters) -> str:
     """Return `text` with one edit made; line numbers copied from a read result are ignored. EditRefused if the old text
     is not found or not unique.
     """
@@ -267,7 +267,7 @@ def replaced(text: str, edit: EditParameters) -> str:
     return done.text
 
 
-def inserted(text: str, new: str, line: int | None) -> str:
+def insert_lines(text: str, new: str, line: int | None) -> str:
     """Return `text` with the lines `new` after its line `line`, 0 for the top, None for the end. ToolRetry if it has no
     such line, EditRefused if `new` is empty.
     """

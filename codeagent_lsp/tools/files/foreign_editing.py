@@ -22,7 +22,7 @@ from codeagent_lsp.call_forms import (
     given_as,
     has,
     number,
-    unpacked,
+    unpack_json,
     without,
 )
 from codeagent_lsp.errors import WrongArguments
@@ -115,12 +115,12 @@ EDIT_FILE: tuple[ForeignTool, ...] = (
 
 def _one_file(given: dict[str, Any]) -> dict[str, Any]:
     """Return the path and content of the only file of a list."""
-    files = unpacked(given.get("files"))
+    files = unpack_json(given.get("files"))
     return {**without(given, "files"), **files[0]}
 
 
 def _file_count(given: Mapping[str, Any]) -> int:
-    files = unpacked(given.get("files"))
+    files = unpack_json(given.get("files"))
     return len(files) if isinstance(files, list) and all(isinstance(item, Mapping) for item in files) else 0
 
 
@@ -194,7 +194,7 @@ WRITE_FILE: tuple[ForeignTool, ...] = (
 def _spread(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments with the path that stands once in each of the edits."""
     keys = ("edits", "replacements", "operations")
-    edits = next((unpacked(given[key]) for key in keys if key in given), None)
+    edits = next((unpack_json(given[key]) for key in keys if key in given), None)
     path = next((given[key] for key in _PATHS if given.get(key)), None)
     given = without(given, *_PATHS, *keys)
     if not isinstance(edits, list):
@@ -218,7 +218,7 @@ def _blocks(given: dict[str, Any]) -> dict[str, Any]:
 
 def _lines(given: dict[str, Any]) -> dict[str, Any]:
     """Return edits whose texts are lists of lines as such of texts."""
-    edits = unpacked(given.get("edits"))
+    edits = unpack_json(given.get("edits"))
     return {
         "edits": [
             {
@@ -289,7 +289,7 @@ INSERT_TEXT: tuple[ForeignTool, ...] = (
 def _files_patched(given: dict[str, Any]) -> dict[str, Any]:
     """Return several whole files as a patch."""
     parts = ["*** Begin Patch"]
-    for item in unpacked(given.get("files")):
+    for item in unpack_json(given.get("files")):
         # As a patch, and not as one write after the other, so that all the files are made or none.
         lines = str(item.get("content", "")).removesuffix("\n").split("\n")
         parts += [f"*** Add File: {item.get('path')}", *(f"+{line}" for line in lines)]
@@ -298,7 +298,7 @@ def _files_patched(given: dict[str, Any]) -> dict[str, Any]:
 
 def _command_of(given: Mapping[str, Any]) -> str:
     """Return the shell command of a call, which may be a list."""
-    command = unpacked(given.get("command", given.get("cmd")))
+    command = unpack_json(given.get("command", given.get("cmd")))
     if not isinstance(command, list):
         return command if isinstance(command, str) else ""
     words = [str(word) for word in command]

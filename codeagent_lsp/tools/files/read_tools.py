@@ -14,7 +14,7 @@ from codeagent_lsp.messages import MOST_IMAGE, Image, ToolCall
 from codeagent_lsp.tools.context import Calls, Reader, ToolContext
 from codeagent_lsp.tools.files import foreign_reading as others
 from codeagent_lsp.tools.files.find_tools import may_show
-from codeagent_lsp.tools.outputs import OutputStore, located
+from codeagent_lsp.tools.outputs import OutputStore, locate_output
 from codeagent_lsp.tools.permissions.policy import READ_FILE, READ_NAMES
 from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
@@ -143,13 +143,13 @@ class ReadFile(Tool[ReadFileParameters]):
         for a folder its entries, for a picture the image. FileRefused if it cannot be read; the data has the absolute
         path.
         """
-        view, path = located(context.view, context.get(OutputStore), arguments.path)
+        view, path = locate_output(context.view, context.get(OutputStore), arguments.path)
         if PurePath(path).suffix.lower() in PICTURES:
             image, size = await asyncio.to_thread(picture, view, path)
             told = f"{view.roots.relative(path)}: {image.media_type}, {size:,} bytes"
             return ToolOutput(told, {"path": path}, images=(image,))
         if view.roots.kind(path) == "folder":
-            return ToolOutput(await asyncio.to_thread(listed, view, path), {"path": path})
+            return ToolOutput(await asyncio.to_thread(list_folder, view, path), {"path": path})
         file = await asyncio.to_thread(view.read, path)
         shown = render(file, arguments.start_line, arguments.end_line, _head(context, file))
         return ToolOutput(shown, {"path": path})
@@ -206,7 +206,7 @@ async def _named(context: ToolContext, name: str) -> tuple[str, ...]:
     return tuple(map(view.roots.relative, sorted(found))) or (name,)
 
 
-def listed(view: FileView, path: str) -> str:
+def list_folder(view: FileView, path: str) -> str:
     """Return the names in a folder, two levels deep, for a call that takes it for a file."""
     listing = view.list_dir(path, 2)
     names = [f"{view.roots.relative(entry)}{'/' if kind == 'folder' else ''}" for entry, kind in listing.entries]

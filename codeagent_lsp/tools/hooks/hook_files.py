@@ -25,7 +25,7 @@ from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.hooks.hook_scripts import ScriptFinder
 from codeagent_lsp.tools.skills import skill_folders
 from codeagent_lsp.tools.skills.shelf import digest_of
-from codeagent_lsp.tools.skills.trust import Brings, Trust, WorkspaceItem, trusted
+from codeagent_lsp.tools.skills.trust import Brings, Trust, WorkspaceItem, ask_trust
 from codeagent_lsp.workspace.files.file_view import FileView
 
 HookEvent = Literal["SessionStart", "PreToolUse", "PostToolUse", "UserPromptSubmit", "PreProposal", "RunEnd"]
@@ -278,7 +278,7 @@ class HookConsent:
                 self._answers[digest] = False
                 return
             item = WorkspaceItem("hooks", name, name, digest, _shown(file), _shown(file))
-            answer = await trusted(self._shelf.trust, item, context.asker, context.words, self._brings)
+            answer = await ask_trust(self._shelf.trust, item, context.asker, context.words, self._brings)
             self._answers[digest] = bool(answer)
             if answer is False:
                 self._shelf.refused.add((self._session_id, digest))

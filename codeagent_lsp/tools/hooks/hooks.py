@@ -42,7 +42,7 @@ from codeagent_lsp.tools.skills.trust import Brings
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
-from codeagent_lsp.workspace.text.excerpts import listed
+from codeagent_lsp.workspace.text.excerpts import join_names
 from codeagent_lsp.workspace.text.visible import one_line
 
 MOST_QUESTIONS = 5
@@ -377,7 +377,7 @@ def _names(context: ToolContext, before: Changeset) -> str:
     after = context.staging.changeset
     paths = dict.fromkeys((*(each.path for each in _changed(before, after)), *before.paths))
     names = [context.view.roots.relative(path) for path in paths if before.get(path) != after.get(path)]
-    return listed(names, MOST_NAMES)
+    return join_names(names, MOST_NAMES)
 
 
 def _changed(before: Changeset, after: Changeset) -> list[FileChange]:

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Protocol
 
 from pydantic import ConfigDict, model_validator
 
-from codeagent_lsp.call_forms import CallForms, Shape, unpacked
+from codeagent_lsp.call_forms import CallForms, Shape, unpack_json
 from codeagent_lsp.errors import ErrorCode, ReplyUnreadable
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.mcp.errors import McpRefused, stated_code
@@ -135,7 +135,7 @@ class McpTool(Tool[Open]):
         name = self.traits.name
         calling = Calling(context, name, self.server.settings.seconds)
         result = await self.server.call(self.remote, arguments.model_dump(), calling)
-        return await rendered(result, name, context.get(OutputStore))
+        return await render_result(result, name, context.get(OutputStore))
 
 
 def full_name(group: str, tool: str) -> str:
@@ -153,12 +153,12 @@ def full_name(group: str, tool: str) -> str:
 
 def _inner(remote: RemoteTool, given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments, those inside of `arguments` if there is nothing else and the server knows no such name."""
-    inner = unpacked(given.get("arguments"))
+    inner = unpack_json(given.get("arguments"))
     whole = set(given) == {"arguments"} and "arguments" not in (remote.schema.get("properties") or {})
     return inner if whole and isinstance(inner, dict) else given
 
 
-def adapted(
+def adapt_tool(
     server: Callee,
     remote: RemoteTool,
     *,
@@ -230,7 +230,7 @@ def _bounded(line: str) -> str:
 # Rendering of an MCP tool result for the model: text bounded and marked as foreign, other content as files.
 
 
-async def rendered(result: Mapping[str, Any], tool: str, outputs: OutputStore | None) -> ToolOutput:
+async def render_result(result: Mapping[str, Any], tool: str, outputs: OutputStore | None) -> ToolOutput:
     """Return an MCP result of the tool with this full name as output: texts, and pictures and other data stored in
     `outputs`. McpRefused if the result is marked as an error, ReplyUnreadable if it is no valid one.
     """

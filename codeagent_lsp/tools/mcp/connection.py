@@ -26,7 +26,14 @@ from codeagent_lsp.environments.failures import wait_before
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed
 from codeagent_lsp.network import PROXY_AWAY
 from codeagent_lsp.tools.mcp.elicitation import Elicitation
-from codeagent_lsp.tools.mcp.errors import CONNECTION_CLOSED, McpProblem, McpRefused, grade, protocol_code, said
+from codeagent_lsp.tools.mcp.errors import (
+    CONNECTION_CLOSED,
+    McpProblem,
+    McpRefused,
+    error_message,
+    grade,
+    protocol_code,
+)
 from codeagent_lsp.tools.mcp.host import Calling, Clock, Host
 from codeagent_lsp.tools.mcp.listing import MAX_TOOLS, RemoteTool
 from codeagent_lsp.tools.mcp.settings import ServerSettings
@@ -56,7 +63,7 @@ _TROUBLE = (
 
 
 @asynccontextmanager
-async def connected(settings: ServerSettings, host: Host) -> AsyncGenerator[Connection, None]:
+async def open_connection(settings: ServerSettings, host: Host) -> AsyncGenerator[Connection, None]:
     """Open a connection that lasts as long as this context. McpProblem if it cannot be opened, or breaks."""
     connection = Connection(settings, host)
     try:
@@ -245,7 +252,7 @@ class Diagnosis:
         if isinstance(cause, FileNotFoundError) and self.settings.transport == "stdio":
             return McpProblem("mcp.not_found", code, name=name, command=where)
         if code is ErrorCode.MCP_PARSE_ERROR or (code is ErrorCode.MCP_TIMEOUT and health.garbled):
-            reason = health.sample or said(cause)
+            reason = health.sample or error_message(cause)
             return McpProblem("mcp.unreadable", ErrorCode.MCP_PARSE_ERROR, name=name, reason=reason)
         if health.ending:
             words = health.last_words or "—"
@@ -259,8 +266,8 @@ class Diagnosis:
         if code is ErrorCode.MCP_TIMEOUT:
             return McpProblem("mcp.silent", code, name=name, seconds=f"{self.settings.seconds:g}")
         if code is ErrorCode.MCP_NETWORK_ERROR:
-            return McpProblem("mcp.unreachable", code, name=name, where=where, reason=said(cause))
-        return McpProblem("mcp.failed", code, name=name, reason=said(cause))
+            return McpProblem("mcp.unreachable", code, name=name, where=where, reason=error_message(cause))
+        return McpProblem("mcp.failed", code, name=name, reason=error_message(cause))
 
     def call_failure(self, error: BaseException, tool: str, seconds: float, *, noisy: bool) -> AgentError:
         """Return an error of a call, for the model; record that the connection is gone if it shows that. `noisy` is
@@ -272,7 +279,7 @@ class Diagnosis:
         answered = code is not None and code != CONNECTION_CLOSED and self.health.problem is None
         if answered and self.health.login is None and self.health.status == 0:
             graded = grade(error)
-            words = f"The server {self.settings.name} answered the call of {tool}: {said(error)}"
+            words = f"The server {self.settings.name} answered the call of {tool}: {error_message(error)}"
             if graded is ErrorCode.MCP_PARAM_ERROR:
                 return McpRefused(words, graded)
             if graded is ErrorCode.MCP_NETWORK_ERROR:

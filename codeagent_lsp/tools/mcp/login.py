@@ -34,7 +34,7 @@ from pydantic import AnyUrl, BaseModel, ValidationError
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.state import json_object
-from codeagent_lsp.tools.mcp.errors import McpProblem, said
+from codeagent_lsp.tools.mcp.errors import McpProblem, error_message
 from codeagent_lsp.tools.mcp.host import Logins, Step
 from codeagent_lsp.tools.mcp.oauth_callback import OAuthCallback
 from codeagent_lsp.tools.mcp.settings import ServerSettings
@@ -172,7 +172,7 @@ class Login(httpx2.Auth):
                 raise self._problem("mcp.login.declined")
         except OSError as error:
             await self._stack.aclose()
-            raise self._problem("mcp.login.failed", reason=said(error)) from error
+            raise self._problem("mcp.login.failed", reason=error_message(error)) from error
         # A cancelled login must not keep the limits suspended and the port open.
         except BaseException:
             await self._stack.aclose()
@@ -190,7 +190,7 @@ class Login(httpx2.Auth):
             await self._stack.aclose()
         # Refused in the browser, by the user or by the server.
         if "code" not in given:
-            reason = said(ValueError(f"{given.get('error', '')} {given.get('error_description', '')}".strip()))
+            reason = error_message(ValueError(f"{given.get('error', '')} {given.get('error_description', '')}".strip()))
             raise self._problem("mcp.login.refused", reason=reason)
         # Masked from now on wherever it could be recorded, though it can be used only once.
         await self._logins.learn((given["code"],))
@@ -223,14 +223,16 @@ class Login(httpx2.Auth):
         if is_local(own.hostname) and is_local(parts.hostname) and parts.scheme in ("http", "https"):
             return
         if parts.scheme != "https" or "@" in parts.netloc or await leads_here(parts.hostname):
-            raise self._problem("mcp.login.address", address=said(ValueError(f"{parts.scheme}://{parts.netloc}")))
+            raise self._problem(
+                "mcp.login.address", address=error_message(ValueError(f"{parts.scheme}://{parts.netloc}"))
+            )
 
     def _failed(self, provider: OAuthClientProvider, error: Exception) -> McpProblem:
         """Return the problem of a failed login; a server without OAuth metadata needs a token in the settings."""
         context, unregistered = provider.context, isinstance(error, OAuthRegistrationError)
         if unregistered and context.protected_resource_metadata is None and context.oauth_metadata is None:
             return self._problem("mcp.unauthorized", where=self._settings.where, status=UNAUTHORIZED)
-        return self._problem("mcp.login.failed", reason=said(error))
+        return self._problem("mcp.login.failed", reason=error_message(error))
 
     def _problem(self, key: str, **values: Any) -> McpProblem:
         problem = McpProblem(key, ErrorCode.MCP_EXECUTION_ERROR, name=self._settings.name, **values)

@@ -247,10 +247,10 @@ class AdaptedTools:
         return tuple(found.values())
 
     def _adapted(self, server: Server, remote: RemoteTool) -> McpTool:
-        from codeagent_lsp.tools.mcp.adapter import adapted  # late, as above
+        from codeagent_lsp.tools.mcp.adapter import adapt_tool  # late, as above
 
         settings, pins = server.settings, self._pins
-        return adapted(
+        return adapt_tool(
             server,
             remote,
             changed=partial(pins.changed, settings, remote),

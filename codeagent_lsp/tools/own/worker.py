@@ -66,7 +66,7 @@ def _result(tools: Mapping[str, Tool], source: str, request: Mapping[str, Any]) 
     try:
         return _called(tool, request["arguments"])
     except BaseException as error:  # noqa: BLE001 - what a user's code raises, also SystemExit, is the call's result
-        return _failed(described(error, source))
+        return _failed(describe_error(error, source))
 
 
 def _listed(tool: Tool) -> dict[str, Any]:
@@ -133,13 +133,13 @@ def load(place: str, name: str, digest: str, *entry: str) -> dict[str, Tool]:
     except NotLoaded:
         raise
     except BaseException as error:  # whatever a user's code raises at import or in a property, also SystemExit
-        raise NotLoaded(described(error, name)) from error
+        raise NotLoaded(describe_error(error, name)) from error
     if len(tools) < len(found):
         raise NotLoaded("two of its tools have the same name")
     return tools
 
 
-def described(error: BaseException, name: str) -> str:
+def describe_error(error: BaseException, name: str) -> str:
     """Return an error as one line, with the last line of the file `name` that it passed through."""
     words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, SyntaxError):

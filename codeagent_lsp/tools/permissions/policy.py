@@ -28,8 +28,8 @@ from codeagent_lsp.tools.permissions.command_permissions import (
     CommandRules,
     Decision,
     Mode,
+    decide_by_place,
     judged_command,
-    placed,
 )
 from codeagent_lsp.tools.traits import Effect, ToolTraits
 from codeagent_lsp.workspace.files.paths import Roots, is_build_file
@@ -104,7 +104,7 @@ def decide(
     # Only commands are judged by where they run, too; all other tools can do no more than their arguments say.
     if ruled.verdict == "deny" or traits.effect != "run":
         return ruled
-    return placed(ruled, arguments, place, settings.mode)
+    return decide_by_place(ruled, arguments, place, settings.mode)
 
 
 def _in_own_name(settings: PermissionsSettings, name: str, others: Iterable[str]) -> PermissionsSettings:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, unpacked
+from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, unpack_json
 from codeagent_lsp.errors import ErrorCode, ToolRetry
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.plan.plan import MOST_STEPS, TITLE_CHARS, Planner, StepDraft, UpdateAction
@@ -34,13 +34,13 @@ class CreatePlanParameters(Parameters):
 
 def _whole(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments with what is in `plan` at the top, a goal, and the steps in the order of their `index`."""
-    plan = unpacked(given.get("plan"))
+    plan = unpack_json(given.get("plan"))
     rest = {name: value for name, value in given.items() if name != "plan"}
     if isinstance(plan, dict):
         given = {**plan, **rest}
     elif isinstance(plan, list):
         given = {"steps": plan, **rest}
-    steps = unpacked(given.get("steps"))
+    steps = unpack_json(given.get("steps"))
     if not isinstance(steps, list):
         return given
     steps = [{"title": step} if isinstance(step, str) else step for step in steps]

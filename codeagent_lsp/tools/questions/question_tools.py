@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, unpacked, without
+from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, unpack_json, without
 from codeagent_lsp.errors import ToolRetry
 from codeagent_lsp.tools.asking import Question, agent_asks, own_title, own_titles
 from codeagent_lsp.tools.context import ToolContext
@@ -254,7 +254,7 @@ def _detail(asked: _Asked, titles: Mapping[str, Option], context: ToolContext) -
 
 def _labelled(given: dict[str, Any]) -> dict[str, Any]:
     """Return a question with options that are objects as their labels; what describes them becomes part of it."""
-    options = unpacked(given.get("options"))
+    options = unpack_json(given.get("options"))
     # Gemini's question of this type has its two answers in its own dialog.
     if given.get("type") == "yesno" and not options:
         options = ["Yes", "No"]

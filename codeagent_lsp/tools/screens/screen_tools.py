@@ -28,7 +28,7 @@ from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.workspace.text.excerpts import listed
+from codeagent_lsp.workspace.text.excerpts import join_names
 
 MAX_NAMED = 20
 
@@ -179,7 +179,7 @@ def _ended(kind: ScreenKind, stopped: Stopped, context: ToolContext) -> str:
     roots = context.view.roots
     parts = [f"The {_NAMES[kind]} was stopped." if stopped.was_running else f"The {_NAMES[kind]} did not run."]
     if stopped.staged:
-        names = listed(map(roots.relative, stopped.staged), MAX_NAMED)
+        names = join_names(map(roots.relative, stopped.staged), MAX_NAMED)
         parts.append(f"Staged from what was written in it: {names}.")
     parts += [f"Not staged: {roots.relative(path)}: {why}" for path, why in stopped.left_out[:MAX_NAMED]]
     return " ".join(parts)

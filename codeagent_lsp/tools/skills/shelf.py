@@ -255,7 +255,7 @@ def item_of(skill: Skill, view: FileView) -> WorkspaceItem:
     return WorkspaceItem("skills", skill.name, path, skill.digest, skill.description, detail)
 
 
-def listed(skills: Iterable[Skill], mode: str, limit: int) -> str:
+def list_skills(skills: Iterable[Skill], mode: str, limit: int) -> str:
     """Return the list of skills for an agent in `mode`, one line each, in at most `limit` characters; '' for none."""
     fitting = [skill for skill in skills if skill.serves(mode)]
     lines: list[str] = []
@@ -294,7 +294,7 @@ def matching(skills: Iterable[Skill], task: str, mode: str) -> Sequence[str]:
     ][:MOST_HINTS]
 
 
-def quoted(words: str, limit: int = _UNTRUSTED_DESCRIPTION) -> str:
+def quote_untrusted(words: str, limit: int = _UNTRUSTED_DESCRIPTION) -> str:
     """Return words that the user does not trust as a short quotation on one line, which cannot end itself."""
     # A quotation mark inside would end the quotation, and what follows would read as our own words.
     return f'"{cut_at_word(words.replace(chr(34), chr(39)), limit)}"'
@@ -329,6 +329,6 @@ def _mentions(words: str, trigger: str) -> bool:
 
 def _untrusted(skill: Skill) -> str:
     said = UNTRUSTED_WORDS.format(use="you may read it")
-    triggers = [quoted(each, _UNTRUSTED_TRIGGER) for each in skill.triggers[:_UNTRUSTED_TRIGGERS]]
+    triggers = [quote_untrusted(each, _UNTRUSTED_TRIGGER) for each in skill.triggers[:_UNTRUSTED_TRIGGERS]]
     when = f", for {', '.join(triggers)}" if triggers else ""
-    return f"- {skill.name} ({said}: {quoted(skill.description)}{when})"
+    return f"- {skill.name} ({said}: {quote_untrusted(skill.description)}{when})"

@@ -34,7 +34,7 @@ from codeagent_lsp.tools.skills.shelf import (
     skill_of,
 )
 from codeagent_lsp.tools.skills.skill_folders import TooMuch, user_tree
-from codeagent_lsp.tools.skills.trust import vouched
+from codeagent_lsp.tools.skills.trust import is_trusted
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolGroups, ToolTraits
 from codeagent_lsp.workspace.text.visible import one_line, visible
@@ -95,7 +95,7 @@ class SkillLoader(Tool[SkillLoaderParameters]):
         if (groups := context.get(ToolGroups)) is not None:
             # Tools that the skill names may not have been offered in this run yet.
             groups.offer(skill.tools)
-        text = told(skill, context)
+        text = render_skill(skill, context)
         metadata = {"name": skill.name, "tools": list(skill.tools), "source": skill.place}
         data = {"name": skill.name, "digest": skill.digest, "title": f"Loaded skill: {skill.name}"}
         return ToolOutput(text, {**data, "output": text, "metadata": metadata})
@@ -149,7 +149,7 @@ class SkillInstaller(Tool[SkillInstallerParameters]):
         return ToolOutput(f"{what}\nRead it with skill_loader {bundle.skill.name!r}.", {"name": bundle.skill.name})
 
 
-def told(skill: Skill, context: ToolContext) -> str:
+def render_skill(skill: Skill, context: ToolContext) -> str:
     """Return a skill as text for the model: its place, its text, its files."""
     place = context.view.roots.relative(skill.folder) if skill.place == "project" else "the user's own skills"
     parts = [f"Skill {skill.name} ({place}):\n\n{skill.body.strip()}"]
@@ -166,7 +166,7 @@ def _desk(context: ToolContext) -> SkillDesk:
 
 
 async def _vouched(skill: Skill, desk: SkillDesk, context: ToolContext) -> bool:
-    return await vouched(desk.shelf.trust, item_of(skill, context.view), context.asker, desk.words, desk.brings)
+    return await is_trusted(desk.shelf.trust, item_of(skill, context.view), context.asker, desk.words, desk.brings)
 
 
 async def _fetched(source: SkillSource, place: Path, context: ToolContext) -> Path:

@@ -147,12 +147,14 @@ class Translator(Protocol):
     def __call__(self, key: str, /, **values: object) -> str: ...
 
 
-async def vouched(trust: Trust, item: WorkspaceItem, asker: Asker, words: Translator, brings: Brings = tuple) -> bool:
+async def is_trusted(
+    trust: Trust, item: WorkspaceItem, asker: Asker, words: Translator, brings: Brings = tuple
+) -> bool:
     """Return whether the user trusts this exact content, by an earlier answer or by asking now. No answer means no."""
-    return bool(await trusted(trust, item, asker, words, brings))
+    return bool(await ask_trust(trust, item, asker, words, brings))
 
 
-async def trusted(
+async def ask_trust(
     trust: Trust, item: WorkspaceItem, asker: Asker, words: Translator, brings: Brings = tuple
 ) -> bool | None:
     """Return whether the user trusts this exact content, by an earlier answer or by asking now: about it alone, or with
@@ -175,7 +177,7 @@ async def among_all(
         if digest in trust.declined:
             return False
         open_ones = [
-            item for item in await asyncio.to_thread(undecided, trust, brings) if item.digest not in trust.singly
+            item for item in await asyncio.to_thread(undecided_items, trust, brings) if item.digest not in trust.singly
         ]
         if len(open_ones) < 2 or all(item.digest != digest for item in open_ones):
             return "singly"
@@ -227,7 +229,7 @@ async def ask_one(
     return None if answer is None else answer in ((once,), (always,))
 
 
-def undecided(trust: Trust, brings: Brings) -> list[WorkspaceItem]:
+def undecided_items(trust: Trust, brings: Brings) -> list[WorkspaceItem]:
     """Return what the workspace brings that the user has not decided about. Blocks."""
     return [item for item in brings() if not trust.covers(item.digest) and item.digest not in trust.declined]
 

@@ -31,7 +31,7 @@ from codeagent_lsp.tools.testing.reports import (
     CaseOutcome,
     Parsed,
     TestCase,
-    bounded,
+    bounded_cases,
     message,
     plain,
 )
@@ -121,7 +121,7 @@ def parse(data: bytes) -> Parsed:
             unit = _Unit(name, file, int(match["count"]))
             units.append(unit)
     open_ended = [unit.name for unit in units if not unit.whole]
-    cases = bounded(case for unit in units for case in _cases(unit))
+    cases = bounded_cases(case for unit in units for case in _cases(unit))
     return Parsed(cases, f"breaks off in {', '.join(open_ended)}" if open_ended else "")
 
 

@@ -109,7 +109,7 @@ def ranges(missing: Iterable[int], covered: Iterable[int]) -> Ranges:
     return tuple(found)
 
 
-def told(report: CoverageReport, locate: Callable[[str], str], state: str, budget: int) -> str:
+def describe_coverage(report: CoverageReport, locate: Callable[[str], str], state: str, budget: int) -> str:
     """Return the text for the model, about `budget` characters: the sum, then the files with uncovered lines."""
     lines = [_sum(report, state)]
     lines += [report.problem] if report.problem else []

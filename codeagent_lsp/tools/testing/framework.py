@@ -21,7 +21,7 @@ from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Finished
 from codeagent_lsp.tools.testing import coverage
 from codeagent_lsp.tools.testing.coverage import CoverageReport
-from codeagent_lsp.tools.testing.reports import Parsed, ReportBroken, TestReport, ended, judged, tail
+from codeagent_lsp.tools.testing.reports import Parsed, ReportBroken, TestReport, describe_ending, judge_run, tail
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.files.paths import path_of, relative_name
 
@@ -170,7 +170,7 @@ def read(project: Project, finished: Finished) -> TestReport:
     """Return the test report of a finished command; what cannot be read is its `problem`."""
     framework = project.framework
     folder = _ran_in(project, finished)
-    report = judged(framework.name, finished, _parsed(project, finished, folder), note=framework.note(finished))
+    report = judge_run(framework.name, finished, _parsed(project, finished, folder), note=framework.note(finished))
     prefix = path_of(folder, "")  # meaningless where the tests ran in a copy
     cases = tuple(replace(case, message=case.message.replace(prefix, "")) for case in report.cases)
     return replace(report, cases=cases, problem=report.problem.replace(prefix, ""))
@@ -183,7 +183,7 @@ def measuring_command(project: Project, view: FileView, *, offline: bool) -> Com
     return _scripted(project, project.framework.measuring(project, view), offline=offline)
 
 
-def measured(project: Project, finished: Finished) -> CoverageReport:
+def read_coverage(project: Project, finished: Finished) -> CoverageReport:
     """Return the coverage that a finished command has reported; what cannot be read is its `problem`. ToolFailed, with
     how to install it, if a tool is missing.
     """
@@ -199,7 +199,7 @@ def measured(project: Project, finished: Finished) -> CoverageReport:
     except ReportBroken as error:
         return replace(empty, problem=_problem(finished, f"left a coverage report that {error}"))
     inside = tuple(file for file in files if not Path(file.path).is_absolute() and not _of_tests(file.path))
-    note = f"The test run {ended(finished)}; run_tests shows which tests fail." if finished.exit_code else ""
+    note = f"The test run {describe_ending(finished)}; run_tests shows which tests fail." if finished.exit_code else ""
     return replace(empty, files=inside, problem=note if inside else _problem(finished, "measured no file"))
 
 
@@ -252,4 +252,4 @@ def _of_tests(path: str) -> bool:
 
 
 def _problem(finished: Finished, what: str) -> str:
-    return f"The test run {ended(finished)} and {what}. The end of its output:\n{tail(finished.output)}"
+    return f"The test run {describe_ending(finished)} and {what}. The end of its output:\n{tail(finished.output)}"

@@ -277,10 +277,8 @@ def _project(view: FileView, source: str) -> Project:
     suffix = os.path.splitext(source)[1]
     known = [project for project in found if suffix in project.framework.suffixes]
     if not known:
-        raise ToolFailed(
-            f"No test framework is known for this file. Known are {projects.known()}, by their project files.",
-            ErrorCode.NOT_FOUND,
-        )
+        names = f"Known are {projects.known_frameworks()}, by their project files."
+        raise ToolFailed(f"No test framework is known for this file. {names}", ErrorCode.NOT_FOUND)
     return replace(known[0], target="")
 
 

@@ -29,7 +29,7 @@ from codeagent_lsp.tools.testing.reports import (
     CaseOutcome,
     Parsed,
     TestCase,
-    bounded,
+    bounded_cases,
     message,
 )
 from codeagent_lsp.workspace.files.file_view import FileView
@@ -102,7 +102,7 @@ def parse(run: TestRun) -> Parsed:
     for unit in units.values():
         if not unit.test and unit.ended != "pass" and unit.package not in failing:
             cases.extend(_package(unit, builds, run))
-    return Parsed(bounded(cases), broken)
+    return Parsed(bounded_cases(cases), broken)
 
 
 def _take(event: Mapping[str, Any], units: dict[tuple[str, str], _Unit], builds: dict[str, list[str]]) -> None:

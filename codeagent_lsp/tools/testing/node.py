@@ -35,7 +35,7 @@ from codeagent_lsp.tools.testing.reports import (
     Parsed,
     ReportBroken,
     TestCase,
-    bounded,
+    bounded_cases,
     message,
     plain,
     relative,
@@ -174,7 +174,7 @@ def parse_json(data: bytes, folder: str) -> Parsed:
     """
     try:
         report = json.loads(data)
-        return Parsed(bounded(case for suite in report["testResults"] for case in _suite(suite, folder)))
+        return Parsed(bounded_cases(case for suite in report["testResults"] for case in _suite(suite, folder)))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ReportBroken("is not whole") from None
 

@@ -36,7 +36,7 @@ from codeagent_lsp.tools.testing.framework import (
 from codeagent_lsp.tools.testing.reports import (
     Parsed,
     TestCase,
-    bounded,
+    bounded_cases,
     message,
     relative,
 )
@@ -233,8 +233,8 @@ def parse_lines(data: bytes, folder: str) -> Parsed:
             else:
                 cases.append(_case(record, folder))
         except (ValueError, KeyError, TypeError, AttributeError):
-            return Parsed(bounded(cases), "has a line that cannot be read")
-    return Parsed(bounded(cases), "" if whole else "breaks off")
+            return Parsed(bounded_cases(cases), "has a line that cannot be read")
+    return Parsed(bounded_cases(cases), "" if whole else "breaks off")
 
 
 def _made(finished: Finished) -> str:

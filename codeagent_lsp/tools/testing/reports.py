@@ -149,12 +149,12 @@ class Parsed:
     broken: str = ""
 
 
-def judged(framework: str, finished: Finished, parsed: Parsed, *, note: str = "") -> TestReport:
+def judge_run(framework: str, finished: Finished, parsed: Parsed, *, note: str = "") -> TestReport:
     """Return the report of a finished run, with a problem if the numbers alone would mislead."""
     return TestReport(framework, parsed.cases, _problem(finished, parsed), round(finished.seconds, 3), note)
 
 
-def ended(finished: Finished) -> str:
+def describe_ending(finished: Finished) -> str:
     """Return how a run ended, as the rest of an English sentence."""
     stops = {
         "timeout": f"was stopped at the time limit, after {finished.seconds:.0f} s",
@@ -198,7 +198,7 @@ def relative(path: str, folder: str) -> str:
     return relative_name(inside, folder) if within(inside, (folder,)) else inside
 
 
-def bounded(cases: Iterable[TestCase]) -> tuple[TestCase, ...]:
+def bounded_cases(cases: Iterable[TestCase]) -> tuple[TestCase, ...]:
     """Return the cases as a tuple. ReportBroken if there are more than 100,000."""
     found = tuple(cases)
     if len(found) > MAX_CASES:
@@ -210,13 +210,13 @@ def _problem(finished: Finished, parsed: Parsed) -> str:
     bad = any(case.outcome in ("failed", "error") for case in parsed.cases)
     # In this order: a run that was stopped may have left half a report, which is broken for that reason.
     if finished.ending != "exited" or finished.exit_code > 128:
-        why = f"The test run {ended(finished)}; what it had not finished is not counted."
+        why = f"The test run {describe_ending(finished)}; what it had not finished is not counted."
     elif parsed.broken:
-        why = f"The test run {ended(finished)}, but the report {parsed.broken}."
+        why = f"The test run {describe_ending(finished)}, but the report {parsed.broken}."
     elif not parsed.cases:
-        why = f"No tests ran: the test run {ended(finished)}."
+        why = f"No tests ran: the test run {describe_ending(finished)}."
     elif finished.exit_code and not bad:
-        why = f"No test failed, and yet the test run {ended(finished)}."
+        why = f"No test failed, and yet the test run {describe_ending(finished)}."
     else:
         return ""
     printed = tail(finished.output)
@@ -292,7 +292,7 @@ class Baseline(Protocol):
         """
 
 
-def compared(reports: Iterable[TestReport], before: Results) -> Compared:
+def compare_reports(reports: Iterable[TestReport], before: Results) -> Compared:
     """Return the failures of a run by what became of the same tests before the change, and the tests that it
     repaired.
     """

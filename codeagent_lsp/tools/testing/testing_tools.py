@@ -17,13 +17,13 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, place_of, unpacked, without
+from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, place_of, unpack_json, without
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.shadow.shell import Command, CommandResult, Isolation, OnOutput, Shell, no_output
 from codeagent_lsp.tools.context import OnTested, Tally, ToolContext
 from codeagent_lsp.tools.testing import framework, projects
-from codeagent_lsp.tools.testing.coverage import CoverageReport, told
-from codeagent_lsp.tools.testing.framework import Project, Selection, is_test_file, measured, measuring_command
+from codeagent_lsp.tools.testing.coverage import CoverageReport, describe_coverage
+from codeagent_lsp.tools.testing.framework import Project, Selection, is_test_file, measuring_command, read_coverage
 from codeagent_lsp.tools.testing.reports import (
     BUDGET,
     RED,
@@ -38,7 +38,7 @@ from codeagent_lsp.tools.testing.reports import (
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.files.paths import within
-from codeagent_lsp.workspace.text.excerpts import listed
+from codeagent_lsp.workspace.text.excerpts import join_names
 
 MAX_NAMED = 20
 NO_TESTS = (
@@ -49,7 +49,7 @@ NO_TESTS = (
 
 def _around(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments with several files as the folder around them, and the only name of a test as the pattern."""
-    place, names = place_of(given.get("files")), unpacked(given.get("testNames"))
+    place, names = place_of(given.get("files")), unpack_json(given.get("testNames"))
     given = {**without(given, "files", "testNames"), **({"path": place} if place else {})}
     return {**given, "pattern": names[0]} if isinstance(names, list) and len(names) == 1 else given
 
@@ -199,7 +199,7 @@ def wrote(results: Sequence[CommandResult], context: ToolContext) -> str:
     """Return lines for the model about files that the tests wrote; '' if there are none."""
     names = sorted({context.view.roots.relative(path) for result in results for path in result.staged})
     left = sum(len(result.left_out) for result in results)
-    lines = [f"Written by the run and now staged: {listed(names, MAX_NAMED)}"] if names else []
+    lines = [f"Written by the run and now staged: {join_names(names, MAX_NAMED)}"] if names else []
     lines += [f"Not staged: {left} other file{'s' if left > 1 else ''} it wrote"] if left else []
     return "".join(f"\n{line}" for line in lines)
 
@@ -234,7 +234,9 @@ async def projects_at(path: str | None, context: ToolContext) -> Sequence[Projec
     if not found:
         where = f" for {context.view.roots.relative(path)}" if path else ""
         markers = ", ".join(ecosystem.marker for ecosystem in projects.ECOSYSTEMS)
-        raise ToolFailed(NO_TESTS.format(where=where, known=projects.known(), markers=markers), ErrorCode.NOT_FOUND)
+        raise ToolFailed(
+            NO_TESTS.format(where=where, known=projects.known_frameworks(), markers=markers), ErrorCode.NOT_FOUND
+        )
     if not any(project.program for project in found):
         raise ToolFailed(not_installed(found[0]))
     return found
@@ -386,7 +388,7 @@ class AnalyzeCoverage(Tool[AnalyzeCoverageParameters]):
         state = state_of(context, shell.isolation)  # before the run may stage something itself
         reports = [await _attempted(project, path, context, shell, alone=alone) for project in found]
         texts = [
-            told(report, _locator(project, context), state, BUDGET // len(found))
+            describe_coverage(report, _locator(project, context), state, BUDGET // len(found))
             for project, report in zip(found, reports, strict=True)
         ]
         return ToolOutput(
@@ -413,7 +415,7 @@ async def _measured(project: Project, path: str | None, context: ToolContext, sh
     alone = path is not None and is_test_file(path)
     chosen = project if alone else replace(project, target="")
     command = measuring_command(chosen, context.view, offline=shell.isolation.offline)
-    report = measured(chosen, (await shell.run(command, context.output)).finished)
+    report = read_coverage(chosen, (await shell.run(command, context.output)).finished)
     if path is None or alone:
         return report
     files = tuple(file for file in report.files if within(os.path.join(project.folder, file.path), (path,)))

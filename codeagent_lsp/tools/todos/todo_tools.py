@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, given_as, has, unpacked, without
+from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, given_as, has, unpack_json, without
 from codeagent_lsp.errors import ToolRetry, WrongArguments
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.todos.todo_list import Priority, Todo, TodoList, TodoStatus, render
@@ -41,7 +41,7 @@ def _contents(key: str, content: str) -> Shape:
         return {**({"content": item[content]} if content in item else {}), **_kept(item)}
 
     def converted(given: dict[str, Any]) -> dict[str, Any]:
-        items = unpacked(given.get(key))
+        items = unpack_json(given.get(key))
         return {**without(given, key), "todos": list(map(todo, items)) if isinstance(items, list) else items}
 
     return Shape(f"`{key}` with `{content}`", converted)

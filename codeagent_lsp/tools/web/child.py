@@ -28,10 +28,10 @@ from typing import Any
 
 from codeagent_lsp.background_tasks import until_first
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed
-from codeagent_lsp.shadow.process import Guarded, settled
+from codeagent_lsp.shadow.process import Guarded, run_to_end
 from codeagent_lsp.shadow.shell import Launch, ProcessLimits, half_of_memory
 from codeagent_lsp.tools.web.dialing import Dialer
-from codeagent_lsp.tools.web.urls import PORTS, BadUrl, Target, not_installed, parsed
+from codeagent_lsp.tools.web.urls import PORTS, BadUrl, Target, not_installed, parse_url
 from codeagent_lsp.workspace.process_group import read_head
 
 USER = "codeagent"
@@ -109,7 +109,7 @@ class CheckingProxy:
             return
         try:
             tunnel = method == b"CONNECT"
-            target = parsed(f"https://{wanted}/" if tunnel else wanted)
+            target = parse_url(f"https://{wanted}/" if tunnel else wanted)
             if target.port not in PORTS.values():
                 raise BadUrl("only the usual ports are reached")
             there = await self._dialer.connect(target.host, target.port)
@@ -175,7 +175,7 @@ async def answer_of(program: Program, question: Mapping[str, Any]) -> dict[str, 
     try:
         answer = _understood(program, await _run(program, json.dumps(question).encode(), folder))
     finally:
-        await settled(asyncio.to_thread(shutil.rmtree, folder, True))
+        await run_to_end(asyncio.to_thread(shutil.rmtree, folder, True))
     if "missing" in answer:
         raise not_installed(str(answer["missing"]))
     if "problem" in answer:
@@ -211,7 +211,7 @@ async def _run(program: Program, question: bytes, folder: str) -> bytes:
         disk_folder=folder,
     )
     try:
-        await settled(guarded.start(launch, limits, apart=True, talk=True))
+        await run_to_end(guarded.start(launch, limits, apart=True, talk=True))
         streams = dict(guarded.streams)
         async with asyncio.TaskGroup() as group:
             group.create_task(_told(guarded, question))
@@ -224,7 +224,7 @@ async def _run(program: Program, question: bytes, folder: str) -> bytes:
             raise ToolFailed(message, ErrorCode.TIMEOUT)
         return saying.result()
     finally:
-        await settled(guarded.close())
+        await run_to_end(guarded.close())
 
 
 async def _told(guarded: Guarded, question: bytes) -> None:

@@ -19,7 +19,7 @@ import httpx
 from codeagent_lsp.errors import ErrorCode, SettingError, ToolFailed, ToolRetry
 from codeagent_lsp.network import PROXY_LOGIN, proxy_refused, refusal, tls_context
 from codeagent_lsp.tools.web.dialing import Dialer
-from codeagent_lsp.tools.web.urls import BadUrl, Target, WebRefused, parsed, same_site, unreachable
+from codeagent_lsp.tools.web.urls import BadUrl, Target, WebRefused, parse_url, same_site, unreachable
 from codeagent_lsp.workspace.text.visible import one_line
 
 HEADERS: Mapping[str, str] = {
@@ -216,7 +216,7 @@ class _CheckedBackend(httpcore.AsyncNetworkBackend):
 
 def _next(here: Target, location: str) -> Target:
     try:
-        there = parsed(location, here)
+        there = parse_url(location, here)
     except BadUrl as error:
         raise WebRefused(f"{here.url} redirects to what is never fetched: {error}.") from None
     # The user has approved this site; another one has to be asked for by its own name.

@@ -104,7 +104,7 @@ class Target:
         return f"{self.scheme}://{self.authority}{self.rest}"
 
 
-def parsed(url: str, base: Target | None = None) -> Target:
+def parse_url(url: str, base: Target | None = None) -> Target:
     """Parse `url`, which may be relative to `base`, as in a redirect. BadUrl with the reason."""
     url = url.strip(" ")
     if len(url) > MAX_LENGTH:

@@ -134,7 +134,7 @@ def after_discarding(present: Changeset, files: frozenset[str] | None, hunks: Hu
     return kept
 
 
-def arrived(changes: Changeset, now: Mapping[str, str]) -> Changeset:
+def arrived_hunks(changes: Changeset, now: Mapping[str, str]) -> Changeset:
     """Return those hunks and new files of the changes that are already in the present texts `now` (by absolute
     path).
     """

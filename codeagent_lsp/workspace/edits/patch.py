@@ -15,7 +15,7 @@ from itertools import pairwise, takewhile
 
 from codeagent_lsp.errors import EditRefused, NoSuchFile, PatchRefused
 from codeagent_lsp.workspace.edits.match import Edit, apply_edits, plan_lines
-from codeagent_lsp.workspace.edits.patch_unified import FileChange, Hunk, parse_unified, unquoted, unwrap
+from codeagent_lsp.workspace.edits.patch_unified import FileChange, Hunk, parse_unified, unquote_name, unwrap
 from codeagent_lsp.workspace.text.position import (
     content_of,
     dominant_newline,
@@ -486,7 +486,7 @@ class _BeginPatchReader:
 
 
 def _name(text: str) -> str:
-    return unquoted(text) or text.strip().removeprefix("./")
+    return unquote_name(text) or text.strip().removeprefix("./")
 
 
 def _row(path: str, line: str) -> tuple[str, str]:

@@ -188,10 +188,10 @@ def _names_of_header(line: str) -> dict[str, str]:
 
 def _name(text: str) -> str:
     """Return the file name of a header line, unquoted and without the timestamp after a tab."""
-    return unquoted(text) or text.split("\t")[0].strip().removeprefix("./")
+    return unquote_name(text) or text.split("\t")[0].strip().removeprefix("./")
 
 
-def unquoted(text: str) -> str:
+def unquote_name(text: str) -> str:
     """Return a name that git has put in quotes, with its escapes resolved; '' for a name without quotes."""
     text = text.strip()
     if len(text) < 2 or text[0] != '"' or text[-1] != '"':

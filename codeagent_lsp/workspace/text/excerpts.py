@@ -188,7 +188,7 @@ class LinesOfInterest:
             self._room += heappop(self._best).cost
 
 
-def listed(names: Iterable[str], most: int) -> str:
+def join_names(names: Iterable[str], most: int) -> str:
     """Return at most `most` names joined by `, `, and how many more there are: "a, b and 3 more"."""
     known = list(names)
     more = f" and {len(known) - most} more" if len(known) > most else ""

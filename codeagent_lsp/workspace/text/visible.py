@@ -72,22 +72,22 @@ def control_characters(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_CONTROLS.findall(text)))
 
 
-def numbered(char: str) -> str:
+def code_point_notation(char: str) -> str:
     """Return a character in the notation of Unicode: `<U+202E>`."""
     return f"<U+{ord(char):04X}>"
 
 
-def escaped(char: str) -> str:
+def escape_notation(char: str) -> str:
     r"""Return a character as JSON and Python escape it: `\u202e`, `\U000e0100`."""
     return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
 
 
-def shown(text: str, write: Callable[[str], str] = numbered) -> str:
+def shown(text: str, write: Callable[[str], str] = code_point_notation) -> str:
     """Replace each unseen character by `write(char)`, except those that emoji and joining scripts need."""
     return _replaced(text, is_unseen, lambda index: text[index] if _belongs(text, index) else write(text[index]))
 
 
-def shown_exactly(text: str, write: Callable[[str], str] = numbered) -> str:
+def shown_exactly(text: str, write: Callable[[str], str] = code_point_notation) -> str:
     """Replace each character for which `is_odd` holds by `write(char)`, also inside emoji.
 
     For commands and calls that the user reads before approving them.
@@ -137,9 +137,9 @@ def visible(text: str) -> str:
     """Return `text` with invisible characters escaped, ANSI sequences removed and hidden tag characters decoded."""
     text = _ANSI.sub("", text.replace("\r\n", "\n").removeprefix("\ufeff"))
     if text.isascii():
-        return shown(text, escaped)
+        return shown(text, escape_notation)
     text = _SELECTORS.sub(lambda match: f"[{len(match[0])} hidden characters]", _TAGS.sub(_told, text))
-    return shown(text, escaped)
+    return shown(text, escape_notation)
 
 
 def in_box(text: str) -> str:

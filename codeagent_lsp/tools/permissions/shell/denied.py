@@ -117,7 +117,7 @@ def _denials(everything: Everything) -> Iterator[str]:
     for invocation in everything.invocations:
         # `cd / && rm -r etc`; without an operand, `cd` goes home.
         if invocation.name in ("cd", "pushd"):
-            folder = joined(folder, next(iter(_operands(invocation.words)), "~"))
+            folder = join_path(folder, next(iter(_operands(invocation.words)), "~"))
         for command in (invocation, *_behind(invocation)):
             checks = (check(command, folder) for check in _checks(command.name))
             yield from filter(None, checks)
@@ -173,7 +173,7 @@ def _move(command: Invocation, folder: str) -> str | None:
 
 
 def _catastrophe(command: Invocation, folder: str, reason: str) -> str | None:
-    places = (joined(folder, operand) for operand in _operands(command.words))
+    places = (join_path(folder, operand) for operand in _operands(command.words))
     return reason if any(map(is_catastrophic, places)) else None
 
 
@@ -450,7 +450,7 @@ def is_settings(path: str) -> bool:
     return sensitive.is_settings([part for part in _normal(path).split("/") if part])
 
 
-def joined(folder: str, path: str) -> str:
+def join_path(folder: str, path: str) -> str:
     """Return `path` as seen after `cd folder`; '' as folder leaves it as it is."""
     return path if path.startswith(("/", "~")) or not folder else f"{folder[:_LONGEST]}/{path}"
 

@@ -148,7 +148,7 @@ _IN_EDITOR = re.compile(
 )
 
 
-def started(name: str, words: Sequence[str], stdin: str | None) -> Started:
+def started_programs(name: str, words: Sequence[str], stdin: str | None) -> Started:
     """Return what the programs in the words of the command `name`, or in its input, start; `more` if they are too long
     to read.
     """

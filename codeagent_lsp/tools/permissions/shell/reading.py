@@ -154,7 +154,7 @@ def read(
     # Beside what was found: commands too many may be denied or asked about, one too few would run unseen.
     if tree is None or tree.root_node.has_error or "IFS" in text:
         found.invocations.extend(_rough(text))
-        found.writes.extend(unquoted(target) for target in _WRITE.findall(text))
+        found.writes.extend(strip_quotes(target) for target in _WRITE.findall(text))
     cut = len(found.invocations) > MAX_COMMANDS
     commands = tuple(found.invocations[:MAX_COMMANDS])
     return Script(text, commands, tuple(found.writes), tuple(found.reads), tree, cut, found.choices, found.functions)
@@ -347,7 +347,7 @@ class _Found:
             return None
         # The walk goes by the text, so the last one found is the one before the pipe.
         before = self.invocations[-1]
-        return printed(before.name, before.words[1:], before.stdin)
+        return printed_output(before.name, before.words[1:], before.stdin)
 
 
 def _behind_redirections(place: NodePlace) -> Iterator[Node]:
@@ -390,7 +390,7 @@ def _rough(text: str) -> Iterator[Invocation]:
     """Yield the commands of a script that cannot be parsed: split at every separator, ignoring quotes."""
     text = _IFS.sub(" ", _BRACED.sub(lambda match: match[1].replace(",", " "), text))
     for piece in _SPLIT.split(text):
-        words = tuple(unquoted(word) for word in piece.split())
+        words = tuple(strip_quotes(word) for word in piece.split())
         if words:
             yield Invocation(words, piece.strip()[:MAX_TEXT])
 
@@ -398,7 +398,7 @@ def _rough(text: str) -> Iterator[Invocation]:
 # Prediction of what a few commands print, if the script itself holds their input. Pure functions.
 
 
-def printed(name: str, arguments: Sequence[str], stdin: str | None) -> str | None:
+def printed_output(name: str, arguments: Sequence[str], stdin: str | None) -> str | None:
     """Return the output of the command `name` with these arguments and the input `stdin`, for a few such as `echo`;
     None if it is unknown.
     """
@@ -470,7 +470,7 @@ def value(node: Node, variables: Variables) -> str:
     return _decoded(node, variables, 0).translate(_LITERAL).replace(_BREAK, " ")
 
 
-def unquoted(text: str) -> str:
+def strip_quotes(text: str) -> str:
     """Return a word without its quotes and backslashes, ignoring the grammar."""
     return _BACKSLASH.sub(r"\2", text).replace("'", "").replace('"', "").replace("${HOME}", "~").replace("$HOME", "~")
 
@@ -544,7 +544,7 @@ def _variable(text: str, variables: Variables) -> str:
         value = _known(default[1], variables)
         if WIDE in variables and (value == UNKNOWN or default[2] == "+"):
             return UNKNOWN
-        return unquoted(default[3]) if default[2] == "+" or value in ("", UNKNOWN) else value
+        return strip_quotes(default[3]) if default[2] == "+" or value in ("", UNKNOWN) else value
     modified = _MODIFIED.fullmatch(text)
     return _known(modified[1], variables) if modified and WIDE not in variables else UNKNOWN
 
@@ -565,7 +565,7 @@ def _printed(node: Node, variables: Variables, depth: int) -> str:
     words = [part for word in words for part in word.split(_BREAK)]
     if any(tuple(words[:-1]) == finder for finder in _FINDERS):
         return words[-1]
-    text = printed(words[0], words[1:], None) if words and words[0] in ("echo", "printf") else None
+    text = printed_output(words[0], words[1:], None) if words and words[0] in ("echo", "printf") else None
     return UNKNOWN if text is None else _BREAK.join(text.split())
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from codeagent_lsp.tools.permissions.shell.git_programs import SAME_AS_GIT, inner_git
-from codeagent_lsp.tools.permissions.shell.programs import STDIN, Inner, started
+from codeagent_lsp.tools.permissions.shell.programs import STDIN, Inner, started_programs
 from codeagent_lsp.tools.permissions.shell.reading import MAX_CHOICES, MAX_TEXT, UNKNOWN, Invocation, Script, read
 
 SHELLS = frozenset(
@@ -195,7 +195,7 @@ def inner(command: Invocation, *, wide: bool = False) -> tuple[Inner, ...]:
     found.extend(Inner(script=script) for script in _in_options(name, words))
     if INTERPRETERS.fullmatch(name):
         found.extend(_code(" ".join(words[1:]) + "\n" + (command.stdin or "")))
-    found.extend(started(name, words, command.stdin).commands)
+    found.extend(started_programs(name, words, command.stdin).commands)
     return tuple(part for part in found if part.words or part.script)
 
 
