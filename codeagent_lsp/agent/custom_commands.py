@@ -25,8 +25,8 @@ from pathlib import Path, PurePath
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.tools.skills import skill_folders
-from codeagent_lsp.tools.skills.shelf import digest_of
 from codeagent_lsp.tools.skills.skill_folders import FrontMatterError, parse
+from codeagent_lsp.tools.skills.skill_library import digest_of
 from codeagent_lsp.tools.skills.trust import Trust, WorkspaceItem
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.visible import one_line, visible
@@ -77,7 +77,7 @@ class Called:
         return expand_arguments(self.command.body, self.arguments)
 
 
-class CommandShelf:
+class CommandLibrary:
     """Reads the users' own commands from `own`, the user's folders, and from a workspace. Files are read again at each
     call; all methods block.
     """
@@ -194,8 +194,8 @@ class CommandMenu:
     old.
     """
 
-    def __init__(self, shelf: CommandShelf, view: Callable[[], FileView]) -> None:
-        self._shelf = shelf
+    def __init__(self, library: CommandLibrary, view: Callable[[], FileView]) -> None:
+        self._library = library
         self._view = view
         self._known: tuple[tuple[str, str], ...] = ()
         self._read = 0.0
@@ -216,7 +216,7 @@ class CommandMenu:
 
     async def _refresh(self) -> None:
         self._read = time.monotonic()
-        found: tuple[CustomCommand, ...] = await asyncio.to_thread(self._shelf.commands, self._view())
+        found: tuple[CustomCommand, ...] = await asyncio.to_thread(self._library.commands, self._view())
         self._known = tuple((item.name, item.description) for item in found)
 
 

@@ -27,7 +27,7 @@ from codeagent_lsp.tools.permissions.command_permissions import Mode
 from codeagent_lsp.tools.permissions.policy import effects_of
 from codeagent_lsp.tools.plan.plan import Planner
 from codeagent_lsp.tools.registry import RegisteredTool, ToolRegistry, ToolState
-from codeagent_lsp.tools.skills.shelf import SkillDesk
+from codeagent_lsp.tools.skills.skill_library import RunSkills
 from codeagent_lsp.tools.todos.todo_list import TodoList
 from codeagent_lsp.tools.tool import Tool
 from codeagent_lsp.tools.traits import CORE, Effect, ToolGroups, ToolTraits
@@ -158,11 +158,11 @@ class Subagents:
 
     def _executor(self, profile: Profile, groups: OwnGroups) -> ToolExecutor:
         parent, context = self._parent, self._parent.context
-        desk = context.get(SkillDesk)
-        skills = replace(desk, mode=profile.name) if desk else None
+        skills = context.get(RunSkills)
+        skills = replace(skills, mode=profile.name) if skills else None
         # Taken out of the context too: a tool that is not offered could still find them there.
         without = (Planner, None), (Delegates, None)
-        own = context.having((TodoList, TodoList()), (ToolGroups, groups), (SkillDesk, skills), *without)
+        own = context.having((TodoList, TodoList()), (ToolGroups, groups), (RunSkills, skills), *without)
         subset = Subset(parent.registry, lambda: {spec["name"] for spec in self._tools(profile, groups)})
         return ToolExecutor(subset, own, self._mode(profile), parent.approvals, parent.language)
 

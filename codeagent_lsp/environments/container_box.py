@@ -1,7 +1,7 @@
 """One container: started with the least privileges, runs commands, transfers files in and out.
 
 Its first process waits on a connection that this process holds. When this process ends, however it ends, the engine
-closes it, the process ends, and the engine removes the container. Not here: which files travel (`container_cargo.py`),
+closes it, the process ends, and the engine removes the container. Not here: which files travel (`container_files.py`),
 what becomes of what a command wrote (`container.py`).
 """
 

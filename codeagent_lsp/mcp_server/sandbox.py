@@ -25,7 +25,7 @@ from codeagent_lsp.mcp_server.progress import SILENCE, Listener
 from codeagent_lsp.mcp_server.table import BY_NAME, tools
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.run_index import RunIndex
-from codeagent_lsp.session.screens import Desk, SessionScreens
+from codeagent_lsp.session.screens import ScreenPorts, SessionScreens
 from codeagent_lsp.shadow.shell import CommandResult, Shell, approve_none
 from codeagent_lsp.state import state_root, workspace_state
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
@@ -171,7 +171,7 @@ class Sandbox:
             (Complete, complete),
             (Reader, Reader(ASSUMED_WINDOW)),
             (ArtifactStore, self._artifacts),
-            (Screens, self._screens.of(SESSION, Desk(self._view, self._staging, approve_none))),
+            (Screens, self._screens.of(SESSION, ScreenPorts(self._view, self._staging, approve_none))),
             (CodeIndex, RunIndex(self._index, self._view, lambda: self._settings.permissions)),
             asker=_NobodyToAsk(),
             note=listener.note,

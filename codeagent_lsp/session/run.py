@@ -388,8 +388,8 @@ async def _with_command(parts: RunParts, request: RunRequest) -> RunRequest:
     """Return the request with the task of the command that its words call; as it is if they call none."""
     if request.kind not in CALLING or not request.task.lstrip().startswith("/"):
         return request
-    shelf, output = parts.services.knowledge.commands, parts.output
-    called = await asyncio.to_thread(shelf.called, parts.proposal.view, request.task)
+    library, output = parts.services.knowledge.commands, parts.output
+    called = await asyncio.to_thread(library.called, parts.proposal.view, request.task)
     if called is None:
         if name := called_name(request.task):
             output.emit(events.StatusChanged(message=output.text("commands.as_words", name=name)))
@@ -400,7 +400,7 @@ async def _with_command(parts: RunParts, request: RunRequest) -> RunRequest:
     if not command.approved:
         view = parts.proposal.view
         brings = partial(parts.services.knowledge.brought, view)
-        if not await is_trusted(shelf.trust, item_of(command, view), output, output.text, brings):
+        if not await is_trusted(library.trust, item_of(command, view), output, output.text, brings):
             raise UsageError("commands.distrusted", name=command.name)
     return replace(request, task=called.task, arguments=called.arguments)
 
@@ -409,18 +409,18 @@ async def _with_hooks(parts: RunParts, request: RunRequest) -> RunRequest:
     """Return the request with what the hooks add to it, those for the beginning of a session to the first one that is
     part of its conversation. UsageError if one does not let it pass.
     """
-    shelf, session = parts.services.knowledge.hooks, parts.session
+    library, session = parts.services.knowledge.hooks, parts.session
     said = session.context.conversation  # empty also after a first request that failed
     # A hook's words are part of the conversation: where that is empty, they were lost with the request that failed.
-    begins = (not said or session.session_id not in shelf.begun) and request.kind not in REWRITES
-    if not (begins or request.task) or not await asyncio.to_thread(shelf.files, parts.proposal.view):
+    begins = (not said or session.session_id not in library.begun) and request.kind not in REWRITES
+    if not (begins or request.task) or not await asyncio.to_thread(library.files, parts.proposal.view):
         return request
     await parts.toolbox.open()
     context, hooks = parts.toolbox.context(), parts.toolbox.hooks
     added = []
     if begins:
         added.append(await hooks.on_session(context, "resume" if said else "startup"))
-        shelf.begun.add(session.session_id)
+        library.begun.add(session.session_id)
     try:
         added.append(await hooks.on_prompt(context, request.task) if request.task else "")
     # A hook's refusal is about the user's own words, so it is told as a mistake in using it, not as a denied call.

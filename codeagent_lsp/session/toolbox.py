@@ -27,7 +27,7 @@ from codeagent_lsp.session.redaction.recording import OpenRecords
 from codeagent_lsp.session.request import ANSWERS, TRIALS
 from codeagent_lsp.session.rewind.earlier_texts import taking_back
 from codeagent_lsp.session.run_output import RunOutput
-from codeagent_lsp.session.screens import Desk
+from codeagent_lsp.session.screens import ScreenPorts
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.shadow.guard_messages import KILLED
@@ -59,7 +59,7 @@ from codeagent_lsp.tools.lost_marks import with_secrets
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.permissions.command_permissions import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
-from codeagent_lsp.tools.skills.shelf import SkillDesk
+from codeagent_lsp.tools.skills.skill_library import RunSkills
 from codeagent_lsp.tools.skills.trust import WorkspaceItem
 from codeagent_lsp.tools.testing.reports import Baseline, Compared, Results, TestReport, compare_reports, report_from
 from codeagent_lsp.tools.testing.testing_tools import RunTests
@@ -163,7 +163,7 @@ class Toolbox:
             (OutputStore, services.kept.outputs(session_id)),
             (ArtifactStore, services.kept.artifacts(session_id)),
             (Variables, services.kept.variables(session_id)),
-            (SkillDesk, SkillDesk(services.knowledge.skills, output.text, brings=self.brings)),
+            (RunSkills, RunSkills(services.knowledge.skills, output.text, brings=self.brings)),
             (CodeIndex, self.index),
             *code_ports(session_id, services, proposal, self.diagnostics, self._note),
             (Screens, self._screens()),
@@ -264,8 +264,8 @@ class Toolbox:
         if self._services.shells.screens is None:
             return None
         proposal = self._proposal
-        desk = Desk(proposal.view, proposal.staging, self._approve, self.audited)
-        return self._services.shells.screens.of(self._session.session_id, desk)
+        ports = ScreenPorts(proposal.view, proposal.staging, self._approve, self.audited)
+        return self._services.shells.screens.of(self._session.session_id, ports)
 
     async def _approve(self, paths: tuple[str, ...]) -> bool:
         """Ask whether files (absolute paths) that a command wrote and that can run code may become proposed changes;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.tools.skills.shelf import MOST_LISTED, Skill, hint, list_skills, matching
+from codeagent_lsp.tools.skills.skill_library import MOST_LISTED, Skill, hint, list_skills, matching
 
 
 def skill(name: str, *triggers: str, approved: bool = True, modes: tuple[str, ...] = ()) -> Skill:

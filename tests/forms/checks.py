@@ -41,7 +41,7 @@ from codeagent_lsp.tools.orchestration.orchestration_tools import Compose
 from codeagent_lsp.tools.permissions.policy import decide
 from codeagent_lsp.tools.permissions.shell_policy import judge
 from codeagent_lsp.tools.plan.plan import Plan, StepDraft
-from codeagent_lsp.tools.skills.shelf import Skill, list_skills
+from codeagent_lsp.tools.skills.skill_library import Skill, list_skills
 from codeagent_lsp.workspace.files.paths import Roots
 
 TOOLS = {cls.traits.name: cls() for cls in BUILTIN}

@@ -9,7 +9,7 @@ import pytest
 from codeagent_lsp.session.conversation.tool_selection import ToolSelection
 from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.registry import ToolRegistry
-from codeagent_lsp.tools.skills.shelf import hint, list_skills
+from codeagent_lsp.tools.skills.skill_library import hint, list_skills
 from codeagent_lsp.tools.traits import CORE
 from tests.tools.skills.samples import Shelves
 

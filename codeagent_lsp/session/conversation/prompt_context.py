@@ -25,7 +25,7 @@ from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.orchestration.orchestration_tools import Delegates
 from codeagent_lsp.tools.permissions.command_permissions import Mode
 from codeagent_lsp.tools.permissions.policy import resolved_paths
-from codeagent_lsp.tools.skills.shelf import SkillDesk
+from codeagent_lsp.tools.skills.skill_library import RunSkills
 from codeagent_lsp.tools.skills.trust import is_trusted
 
 if TYPE_CHECKING:
@@ -105,8 +105,8 @@ class PromptContext:
             return await asyncio.to_thread(self._knowledge.agents.profiles, self._view)
 
         parts, services = self._parts, self._parts.services
-        desk = context.get(SkillDesk)
-        context = context.having((SkillDesk, replace(desk, mode=self._mode) if desk else None))
+        skills = context.get(RunSkills)
+        context = context.having((RunSkills, replace(skills, mode=self._mode) if skills else None))
         parent = Parent(
             services.registry,
             context,

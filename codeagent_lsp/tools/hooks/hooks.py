@@ -23,7 +23,7 @@ from codeagent_lsp.shadow.shell import Command, CommandResult, Finished, Shell, 
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.edit_tools import WriteFile
 from codeagent_lsp.tools.files.patch_tools import DeleteFile
-from codeagent_lsp.tools.hooks.hook_files import Hook, HookConsent, HookEvent, HookFile, HookShelf, SessionSource
+from codeagent_lsp.tools.hooks.hook_files import Hook, HookConsent, HookEvent, HookFile, HookLibrary, SessionSource
 from codeagent_lsp.tools.hooks.hook_protocol import (
     MOST_WORDS,
     HookAnswer,
@@ -119,16 +119,16 @@ class Hooks:
 
     def __init__(
         self,
-        shelf: HookShelf,
+        library: HookLibrary,
         facts: RunFacts,
         own_view: OwnView | None = None,
         consent: HookConsent | None = None,
         brings: Brings = tuple,
     ) -> None:
-        self._shelf = shelf
+        self._library = library
         self._facts = facts
         self.own_view = own_view
-        self._consent = consent or HookConsent(shelf, facts.session_id, brings)
+        self._consent = consent or HookConsent(library, facts.session_id, brings)
         self._told: set[str] = set()  # keys of the sentences that were said in this run
         self._seen = SeenChanges()
         self._judged = (Changeset(), "")  # what the hooks were asked about last, and their objection
@@ -139,7 +139,7 @@ class Hooks:
         ask.
         """
         shell = await self._shell(context)
-        for file in await asyncio.to_thread(self._shelf.files, context.view) if shell is not None else ():
+        for file in await asyncio.to_thread(self._library.files, context.view) if shell is not None else ():
             if file.hooks and shell is not None:
                 await self._consent.ask(context, file, shell)
         return self._consent
@@ -297,7 +297,7 @@ class Hooks:
     ) -> list[tuple[HookFile, Shell]]:
         """Return the files with hooks for an event that the user trusts as they are, read again after each question."""
         for _ in range(MOST_QUESTIONS):
-            files = await asyncio.to_thread(self._shelf.files, context.view)
+            files = await asyncio.to_thread(self._library.files, context.view)
             for file in files:
                 if file.left_out:
                     name = context.view.roots.relative(file.path)

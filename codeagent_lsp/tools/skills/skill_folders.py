@@ -6,7 +6,7 @@ There are two kinds: folders of the workspace, which are untrusted and read thro
 user, which are read from the disk. The head is YAML, read by PyYAML (a late import) without types: every value is a
 text. What YAML does not allow but people often write is accepted: a plain value with a colon in it, `[one] [two]`, a
 value that begins with `@` or `**`. A nested value is left out, or an error that names the line where its key is asked
-for. Not here: what the files mean (`shelf.py`).
+for. Not here: what the files mean (`skill_library.py`).
 """
 
 # ruff: noqa: PTH118 - paths of the workspace are plain strings and may be any bytes

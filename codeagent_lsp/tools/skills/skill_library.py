@@ -166,7 +166,7 @@ class Catalogue:
         raise ToolFailed(f"There is no skill {one_line(name, 80)!r}. Skills: {names}.", ErrorCode.NOT_FOUND)
 
 
-class SkillShelf:
+class SkillLibrary:
     """The places of skills. `own` is the user's folder, which installing writes to; `more` returns the folders of a
     setting.
 
@@ -236,12 +236,12 @@ class SkillShelf:
 
 
 @dataclass(frozen=True, slots=True)
-class SkillDesk:
+class RunSkills:
     """The skills of one run. `mode` is that of the agent: `direct`, `plan`, `ask`, or the name of a subagent; `brings`
     returns what else of the workspace needs trust.
     """
 
-    shelf: SkillShelf
+    library: SkillLibrary
     words: Translator
     mode: str = "direct"
     brings: Brings = tuple

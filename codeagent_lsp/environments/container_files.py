@@ -44,7 +44,7 @@ Seen = Mapping[str, Stamp]
 _SMALL = 1 << 20
 
 
-class Cargo:
+class ContainerFiles:
     """The private copies of the workspace `folders` in `folder`, which `close` removes, and what of them is in the
     container. `prepare`, `writings` and `close` block.
     """
