@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.index.port import Finder, VectorSearch
 from codeagent_lsp.state import index_file
@@ -67,7 +68,7 @@ class IndexHost:
         self._watched: bool | None = None  # until the client has answered
         self._turn = asyncio.Lock()
         self._first: asyncio.Task[None] | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
 
     @property
     def whole(self) -> bool:
@@ -135,7 +136,7 @@ class IndexHost:
     def wanted(self) -> None:
         """Start opening the index in the background, as a query will follow soon; returns at once."""
         if self._index is None:
-            self._spawn(self._begun())
+            self._tasks.start(self._begun())
 
     def touched(self, paths: Iterable[str]) -> None:
         """Report files, by absolute path, that were saved, created, changed or deleted; ignored while the index is not
@@ -147,12 +148,12 @@ class IndexHost:
     def folders_changed(self) -> None:
         """Reopen the index in the background for the new workspace folders, if it was open."""
         if self._index is not None:
-            self._spawn(self._begun())
+            self._tasks.start(self._begun())
 
     async def close(self) -> None:
         """Cancel all work on the index, wait for its end and close it; no process, task or file handle is left."""
-        for task in (self._first, *self._tasks):
-            await end_task(task)
+        await end_task(self._first)
+        await self._tasks.end()
         await self._shut()
 
     def was_built(self) -> bool:
@@ -173,7 +174,7 @@ class IndexHost:
             if self._index is None:
                 path = index_file(folders)
                 self._index = await asyncio.to_thread(OpenIndex, folders, path, settings, self._tell, self._vectors)
-                self._spawn(self._follow(self._index))
+                self._tasks.start(self._follow(self._index))
             return self._index
 
     @property
@@ -204,11 +205,6 @@ class IndexHost:
             await (await self.opened()).looked(self._age)
         except ToolFailed:
             return  # there is nothing to index, and no caller to report to
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 def _unfit(folders: Sequence[str], settings: IndexSettings) -> str:

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.language_servers.known import KnownServer
 from codeagent_lsp.language_servers.language_server import LanguageServer
@@ -134,7 +135,7 @@ class RunningServers:
         self._memory = memory
         self._entries: dict[Key, _Entry] = {}
         self._starts: dict[Key, int] = {}
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing = BackgroundTasks()
         self._one_launch = asyncio.Lock()  # of one copy only one program is started at a time
 
     @property
@@ -185,7 +186,7 @@ class RunningServers:
         """Stop all servers and wait for their end; never raises."""
         for key in list(self._entries):
             self._drop(key)
-        await asyncio.gather(*self._closing, return_exceptions=True)
+        await self._closing.close(None)
 
     def _started(self, each: Installed) -> _Entry:
         self._starts[_key(each)] = self._starts.get(_key(each), 0) + 1
@@ -217,9 +218,7 @@ class RunningServers:
     def _drop(self, key: Key) -> None:
         entry = self._entries.pop(key, None)
         if entry is not None:
-            task = asyncio.create_task(_ended(entry))
-            self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
+            self._closing.start(_ended(entry))
 
 
 async def _started(entry: _Entry) -> LanguageServer:

@@ -6,14 +6,16 @@ the transcript. Not here: questions (`prompts.py`), pending changes (`lenses.py`
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
 from codeagent_lsp import events, protocol
+from codeagent_lsp.background_tasks import BackgroundTasks
+from codeagent_lsp.errors import EditorError
 from codeagent_lsp.session.request import ANSWERS, FOREIGN
 from codeagent_lsp.session.spending import cost_words
 from codeagent_lsp.session.transcript import block, inert
@@ -62,7 +64,7 @@ class Announcer:
         self._documents = documents
         self._hide = hide
         self._begun: dict[str, tuple[str, str]] = {}  # kind and title of the runs that are not over
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks = BackgroundTasks()
 
     @property
     def language(self) -> str:
@@ -149,7 +151,7 @@ class Announcer:
         elif event.status == "stopped":
             self.tell(summary, types.MessageType.Warning)
         elif event.status in SAYS and (kind in ANSWERS or long):
-            self._spawn(self._documents.show(self._answer(event, title)))
+            self._tasks.start(self._documents.show(self._answer(event, title)))
         elif event.status in SAYS and event.summary:
             self.tell(summary)
 
@@ -171,17 +173,11 @@ class Announcer:
         wait.
         """
         if self._client.policy.lens_refresh:
-            self._spawn(self._client.server.request(types.WORKSPACE_CODE_LENS_REFRESH, None, 5.0))
+            self._tasks.start(self._refresh_lenses())
 
-    def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._settled)
-
-    def _settled(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled():
-            task.exception()  # retrieved only: a client that fails to refresh or show needs no message
+    async def _refresh_lenses(self) -> None:
+        with suppress(EditorError):  # a client that fails to refresh needs no message
+            await self._client.server.request(types.WORKSPACE_CODE_LENS_REFRESH, None, 5.0)
 
 
 def transcript_name(session_id: str) -> str:
