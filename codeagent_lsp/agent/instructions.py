@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from codeagent_lsp.errors import AgentError
-from codeagent_lsp.workspace.files.file_view import FileText, FileView
+from codeagent_lsp.workspace.files.file_view import FileView, own_file
 from codeagent_lsp.workspace.files.paths import is_untitled
 from codeagent_lsp.workspace.text.position import split_lines
 from codeagent_lsp.workspace.text.visible import has_unseen, visible
@@ -105,7 +105,7 @@ class _Collected:
         """Return the files of these folders, each followed by those that it imports."""
         for folder in folders:
             path = os.path.join(folder, INSTRUCTIONS_FILE)
-            if _own(self._view, path) is not None:
+            if own_file(self._view, path) is not None:
                 self._add(path)
             else:
                 self._add_with_imports(os.path.join(folder, OTHER_FILE), 0)
@@ -125,7 +125,7 @@ class _Collected:
 
     def _add(self, path: str) -> Instructions | None:
         """Add a file and return it; None for one that is there already, is no text, or for which there is no room."""
-        file = _own(self._view, path)
+        file = own_file(self._view, path)
         if path in self._found or file is None or not file.text.strip() or self._left <= 0:
             return None
         text = _cut(visible(file.text).strip(), self._left)
@@ -145,16 +145,8 @@ class _Collected:
                 path = self._view.roots.resolve(os.path.join(os.path.dirname(importer), written))
             except AgentError:  # outside of the workspace, also by a link, or no name of a file
                 continue
-            if _own(self._view, path) is not None:
+            if own_file(self._view, path) is not None:
                 return path if self._may_read(path) else None
-        return None
-
-
-def _own(view: FileView, path: str) -> FileText | None:
-    """Return the user's version of a file; None for none, a link, a folder, no text, or far too much of it."""
-    try:
-        return view.base(path)
-    except AgentError:
         return None
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from codeagent_lsp import events
@@ -32,7 +33,7 @@ from codeagent_lsp.tools.context import Tally
 from codeagent_lsp.tools.diagnostics.difference import Difference
 from codeagent_lsp.workspace.changes.changeset import Changeset
 from codeagent_lsp.workspace.changes.staging import Staging
-from codeagent_lsp.workspace.files.file_view import FileText, FileView, NothingStaged, StagedView
+from codeagent_lsp.workspace.files.file_view import FileView, NothingStaged, StagedView, own_file
 from codeagent_lsp.workspace.text.document import Document
 
 if TYPE_CHECKING:
@@ -207,10 +208,7 @@ class _HeldBuffers:
 
 
 def _document(view: FileView, path: str) -> Document | None:
-    try:
-        file = view.base(path)
-    except AgentError:  # too large: no run can read it
-        return None
+    file = own_file(view, path)
     return Document(path, file.text, file.version) if file is not None and file.source == "buffer" else None
 
 
@@ -282,25 +280,13 @@ async def _tested(parts: RunParts, changeset: Changeset) -> Tally | None:
     if shell is None or not shell.isolation.complete:
         return None
     try:
-        tally = (await tests_with(parts, _own_text(parts), changeset)).tally
+        tally = (await tests_with(parts, partial(own_file, parts.proposal.view), changeset)).tally
     except AgentError:
         return None
     return tally if tally.passed or tally.failed else None
 
 
 async def _diagnosed(parts: RunParts, changeset: Changeset) -> Difference | None:
-    staging = Staging(_own_text(parts), changeset=changeset)
+    staging = Staging(partial(own_file, parts.proposal.view), changeset=changeset)
     diagnostics = edit_diagnostics(parts.session.session_id, parts.services, parts.services.workspace.view(staging))
     return None if diagnostics is None else await diagnostics.of(changeset, (), PROPOSAL_SECONDS)
-
-
-def _own_text(parts: RunParts) -> Callable[[str], FileText | None]:
-    view = parts.proposal.view
-
-    def own(path: str) -> FileText | None:
-        try:
-            return view.base(path)
-        except AgentError:
-            return None
-
-    return own

@@ -34,7 +34,7 @@ from codeagent_lsp.workspace.changes.reviewed import (
     shows_all,
 )
 from codeagent_lsp.workspace.changes.staging import Staging
-from codeagent_lsp.workspace.files.file_view import own_file
+from codeagent_lsp.workspace.files.file_view import own_file, own_text
 
 T = TypeVar("T")
 
@@ -271,7 +271,7 @@ class Proposal:
         asked = self.record.late if not self.record.unsettled else Changeset()
         if time.time() - self.record.late_since > LATE_SECONDS:  # what was discarded may have been typed by the user
             asked = asked.of(self.changeset.paths)
-        texts = {path: file.text for path in asked.paths if (file := own_file(self._present, path)) is not None}
+        texts = {path: text for path in asked.paths if (text := own_text(self._present, path)) is not None}
         late = arrived_hunks(asked, texts)
         if late:
             editor = self._services.workspace.editor
@@ -338,8 +338,7 @@ class Proposal:
     def conflicts(self) -> tuple[HunkConflict, ...]:
         """Return the staged hunks that touch lines which the user has changed since."""
         files = {each.moved_from or each.path for each in self.changeset}
-        present = {path: file.text for path in files if (file := own_file(self._present, path))}
-        now = {path: Current(present.get(path)) for path in files}
+        now = {path: Current(own_text(self._present, path)) for path in files}
         return self.changeset.rebase(now).conflicts
 
     def onto_present(self, files: Collection[str]) -> ChosenHunks:

@@ -384,6 +384,12 @@ def own_file(view: FileView, path: str) -> FileText | None:
         return None
 
 
+def own_text(view: FileView, path: str) -> str | None:
+    """Return the text of `own_file`; None where that returns None."""
+    file = own_file(view, path)
+    return None if file is None else file.text
+
+
 def _check_size(shown: str, text: str, limit: int) -> None:
     # A character has at most four bytes, so most texts need not be encoded to be checked.
     size = len(text) * 4 if len(text) * 4 <= limit else len(text.encode("utf-8", "surrogatepass"))
