@@ -45,6 +45,7 @@ from codeagent_lsp.batch.results import TaskResult
 from codeagent_lsp.session.spending import dollars
 from codeagent_lsp.terminal.display import visible
 from codeagent_lsp.texts import clauses, text
+from codeagent_lsp.workspace.text.visible import some_of
 
 PAGES = Path(__file__).with_name("pages")
 _MOST_MODELS = 3
@@ -97,7 +98,7 @@ def report_page(folder: Path, results: Sequence[TaskResult], language: str) -> s
 def about(whole: Group, language: str) -> str:
     """Return, as escaped HTML, which models did the tasks, when, and how long it took."""
     models = sorted({brief(result.model, 80) for result in whole.results if result.model})
-    named = ", ".join((*models[:_MOST_MODELS], *("…" for _ in models[_MOST_MODELS : _MOST_MODELS + 1]))) or "–"
+    named = some_of(models, _MOST_MODELS, counted=False) or "–"
     starts = [result.started for result in whole.results if result.started > 0]
     begun = f"{datetime.fromtimestamp(min(starts), UTC):%Y-%m-%d %H:%M} UTC" if starts else "–"
     words = text("batch.report.about", language, model=named, begun=begun, elapsed=duration(whole.elapsed))

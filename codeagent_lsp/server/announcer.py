@@ -22,6 +22,7 @@ from codeagent_lsp.session.transcript import block, inert
 from codeagent_lsp.state import STATE_VARIABLE
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.mcp.settings import names_server
+from codeagent_lsp.workspace.text.visible import some_of
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.front import Client
@@ -188,9 +189,8 @@ def transcript_name(session_id: str) -> str:
 def outcome_line(event: events.ChangesApplied, language: str) -> str:
     """Return a sentence for the user on the outcome of applying changes."""
     if event.unconfirmed:
-        names = ", ".join(PurePath(path).name for path in event.unconfirmed[:5])
-        more = f", … ({len(event.unconfirmed)})" if len(event.unconfirmed) > 5 else ""
-        return text("outcome.unconfirmed", language, names=names + more)
+        names = some_of((PurePath(path).name for path in event.unconfirmed), 5)
+        return text("outcome.unconfirmed", language, names=names)
     if event.conflicts:
         return text("outcome.conflict", language, places=", ".join(event.conflicts[:5]))
     if event.outcome == "none":

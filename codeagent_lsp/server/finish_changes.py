@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from codeagent_lsp.server.lenses import Waiting
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.files import uris
+from codeagent_lsp.workspace.text.visible import some_of
 
 if TYPE_CHECKING:
     from lsprotocol import types
@@ -158,7 +159,7 @@ class FinishChanges:
             return "completed", output.text("finish_change.no_server", change=title)
         names = parts.proposal.view.roots.relative
         places = [f"{names(each.path)}:{each.line + 1}" for each in found.left]
-        left = output.text("finish_change.left", places=", ".join(_some(places))) if places else ""
+        left = output.text("finish_change.left", places=some_of(places, MOST_NAMED, counted=False)) if places else ""
         if not found.texts:
             return "completed", " ".join((output.text("finish_change.nothing", change=title), left)).strip()
         rewritten = tuple((files[path], new) for path, new in found.texts.items())
@@ -278,7 +279,3 @@ def _counts(found: Finished) -> dict[str, Any]:
 def _offset(now: str, change: Change) -> int:
     """Return where the changed definition begins in a text, in characters."""
     return len(now.encode("utf-8", "replace")[: change.after.name_range[0]].decode("utf-8", "replace"))
-
-
-def _some(places: Sequence[str]) -> list[str]:
-    return [*places[:MOST_NAMED], *(["…"] if len(places) > MOST_NAMED else [])]

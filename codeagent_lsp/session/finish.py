@@ -28,6 +28,7 @@ from codeagent_lsp.session.run_parts import RunParts, files_of
 from codeagent_lsp.shadow.shell import CommandResult
 from codeagent_lsp.tools.asking import Question, agent_asks
 from codeagent_lsp.tools.executor import ToolExecutor
+from codeagent_lsp.workspace.text.visible import some_of
 
 MOST_TESTS = 4
 """Test files that are run for a change beside those that the task names."""
@@ -163,7 +164,7 @@ class Finish:
     def _ended(self, result: LoopResult, verdict: Verdict | None) -> Ended:
         text = self._parts.output.text
         if verdict is not None and verdict.red:
-            failing = text("solve.fails", names=_named(verdict.red))
+            failing = text("solve.fails", names=some_of(verdict.red, MOST_NAMED))
             return "stopped", "\n".join((text("finish.red"), failing, text("solve.said", words=result.text)))
         if self._lacks_change():
             return "stopped", "\n".join((text("finish.unchanged"), text("solve.said", words=result.text)))
@@ -176,14 +177,16 @@ class Finish:
             told = text("finish.limit", count=count, passed=verdict.passed)
             return "completed", "\n\n".join(filter(None, (told, self._before(verdict))))
         key = "run.limit" if result.ending == "limit" else "run.anomaly"
-        failing = text("solve.fails", names=_named(verdict.red)) if verdict is not None and verdict.red else ""
+        failing = (
+            text("solve.fails", names=some_of(verdict.red, MOST_NAMED)) if verdict is not None and verdict.red else ""
+        )
         return "stopped", "\n".join(filter(None, (text(key, count=count), failing)))
 
     def _before(self, verdict: Verdict | None) -> str:
         """Return a sentence for the user on the tests that fail as they did before; '' for none."""
         if verdict is None or not verdict.as_before:
             return ""
-        return self._parts.output.text("finish.as_before", names=_named(verdict.as_before))
+        return self._parts.output.text("finish.as_before", names=some_of(verdict.as_before, MOST_NAMED))
 
     def _lacks_change(self) -> bool:
         """Return whether the words surely ask for a change, and there is none."""
@@ -351,8 +354,3 @@ def _of_tests(results: Sequence[ToolResult], bound: frozenset[str], names: froze
 def _names(names: frozenset[str], test_id: str) -> bool:
     # Ids of all runners: `tests/a.py::T::test_x[1]`, `pkg/TestX`, `test_x (mod.T)`.
     return not names.isdisjoint(re.split(r"[.:/\[\s(]+", test_id))
-
-
-def _named(ids: Sequence[str]) -> str:
-    more = f", … ({len(ids)})" if len(ids) > MOST_NAMED else ""
-    return ", ".join(ids[:MOST_NAMED]) + more

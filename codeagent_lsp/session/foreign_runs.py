@@ -34,6 +34,7 @@ from codeagent_lsp.workspace.changes.changeset import (
 from codeagent_lsp.workspace.changes.reviewed import ChosenHunks, after_applying, after_discarding, on_present
 from codeagent_lsp.workspace.edits.merge import Merged, merge, runs
 from codeagent_lsp.workspace.files.file_view import own_file
+from codeagent_lsp.workspace.text.visible import some_of
 
 MOST_NAMED = 5
 MOST_TEXTS = 8
@@ -401,8 +402,7 @@ def unknown_words(names: tuple[str, ...], language: str) -> str:
     """Return a sentence about files that have changed and cannot be reviewed; '' for none."""
     if not names:
         return ""
-    named = ", ".join((*names[:MOST_NAMED], *(["…"] if len(names) > MOST_NAMED else [])))
-    return text("foreign.unknown", language, names=named)
+    return text("foreign.unknown", language, names=some_of(names, MOST_NAMED, counted=False))
 
 
 def _between(before: Changeset, after: Changeset) -> Changeset:

@@ -35,6 +35,7 @@ from codeagent_lsp.workspace.changes.reviewed import (
 )
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import own_file, own_text
+from codeagent_lsp.workspace.text.visible import some_of
 
 T = TypeVar("T")
 
@@ -195,9 +196,8 @@ class Proposal:
         return self._naming("changes.mode_waits", tuple(path for path, runs in self.record.modes_due.items() if runs))
 
     def _naming(self, key: str, paths: Sequence[str]) -> str:
-        more = f", … ({len(paths)})" if len(paths) > MOST_NAMED else ""
-        names = ", ".join(map(self.view.roots.relative, paths[:MOST_NAMED]))
-        return self._output.text(key, names=names + more) if paths else ""
+        names = some_of(map(self.view.roots.relative, paths), MOST_NAMED)
+        return self._output.text(key, names=names) if paths else ""
 
     def note(self) -> str:
         """Return a note for the model if the buffers do not hold all that it staged; '' if they do."""

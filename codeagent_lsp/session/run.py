@@ -43,6 +43,7 @@ from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.plan.plan import StepDraft
 from codeagent_lsp.tools.plan.written_steps import drafted_steps
 from codeagent_lsp.tools.skills.trust import is_trusted
+from codeagent_lsp.workspace.text.visible import some_of
 
 logger = logging.getLogger(__name__)
 
@@ -261,8 +262,7 @@ class Run:
             self.record.took_over += tuple(taken)
             self._output.emit(events.ChangesTakenOver(runs=tuple(taken)))
             paths = [path for each in taken.values() for path in each]
-            name, more = self.proposal.view.roots.relative, ", …" * (len(paths) > MOST_NAMED)
-            names = ", ".join(map(name, paths[:MOST_NAMED])) + more
+            names = some_of(map(self.proposal.view.roots.relative, paths), MOST_NAMED, counted=False)
             self._output.emit(events.StatusChanged(message=self._output.text("run.takes_over", names=names)))
 
     async def _go_on(self) -> tuple[events.RunStatus, str]:

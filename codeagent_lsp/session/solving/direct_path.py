@@ -31,6 +31,7 @@ from codeagent_lsp.session.run_parts import RunParts, remember, selection_of
 from codeagent_lsp.session.solving.workshop import SelectionWorkshop, SolvingWorkshop
 from codeagent_lsp.workspace.text.excerpts import excerpt
 from codeagent_lsp.workspace.text.position import LineIndex
+from codeagent_lsp.workspace.text.visible import some_of
 
 EARLIER_MESSAGES = 4
 EARLIER_CHARS = 400
@@ -252,6 +253,5 @@ class SolutionWords:
         """Return a sentence for the user with the names of the failed tests; '' for none."""
         if verdict is None or not verdict.failed:
             return ""
-        names = ", ".join(each.test_id for each in verdict.failed[:NAMED_TESTS])
-        more = f", … ({len(verdict.failed)})" if len(verdict.failed) > NAMED_TESTS else ""
-        return self._parts.output.text("solve.fails", names=names + more)
+        names = some_of((each.test_id for each in verdict.failed), NAMED_TESTS)
+        return self._parts.output.text("solve.fails", names=names)

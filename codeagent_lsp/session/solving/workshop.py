@@ -40,6 +40,7 @@ from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.changes.changeset import Changeset
 from codeagent_lsp.workspace.files.file_view import FileText
 from codeagent_lsp.workspace.text.excerpts import excerpt
+from codeagent_lsp.workspace.text.visible import some_of
 
 MOST_BESIDE = 3
 BESIDE_SECONDS = 30.0
@@ -202,7 +203,7 @@ class SolvingWorkshop(_RunWorkshop):
         if asked is None:  # before the workspace is listed
             return _NO_TEXTS
         texts, material, left = await asyncio.to_thread(lambda: NameChanges(files_of(self._parts)).renamed(words))
-        places = ", ".join(left[:NAMED_PLACES]) + (f", … ({len(left)})" if len(left) > NAMED_PLACES else "")
+        places = some_of(left, NAMED_PLACES)
         return texts, material, self._parts.output.text("solve.left", name=asked.word, places=places) if left else ""
 
     async def repairs(self, before: Verdict | None) -> Repairs | None:

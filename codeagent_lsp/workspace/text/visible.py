@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from codeagent_lsp.texts import text as words
 
@@ -173,6 +173,15 @@ def fenced(text: str) -> str:
 def cut(line: str, limit: int) -> str:
     """Return `line`; of one longer than `limit` characters its head and a "…", together `limit` characters."""
     return line if len(line) <= limit else line[: max(0, limit - 1)] + "…"
+
+
+def some_of(names: Iterable[str], most: int, *, counted: bool = True) -> str:
+    """Return at most `most` names for users of any language, with the number of all where more are left out: "a, b, …
+    (7)", or "a, b, …" if they are not `counted`.
+    """
+    known = list(names)
+    more = [f"… ({len(known)})" if counted else "…"] if len(known) > most else []
+    return ", ".join([*known[:most], *more])
 
 
 def cut_at_word(line: str, limit: int) -> str:
