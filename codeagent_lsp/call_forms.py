@@ -70,7 +70,7 @@ class ForeignTool:
         """Return the arguments of a call as those of our tool; `names` are the other names that our tool has for its
         parameters. WrongArguments if that is impossible.
         """
-        given = _renamed(arguments, {**names, **self.arguments}, self.ignored)
+        given = _rename_arguments(arguments, {**names, **self.arguments}, self.ignored)
         for shape in self.shapes:
             given = shape.convert(given)
         return {**self.fixed, **given}
@@ -143,7 +143,7 @@ def spellings(name: str, arguments: Mapping[str, Any], tools: Mapping[str, CallF
     if tool is None:
         return {}
     known = {**tools[tool].parameters, **(foreign.arguments if foreign else {})}
-    return {key: own or "" for key in arguments if (own := _named(key, known)) is not None or foreign}
+    return {key: own or "" for key in arguments if (own := _resolve_name(key, known)) is not None or foreign}
 
 
 def _meant(
@@ -244,7 +244,7 @@ def translate_arguments(arguments: Mapping[str, Any], forms: CallForms) -> dict[
     """
     if forms is NO_FORMS:
         return dict(arguments)
-    given = _renamed(arguments, forms.parameters, forms.ignored)
+    given = _rename_arguments(arguments, forms.parameters, forms.ignored)
     for name, texts in forms.plain.items():
         if name in given:
             given[name] = _objects(given[name], texts)
@@ -270,7 +270,7 @@ def published_schema(schema: Mapping[str, Any], forms: CallForms) -> dict[str, A
     properties: dict[str, Any] = {}
     for name, stated in schema.get("properties", {}).items():
         others = [other for other, own in forms.arguments.items() if own == name]
-        properties[name] = _opened(stated, forms.items.get(name, NO_FORMS))
+        properties[name] = _nested_schema(stated, forms.items.get(name, NO_FORMS))
         for other in others:
             properties[other] = {**without(properties[name], "default"), "description": f"The same as {name}"}
         if name in required and name in forms.parameters.values():
@@ -285,12 +285,12 @@ def published_schema(schema: Mapping[str, Any], forms: CallForms) -> dict[str, A
     return {**kept, "properties": properties, **({"required": required} if required else {})}
 
 
-def _opened(schema: Mapping[str, Any], forms: CallForms) -> dict[str, Any]:
+def _nested_schema(schema: Mapping[str, Any], forms: CallForms) -> dict[str, Any]:
     """Return the schema of one parameter with that of the objects in it, or in its list, as in `published_schema`."""
     if isinstance(schema.get("properties"), Mapping):
         return published_schema(schema, forms)
     items = schema.get("items")
-    return {**schema, "items": _opened(items, forms)} if isinstance(items, Mapping) else dict(schema)
+    return {**schema, "items": _nested_schema(items, forms)} if isinstance(items, Mapping) else dict(schema)
 
 
 def meant(name: str, forms: Iterable[tuple[str, CallForms]]) -> str | None:
@@ -375,25 +375,27 @@ def number(value: Any) -> int | None:
     return int(text) if re.fullmatch(r"-?\d{1,15}", text) else None
 
 
-def _named(name: str, names: Mapping[str, str]) -> str | None:
+def _resolve_name(name: str, names: Mapping[str, str]) -> str | None:
     """Return what a name stands for, exactly or in another spelling: `filePath` for `file_path`."""
     if name in names:
         return names[name]
-    return next((own for other, own in names.items() if _folded(other) == _folded(name)), None)
+    return next((own for other, own in names.items() if _fold_name(other) == _fold_name(name)), None)
 
 
-def _folded(name: str) -> str:
+def _fold_name(name: str) -> str:
     """Return a name without capitals and `_`; one with other signs, such as `-C`, as it is."""
     return name.replace("_", "").casefold() if name.isidentifier() else name
 
 
-def _renamed(arguments: Mapping[str, Any], names: Mapping[str, str], ignored: tuple[str, ...] = ()) -> dict[str, Any]:
+def _rename_arguments(
+    arguments: Mapping[str, Any], names: Mapping[str, str], ignored: tuple[str, ...] = ()
+) -> dict[str, Any]:
     given: dict[str, Any] = {}
     spelt: dict[str, str] = {}
     for name, value in arguments.items():
         if name in ignored:
             continue
-        own = _named(name, names) or name
+        own = _resolve_name(name, names) or name
         # Null beside a value is a parameter that was left out.
         if own in given and value is None:
             continue

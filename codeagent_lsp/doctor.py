@@ -280,7 +280,7 @@ async def _semantic(settings: Settings, language: str) -> Check:
 
 def _doors(settings: Settings, language: str) -> Check:
     """Tell by which commands other programs reach the agent or the editor, and which of them lack an extra."""
-    lacking = [name for name in ("acp", "mcp") if not _installed(_EXTRAS[name])]
+    lacking = [name for name in ("acp", "mcp") if not _is_installed(_EXTRAS[name])]
     lend = text(f"doctor.doors.{settings.lend.editor}", language)
     if not lacking:
         return Check("doors", "ok", text("doctor.doors", language, lend=lend))
@@ -289,7 +289,7 @@ def _doors(settings: Settings, language: str) -> Check:
 
 def _extras(language: str) -> Check:
     """Tell which extras of the package are installed; none is needed for the agent itself."""
-    found = [name for name, module in _EXTRAS.items() if _installed(module)]
+    found = [name for name, module in _EXTRAS.items() if _is_installed(module)]
     missing = [name for name in _EXTRAS if name not in found]
     detail = text("doctor.extras.found", language, names=", ".join(found)) if found else ""
     if missing:
@@ -298,7 +298,7 @@ def _extras(language: str) -> Check:
     return Check("extras", "ok", detail)
 
 
-def _installed(module: str) -> bool:
+def _is_installed(module: str) -> bool:
     return find_spec(module) is not None
 
 

@@ -252,7 +252,7 @@ def _telling(wrap: Callable[..., ssl.SSLObject]) -> Callable[..., ssl.SSLObject]
             try:
                 shake()
             except ssl.SSLCertVerificationError as error:
-                raise _refused(error, made) from error
+                raise _certificate_refusal(error, made) from error
 
         setattr(made, "do_handshake", do_handshake)  # noqa: B010 - a method of this one object
         return made
@@ -260,7 +260,7 @@ def _telling(wrap: Callable[..., ssl.SSLObject]) -> Callable[..., ssl.SSLObject]
     return wrapped
 
 
-def _refused(error: ssl.SSLCertVerificationError, made: ssl.SSLObject) -> CertificateRefused:
+def _certificate_refusal(error: ssl.SSLCertVerificationError, made: ssl.SSLObject) -> CertificateRefused:
     """Return the error with what the certificate says; Python gives it by a method that is public since 3.13 only."""
     refused = CertificateRefused(*error.args)
     refused.verify_code = getattr(error, "verify_code", 0)

@@ -43,7 +43,7 @@ def load(
     # Once somebody else names a model's server, nothing that the file says of models counts, above all no key.
     if any(key in fixed or any(layer.get(key) not in _NO_SERVER for layer in others) for key in _SERVER):
         own = {key: value for key, value in own.items() if not key.startswith("model.")}
-    settings, problems = _merged((own, *others), known)
+    settings, problems = _merge((own, *others), known)
     problems += filter(None, [user.problem])
     for setting in catalogue():
         if setting.key not in fixed:
@@ -86,7 +86,7 @@ def fixed_by(policy: PolicyFile) -> tuple[dict[str, Any], list[SettingError]]:
     return fixed, problems
 
 
-def _merged(layers: Iterable[Mapping[str, Any]], known: Mapping[str, Setting]) -> tuple[Settings, list[SettingError]]:
+def _merge(layers: Iterable[Mapping[str, Any]], known: Mapping[str, Setting]) -> tuple[Settings, list[SettingError]]:
     settings = Settings()
     problems: list[SettingError] = []
     for layer in layers:
@@ -171,7 +171,7 @@ def _coerce(setting: Setting, value: Any) -> Any:
     """Convert `value` to the setting's type; ValueError when it does not fit."""
     for option in setting.alternatives:
         if (result := _match(option, value)) is not None:
-            return _bounded(setting, result)
+            return _bound(setting, result)
     raise ValueError(setting.key)
 
 
@@ -196,7 +196,7 @@ def _holds_texts(value: Mapping[Any, Any]) -> bool:
     return all(isinstance(word, str) for pair in value.items() for word in pair)
 
 
-def _bounded(setting: Setting, value: Any) -> Any:
+def _bound(setting: Setting, value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     low, high = setting.metadata["minimum"], setting.metadata["maximum"]

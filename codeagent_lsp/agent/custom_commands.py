@@ -94,7 +94,7 @@ class CommandLibrary:
             if isinstance(made, CustomCommand) and name not in found:
                 approved = own or self.trust.covers(made.digest)
                 # Its name alone: a description is text of the workspace that would stand in the user's list.
-                found[name] = made if approved else _unapproved(made)
+                found[name] = made if approved else _without_approval(made)
         return tuple(found[name] for name in sorted(found))
 
     def items(self, view: FileView) -> Iterator[WorkspaceItem]:
@@ -137,7 +137,7 @@ class CommandLibrary:
             for path in paths:
                 try:
                     with path.open("rb") as file:
-                        yield _named(path.relative_to(folder)), str(path), file.read(MAX_BYTES + 1), True
+                        yield _command_name(path.relative_to(folder)), str(path), file.read(MAX_BYTES + 1), True
                 except OSError:
                     continue
 
@@ -226,7 +226,7 @@ def _of_project(view: FileView) -> Iterator[tuple[str, str, bytes, bool]]:
             for inside, path in _files(view, entry):
                 data = skill_folders.project_file(view, path)
                 if data is not None:
-                    yield _named(PurePath(inside)), path, data, False
+                    yield _command_name(PurePath(inside)), path, data, False
 
 
 def _files(view: FileView, entry: str) -> Iterator[tuple[str, str]]:
@@ -240,7 +240,7 @@ def _files(view: FileView, entry: str) -> Iterator[tuple[str, str]]:
         yield from ((f"{name}/{child}", os.path.join(entry, child)) for child in sorted(inner))
 
 
-def _named(inside: PurePath) -> str:
+def _command_name(inside: PurePath) -> str:
     """Return the name of a command: folders before it, with a colon; letters with marks as they are typed."""
     return unicodedata.normalize("NFC", ":".join((*inside.parts[:-1], inside.stem)))
 
@@ -265,5 +265,5 @@ def _command(name: str, path: str, data: bytes) -> CustomCommand | str:
     return CustomCommand(name, description, hint, body, path, digest_of({"command": data}))
 
 
-def _unapproved(command: CustomCommand) -> CustomCommand:
+def _without_approval(command: CustomCommand) -> CustomCommand:
     return CustomCommand(command.name, "", "", command.body, command.path, command.digest, approved=False)

@@ -120,7 +120,7 @@ class _Collected:
             if self._imports <= 0 or self._left <= 0:
                 return
             self._imports -= 1
-            if (imported := self._resolved(name, path)) is not None:
+            if (imported := self._resolve_import(name, path)) is not None:
                 self._add_with_imports(imported, depth + 1)
 
     def _add(self, path: str) -> Instructions | None:
@@ -135,7 +135,7 @@ class _Collected:
         self._found[path] = item
         return item
 
-    def _resolved(self, name: str, importer: str) -> str | None:
+    def _resolve_import(self, name: str, importer: str) -> str | None:
         """Return the file of the workspace that an import in another file means; None for none that may be read."""
         # As it is first: a name may end with a dot or a bracket; else that belongs to the sentence.
         for written in dict.fromkeys((name, name.rstrip(_AFTER_NAMES))):

@@ -149,7 +149,7 @@ class Subagents:
                 self._executor(profile, groups),
                 History([system, Message("user", told)]),
                 lambda: self._tools(profile, groups),
-                self._shown(profile, next(self._numbers)),
+                self._emitter(profile, next(self._numbers)),
                 limits,
             )
             return await loop.run()
@@ -171,14 +171,14 @@ class Subagents:
 
     def _tools(self, profile: Profile, groups: OwnGroups) -> tuple[ToolSpec, ...]:
         """Return the tools of the run that this agent may have, never more; those it switched on come last."""
-        allowed, given = set(self._allowed(profile)), self._given(profile)
+        allowed, given = set(self._allowed(profile)), self._profile_tools(profile)
         first = [spec for spec in self._parent.tools(given) if spec["name"] in allowed]
         known = {spec["name"] for spec in first}
         # Behind the others, so that a group that is switched on leaves the beginning of the prompt as it is.
         later = [spec for spec in self._parent.tools(groups.on) if spec["name"] in allowed - known]
         return (*first, *later)
 
-    def _given(self, profile: Profile) -> tuple[str, ...] | None:
+    def _profile_tools(self, profile: Profile) -> tuple[str, ...] | None:
         """Return the tools that its profile names, groups resolved to their tools; None when it names none."""
         registry = self._parent.registry
         return tuple(part for name in profile.tools for part in (name, *registry.names(group=name))) or None
@@ -199,7 +199,7 @@ class Subagents:
         found.pop(CORE, None)
         return found
 
-    def _shown(self, profile: Profile, number: int) -> Callable[[events.Event], None]:
+    def _emitter(self, profile: Profile, number: int) -> Callable[[events.Event], None]:
         """Return a function that emits the agent's events in the run: without its text, with call ids of their own."""
         emit, mark = self._parent.emit, f"{profile.name}-{number}"
 

@@ -133,7 +133,7 @@ class ContainerEnvironment:
         self._spool = spool
         self._serve = serve
         self._layer: _ContainerLayer | None = None
-        execute = self._execute if serve is None else self._shown
+        execute = self._execute if serve is None else self._serve_terminal
         self._workspace = ShadowWorkspace(CONTAINER, lambda folders: self._opened(copies), execute)
 
     @property
@@ -164,7 +164,7 @@ class ContainerEnvironment:
         spool = self._spool if command.whole else None
         output, ended = Output(spool, command.keywords, apart=command.apart), False
         try:
-            finished = await self._ran(launch, command, on_output, output)
+            finished = await self._run_in_box(launch, command, on_output, output)
             ended = finished.ending == "exited"
             return finished
         except BaseException:
@@ -175,11 +175,11 @@ class ContainerEnvironment:
             if not ended:
                 await run_to_end(self._container.end())
 
-    async def _shown(self, launch: Launch, command: Command, on_output: OnOutput) -> Finished:
+    async def _serve_terminal(self, launch: Launch, command: Command, on_output: OnOutput) -> Finished:
         """Serve a shell at a terminal until it is stopped."""
         assert self._serve is not None  # see `__init__`
         try:
-            files, box = await self._loaded(command)
+            files, box = await self._load(command)
             path = await box.announced(Task(launch.argv, launch.cwd, launch.environment))
             finished = await self._serve(_joining(self._container.socket, path, files.owner), command, on_output)
             # What a killed program left half written is not taken over; the copies stay as they were before.
@@ -189,22 +189,22 @@ class ContainerEnvironment:
         finally:
             await run_to_end(self._container.end())
 
-    async def _ran(self, launch: Launch, command: Command, on_output: OnOutput, output: Output) -> Finished:
-        settings, (files, box) = self._settings(), await self._loaded(command)
+    async def _run_in_box(self, launch: Launch, command: Command, on_output: OnOutput, output: Output) -> Finished:
+        settings, (files, box) = self._settings(), await self._load(command)
         task = Task(launch.argv, launch.cwd, launch.environment, command.apart, command.stdin)
         limits = _Limits(command.seconds or settings.timeout_seconds, command.output_bytes or settings.max_output_bytes)
         started = time.monotonic()
-        ending, code = await _followed(box, task, limits, output, on_output)
+        ending, code = await _follow_program(box, task, limits, output, on_output)
         seconds = time.monotonic() - started
         # 137 is also the code of a program that another one killed; only the kernel's count tells.
         if code == KILLED and ending == "exited" and await box.ran_out_of_memory():
             ending = "memory"
-        # As in `_shown`; a later command finds the copies, and not what the ended one did in the container.
+        # As in `_serve_terminal`; a later command finds the copies, and not what the ended one did in the container.
         reports = await files.carry_out(box) if ending == "exited" else {}
         kept = await run_to_end(asyncio.to_thread(output.finish))
         return Finished(code, kept.text, output.size, ending, seconds, kept.whole, reports, kept.streams)
 
-    async def _loaded(self, command: Command) -> tuple[ContainerFiles, Box]:
+    async def _load(self, command: Command) -> tuple[ContainerFiles, Box]:
         """Return a running container with the current workspace in it."""
         assert self._layer is not None  # it was prepared in this turn
         files = self._layer.files
@@ -301,18 +301,20 @@ def _joining(socket: str, path: str, folder: str) -> Launch:
     return Launch((sys.executable, "-I", "-S", _JOINS, socket, path), "/", environment, folder)
 
 
-async def _followed(box: Box, task: Task, limits: _Limits, output: Output, on_output: OnOutput) -> tuple[Ending, int]:
+async def _follow_program(
+    box: Box, task: Task, limits: _Limits, output: Output, on_output: OnOutput
+) -> tuple[Ending, int]:
     """Run a program to its end or to a limit and return how it ended and its exit code."""
     try:
         async with asyncio.timeout(limits.seconds):
-            if await _kept(box.run(task), output, on_output, limits.output_bytes):
+            if await _forward_output(box.run(task), output, on_output, limits.output_bytes):
                 return "exited", await box.code()
             return "output", KILLED
     except TimeoutError:
         return "timeout", KILLED
 
 
-async def _kept(pieces: Pieces, output: Output, on_output: OnOutput, most: int) -> bool:
+async def _forward_output(pieces: Pieces, output: Output, on_output: OnOutput, most: int) -> bool:
     """Forward the output; return False if it exceeds the limit."""
     async with aclosing(pieces):
         async for stream, data in pieces:

@@ -139,7 +139,7 @@ def seen_in(place: str) -> Seen:
     followed.
     """
     found: dict[str, Stamp] = {}
-    for name, info in _walked(place):
+    for name, info in _walk(place):
         folder = stat.S_ISDIR(info.st_mode)
         found[name] = (
             (info.st_mode,) if folder else (info.st_mode, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
@@ -175,7 +175,7 @@ def unpack(source: IO[bytes], places: Mapping[str, str]) -> None:
     try:
         with tarfile.open(fileobj=source, mode="r|") as archive:
             for member in archive:
-                place, name = _located(member.name, places)
+                place, name = _locate(member.name, places)
                 if name and (member.isreg() or member.isdir() or member.issym() or member.islnk()):
                     _make_room(place, name)
                     _put(archive, member, place, name, places)
@@ -196,7 +196,7 @@ def too_large() -> EnvironmentProblem:
     return EnvironmentProblem(message, ErrorCode.PARAMETER_ERROR)
 
 
-def _walked(place: str) -> Iterator[tuple[str, os.stat_result]]:
+def _walk(place: str) -> Iterator[tuple[str, os.stat_result]]:
     pending = [""]
     while pending:
         folder = pending.pop()
@@ -233,7 +233,7 @@ def _add(archive: tarfile.TarFile, path: str, name: str, most: int) -> int:
     return member.size
 
 
-def _located(name: str, places: Mapping[str, str]) -> tuple[str, str]:
+def _locate(name: str, places: Mapping[str, str]) -> tuple[str, str]:
     """Return the folder here and the path below it; ('', '') for the folder itself and names that lead elsewhere."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if ".." in parts or "\0" in name or len(parts) > MAX_DEPTH:
@@ -267,7 +267,7 @@ def _put(archive: tarfile.TarFile, member: tarfile.TarInfo, place: str, name: st
             _remove(path)
             Path(path).symlink_to(member.linkname)
     elif member.islnk():
-        other, target = _located(member.linkname, places)
+        other, target = _locate(member.linkname, places)
         _write(path, _content(f"{other}/{target}") if target else b"", member.mode & 0o777)
     else:
         content = archive.extractfile(member)

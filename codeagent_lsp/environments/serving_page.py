@@ -288,7 +288,7 @@ async def start_desktop(spec: dict[str, Any], over: Callable[[], None]) -> tuple
     process = await asyncio.create_subprocess_exec(
         *spec["argv"], cwd=spec["cwd"], env=spec["environment"], stdin=DEVNULL, stdout=PIPE, stderr=STDOUT
     )
-    words = asyncio.ensure_future(_followed(process, over))
+    words = asyncio.ensure_future(_last_output(process, over))
     try:
         async with asyncio.timeout(STARTING_SECONDS):
             while not await _answers(path):
@@ -309,7 +309,7 @@ async def _answers(path: str) -> bool:
     return True
 
 
-async def _followed(process: Process, over: Callable[[], None]) -> str:
+async def _last_output(process: Process, over: Callable[[], None]) -> str:
     """Return the end of the desktop's output once it has ended."""
     assert process.stdout is not None
     said = b""

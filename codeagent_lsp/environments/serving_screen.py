@@ -183,12 +183,12 @@ class Screen:
         """Serve the program of `launch` until it ends (8 hours at most), then wait for `stop`, so that its files are
         collected only then.
         """
-        finished = await self._served(launch)
+        finished = await self._serve(launch)
         self._ended = _ENDED.get(finished.ending, _OVER)
         await self._collected.wait()
         return finished
 
-    async def _served(self, launch: Launch) -> Finished:
+    async def _serve(self, launch: Launch) -> Finished:
         self._guarded = guarded = Guarded()
         limits = ProcessLimits(seconds=LONGEST_SECONDS, disk_folder=launch.reports)
         serving = _serving(launch)

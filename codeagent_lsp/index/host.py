@@ -136,7 +136,7 @@ class IndexHost:
     def wanted(self) -> None:
         """Start opening the index in the background, as a query will follow soon; returns at once."""
         if self._index is None:
-            self._tasks.start(self._begun())
+            self._tasks.start(self._begin())
 
     def touched(self, paths: Iterable[str]) -> None:
         """Report files, by absolute path, that were saved, created, changed or deleted; ignored while the index is not
@@ -148,7 +148,7 @@ class IndexHost:
     def folders_changed(self) -> None:
         """Reopen the index in the background for the new workspace folders, if it was open."""
         if self._index is not None:
-            self._tasks.start(self._begun())
+            self._tasks.start(self._begin())
 
     async def close(self) -> None:
         """Cancel all work on the index, wait for its end and close it; no process, task or file handle is left."""
@@ -198,9 +198,9 @@ class IndexHost:
     async def _first_build(self) -> None:
         await asyncio.sleep(FIRST_BUILD_AFTER)
         if self._index is None and not await asyncio.to_thread(self.was_built):
-            await self._begun()
+            await self._begin()
 
-    async def _begun(self) -> None:
+    async def _begin(self) -> None:
         try:
             await (await self.opened()).looked(self._age)
         except ToolFailed:
@@ -232,7 +232,7 @@ class OpenIndex:
         from codeagent_lsp.index.service import IndexService  # late: an idle server does without it
 
         self.folders = tuple(folders)
-        self.service: IndexService = IndexService(folders, path, settings, tell=self._heard)
+        self.service: IndexService = IndexService(folders, path, settings, tell=self._on_status)
         self.answers: Answers = Answers(self.service.store, self.service.folders)
         self.vectors = vectors(self.service.store, self.service.folders)
         self.feed = Feed(self._look)
@@ -280,7 +280,7 @@ class OpenIndex:
     async def _look(self, paths: tuple[str, ...] | None) -> Status:
         return await (self.service.refresh() if paths is None else self.service.changed(paths))
 
-    def _heard(self, status: Status) -> None:
+    def _on_status(self, status: Status) -> None:
         """Pass on a status, and update the vectors after each scan of the disk."""
         self._tell(status)
         if status.state != "ready" or self.vectors is None:

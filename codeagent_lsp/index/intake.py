@@ -53,7 +53,7 @@ def take(store: Store, work: Work) -> IndexEntry | Same | None:
     if read is None:
         return None
     data, stamp = read
-    stamp = _settled(stamp, now)
+    stamp = _settled_stamp(stamp, now)
     if data is None:
         # The content was not read, so the stamp stands for it: a changed file still has another digest.
         return _without_tags(store, work, blake2b(repr(stamp).encode(), digest_size=16).digest(), stamp, "large")
@@ -142,7 +142,7 @@ def _read(path: str) -> tuple[bytes | None, Stamp] | None:
         os.close(fd)
 
 
-def _settled(stamp: Stamp, now: int) -> Stamp:
+def _settled_stamp(stamp: Stamp, now: int) -> Stamp:
     """Return the stamp, or the unknown stamp if the file was changed so recently that it may change again unnoticed."""
     coarse = stamp.mtime % 1_000_000_000 == 0
     fresh = now - max(stamp.mtime, stamp.ctime) < (_FRESH_COARSE_NS if coarse else _FRESH_NS)

@@ -90,7 +90,7 @@ def rank_files(tables: Tables, graph: Graph, paths: Collection[str], task: Task)
     # Scaled before the bonuses: a file that is named counts as much as the best match, however well that matches.
     best = max(scores.values(), default=0.0) or 1.0
     scores = {path: score / best for path, score in scores.items()}
-    for path in _named(paths, asking.paths):
+    for path in _named_files(paths, asking.paths):
         scores[path] = scores.get(path, 0.0) + NAMED_BONUS
     for path in task.focused:
         if path in paths:
@@ -148,7 +148,7 @@ def _add_path_words(
         scores[path] += bonus * worth(path, subject)
 
 
-def _named(paths: Collection[str], wanted: Sequence[str]) -> Iterable[str]:
+def _named_files(paths: Collection[str], wanted: Sequence[str]) -> Iterable[str]:
     """Yield the files that the task names by path, by the end of a path, or by folder; none if more than 20 match."""
     for name in wanted:
         if name in paths:
@@ -286,7 +286,7 @@ def build_graph(
     seconds for large workspaces. Of each file only the strongest 32 edges to others are kept.
     """
     paths, definers = _definers(defined)
-    number = _numbered(paths)
+    number = _positions(paths)
     ends, weights = array("I"), array("f")
     for path, names in used:
         user = number.get(path)
@@ -332,7 +332,7 @@ def load_graph(data: bytes) -> Graph:
     # The file may be damaged, and an index out of range would fail much later, amid a query.
     if list(starts) != sorted(starts) or starts[0] != 0 or starts[-1] != edges or max(targets, default=-1) >= files:
         raise ValueError("edges that lead nowhere")
-    return Graph(tuple(paths), starts, targets, weights, importance, contents, _numbered(paths))
+    return Graph(tuple(paths), starts, targets, weights, importance, contents, _positions(paths))
 
 
 def _places(way: Sequence[Chunk]) -> tuple[Mapping[_Key, int], Mapping[str, int]]:
@@ -418,7 +418,7 @@ def _pagerank(starts: array[int], targets: array[int], weights: array[float]) ->
     return array("f", rank)
 
 
-def _numbered(paths: Iterable[str]) -> dict[str, int]:
+def _positions(paths: Iterable[str]) -> dict[str, int]:
     return {path: number for number, path in enumerate(paths)}
 
 

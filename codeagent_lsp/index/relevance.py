@@ -193,7 +193,7 @@ def answers(
             counts = lines.counts(piece.line_start, piece.line_end)
             parts.append(FilePart(score if piece.symbol else NAMELESS * score, counts, words.named(piece.symbol)))
     scored = [replace(piece, score=score) for piece, score in zip(pieces, weigh_parts(parts), strict=True)]
-    return _spread(scored)[:limit]
+    return _by_file(scored)[:limit]
 
 
 def split(path: str, text: str, symbols: Sequence[SymbolInfo]) -> list[Chunk]:
@@ -256,7 +256,7 @@ def _innermost(symbols: Sequence[SymbolInfo]) -> Callable[[int, int], str]:
     return name
 
 
-def _spread(chunks: Sequence[Chunk]) -> list[Chunk]:
+def _by_file(chunks: Sequence[Chunk]) -> list[Chunk]:
     """Return the chunks best first, the second of a file at 0.8 of its score, the third at 0.64, and so on."""
     before: dict[str, int] = {}
     spread: list[Chunk] = []

@@ -367,7 +367,7 @@ def document(path: str, outline: Iterable[SymbolInfo], text: str) -> tuple[str, 
     """Return the words of a file as they are indexed: of its path, of the names it defines, of its text."""
     names = (symbol.name for symbol in outline)
     read = text[: MAX_CHARS if is_source(path) else MAX_OTHER_CHARS]
-    return " ".join(words_of(path)), " ".join(terms_of(" ".join(names))), _repeated(count_words(read))
+    return " ".join(words_of(path)), " ".join(terms_of(" ".join(names))), _repeat_words(count_words(read))
 
 
 def matching(tables: Tables, question: QueryTerms, limit: int = CANDIDATES) -> list[tuple[str, float]]:
@@ -465,5 +465,5 @@ def _telling(tables: Tables, question: QueryTerms) -> list[str]:
     return words
 
 
-def _repeated(counts: Mapping[str, int]) -> str:
+def _repeat_words(counts: Mapping[str, int]) -> str:
     return "".join([f"{word} " * min(often, _MOST_PER_WORD) for word, often in counts.items()])

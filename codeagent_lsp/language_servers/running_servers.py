@@ -168,11 +168,11 @@ class RunningServers:
             self._drop(key)
         if self.gave_up(each):
             raise ServerFailed(f"{each.server.name} ended too often.")
-        entry = self._entries.pop(key, None) or self._started(each)
+        entry = self._entries.pop(key, None) or self._begin_start(each)
         self._entries[key] = entry  # the one used last stands last
         self._stop_oldest()
         try:
-            server = await _started(entry)
+            server = await _wait_for_start(entry)
             # Only after the wait, as more may have been noted meanwhile.
             changed, entry.changed = entry.changed, {}
             server.open.note_files(changed)
@@ -188,7 +188,7 @@ class RunningServers:
             self._drop(key)
         await self._closing.close(None)
 
-    def _started(self, each: Installed) -> _Entry:
+    def _begin_start(self, each: Installed) -> _Entry:
         self._starts[_key(each)] = self._starts.get(_key(each), 0) + 1
         return _Entry(asyncio.create_task(self._start(each)))
 
@@ -218,10 +218,10 @@ class RunningServers:
     def _drop(self, key: Key) -> None:
         entry = self._entries.pop(key, None)
         if entry is not None:
-            self._closing.start(_ended(entry))
+            self._closing.start(_end(entry))
 
 
-async def _started(entry: _Entry) -> LanguageServer:
+async def _wait_for_start(entry: _Entry) -> LanguageServer:
     """Wait for the start. ServerFailed also if it was stopped meanwhile, which is no cancelling of who waits."""
     # Not awaited itself, as that would cancel the start for all others with one who stops waiting.
     await asyncio.wait([entry.starting])
@@ -230,7 +230,7 @@ async def _started(entry: _Entry) -> LanguageServer:
     return entry.starting.result()
 
 
-async def _ended(entry: _Entry) -> None:
+async def _end(entry: _Entry) -> None:
     entry.starting.cancel()
     try:
         server = await entry.starting

@@ -145,7 +145,7 @@ class ServerConnection:
         try:
             while (body := await reader.message()) is not None:
                 try:
-                    message = _parsed(body) if len(body) < _LARGE else await asyncio.to_thread(_parsed, body)
+                    message = _parse(body) if len(body) < _LARGE else await asyncio.to_thread(_parse, body)
                     self._protocol.take(message)
                 except Exception as error:  # noqa: BLE001 (what a handler cannot take must not end the reading)
                     logger.info("%s: %s", self.name, type(error).__name__)
@@ -312,7 +312,7 @@ class _Writer:
         self._stream.close()
 
 
-def _parsed(body: bytes) -> Any:
+def _parse(body: bytes) -> Any:
     """Return a message as JSON. The hook lets other threads run meanwhile."""
     return json.loads(body, object_hook=_same)
 

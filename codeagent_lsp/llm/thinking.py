@@ -192,7 +192,7 @@ class ThinkFilter:
         while mark := _MARKS.search(self._held, at):
             text += self._say(self._held[at : mark.start()])
             rest = self._held[mark.end() :]
-            verdict = None if self._code.inside else self._judged(mark, text, rest)
+            verdict = None if self._code.inside else self._judge_rest(mark, text, rest)
             if verdict == "wait":
                 self._held = self._held[mark.start() :]
                 return text, "", False
@@ -205,7 +205,7 @@ class ThinkFilter:
         text, self._held = text + self._say(self._held[at:text_end]), self._held[text_end:]
         return text, "", False
 
-    def _judged(self, mark: re.Match[str], text: str, rest: str) -> str | None:
+    def _judge_rest(self, mark: re.Match[str], text: str, rest: str) -> str | None:
         """Return what follows a mark that ends the message, `wait` if more has to be seen, None if it is text."""
         if mark["ends"]:
             return self._judged_end(mark[0], rest)

@@ -121,7 +121,7 @@ class Sandbox:
             return problem
         self._running += 1
         try:
-            return await self._called(ToolCall(name, {**arguments, **BY_NAME[name].fixed}), complete, listener)
+            return await self._call(ToolCall(name, {**arguments, **BY_NAME[name].fixed}), complete, listener)
         finally:
             self._running -= 1
 
@@ -152,7 +152,7 @@ class Sandbox:
             return Answer(str(error), code=ErrorCode.VALIDATION_ERROR)
         return None
 
-    async def _called(self, call: ToolCall, complete: Complete | None, listener: Listener) -> Answer:
+    async def _call(self, call: ToolCall, complete: Complete | None, listener: Listener) -> Answer:
         if BY_NAME[call.name].tool.traits.effect == "read":
             return answer_of(await (await self._executor(complete, listener)).execute(call))
         async with self._turn:  # two edits at once could lose one
@@ -215,7 +215,7 @@ def answer_of(result: ToolResult) -> Answer:
     if not isinstance(result.data, CommandResult):
         return Answer(result.text, _small(plain(result.data)))
     late = result.data.finished.ending == "timeout"
-    return Answer(result.text, _finished(result.data), ErrorCode.TIMEOUT_ERROR if late else None)
+    return Answer(result.text, _result_data(result.data), ErrorCode.TIMEOUT_ERROR if late else None)
 
 
 def _small(value: Any) -> Any:
@@ -223,7 +223,7 @@ def _small(value: Any) -> Any:
     return None if value is None or len(json.dumps(value)) > MOST_DATA else value
 
 
-def _finished(result: CommandResult) -> dict[str, Any]:
+def _result_data(result: CommandResult) -> dict[str, Any]:
     """Return the data of a command: its end in flat fields, beside all else unless that is too long."""
     finished = result.finished
     stdout = finished.streams.get("stdout", finished.output)

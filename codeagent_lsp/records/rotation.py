@@ -60,7 +60,7 @@ class RotatingFile:
         """Return the open descriptor of the file at our path; reopened after a rotation by another process."""
         if self._handle is not None and same_file(self._handle, self._path):
             return self._handle
-        lost = self._removed()
+        lost = self._removed_content()
         self.close()
         make_private(self._path.parent)
         if lost:
@@ -69,7 +69,7 @@ class RotatingFile:
         self._torn = _ends_within_a_line(self._handle)
         return self._handle
 
-    def _removed(self) -> bytes:
+    def _removed_content(self) -> bytes:
         """Return the content of the open file if it was removed, with its folder perhaps, and not only rotated."""
         if self._handle is None or not self._restores or self._path.exists():
             return b""

@@ -83,7 +83,7 @@ class Announcer:
             self._documents.append(transcript_name(event.session_id), self._hide(addition))
         self._tell_of(event)
         if isinstance(event, events.RunCompleted):
-            self._finished(event)
+            self._show_end(event)
         if isinstance(event, _LENS_EVENTS):
             self.refresh_lenses()
         self._progress.observe(event)  # last: when progress ends, all messages about the run have been sent
@@ -138,7 +138,7 @@ class Announcer:
         """Warn the user that another program removed the file of a session, which was written again."""
         self.tell(text("store.restored", self._client.language), types.MessageType.Warning)
 
-    def _finished(self, event: events.RunCompleted) -> None:
+    def _show_end(self, event: events.RunCompleted) -> None:
         """Show the end of a run as a message or transcript."""
         # A run of an earlier process has not begun here.
         kind, title = self._begun.pop(event.run_id, ("run", ""))

@@ -85,7 +85,7 @@ class FinishChanges:
         self._finished_at: dict[str, str] = {}
         self._looking: asyncio.Task[None] | None = None
         # After the next edits, which note the texts before the edits.
-        self._unsubscribe = parts.front.server.documents.subscribe(self._changed)
+        self._unsubscribe = parts.front.server.documents.subscribe(self._on_change)
         if next_edits.history is not None:  # what was typed while this was being loaded
             self._looking = asyncio.get_running_loop().create_task(self._look())
 
@@ -154,7 +154,7 @@ class FinishChanges:
         output.emit(events.StatusChanged(message=output.text("finish_change.looking", change=title)))
         pool = self._parts.language_servers
         servers = next(iter(pool.warm), None) or pool.of(parts.session.session_id)
-        found, files = await self._finished(made, servers, RUN_SECONDS, INDEX_SECONDS)
+        found, files = await self._finish(made, servers, RUN_SECONDS, INDEX_SECONDS)
         if not found.checked:
             return "completed", output.text("finish_change.no_server", change=title)
         names = parts.proposal.view.roots.relative
@@ -177,7 +177,7 @@ class FinishChanges:
         if self._looking is not None:
             self._looking.cancel()
 
-    def _changed(self, uri: str, document: Document | None) -> None:
+    def _on_change(self, uri: str, document: Document | None) -> None:
         if self._looking is not None:
             self._looking.cancel()
         path = uris.real_path(uri)
@@ -202,7 +202,7 @@ class FinishChanges:
         if warm is None or self._parts.manager.runs.active():
             self._offer(None)
             return
-        found, _ = await self._finished(made, warm, LOOK_SECONDS, 1.0)
+        found, _ = await self._finish(made, warm, LOOK_SECONDS, 1.0)
         self._looked = made.key if found.checked else ()
         self._offer(found if found.checked else None)
 
@@ -219,7 +219,7 @@ class FinishChanges:
         found = (*newer, *await asyncio.to_thread(changed_declarations, bases, texts))
         return _Made(found, bases, texts) if found else None
 
-    async def _finished(
+    async def _finish(
         self, made: _Made, servers: SessionServers, seconds: float, index_seconds: float
     ) -> tuple[Finished, Mapping[str, FileText]]:
         from codeagent_lsp.inline.finish_change.finishing import MOST_FILES, finish  # late: as above

@@ -33,7 +33,7 @@ async def tell_what_waits(backend: Backend) -> None:
     backend.announcer.refresh_lenses()
     language = backend.front.language()
     runs = [run for session in sessions for run in waiting(session)]
-    for words in (_staged(runs, language), _unsettled(runs, backend.views.plain().roots.relative, language)):
+    for words in (_staged_line(runs, language), _unsettled_line(runs, backend.views.plain().roots.relative, language)):
         if words:
             backend.announcer.tell(words)
     for session in sessions:
@@ -51,13 +51,13 @@ def asked_about(backend: Backend, session: Session) -> Coroutine[Any, Any, None]
     return asked_again(session, backend.inbox, backend.manager.start)
 
 
-def _staged(runs: Iterable[RunRecord], language: str) -> str:
+def _staged_line(runs: Iterable[RunRecord], language: str) -> str:
     """Return a sentence that names the runs whose changes wait; '' for none."""
     titles = [f"{run.title[:MOST_TITLE]} ({len(run.staged.paths)})" for run in runs if run.staged]
     return text("session.left", language, titles=some_of(titles, MOST_NAMED, counted=False)) if titles else ""
 
 
-def _unsettled(runs: Iterable[RunRecord], name: Callable[[str], str], language: str) -> str:
+def _unsettled_line(runs: Iterable[RunRecord], name: Callable[[str], str], language: str) -> str:
     """Return a sentence that names the files of which it is not known whether they hold accepted changes."""
     names = [name(path) for run in runs for path in run.unsettled]
     return text("session.unsettled", language, files=some_of(names, MOST_NAMED, counted=False)) if names else ""

@@ -93,7 +93,7 @@ class Attempts:
                 run.session.emit(run.record.run_id, replace(steered, run_id=run.record.run_id))
         tasks = [task for name in names if (task := self._runs.task(name)) is not None]
         try:
-            found = await self._judged(attempts)
+            found = await self._judge_all(attempts)
         finally:
             for task in tasks:
                 task.cancel()
@@ -117,7 +117,7 @@ class Attempts:
             consent = await toolbox.hooks.decided(toolbox.context())
             self._services = replace(self._services, knowledge=replace(knowledge, consent=consent))
 
-    async def _judged(self, attempts: Sequence[Run]) -> list[Judged]:
+    async def _judge_all(self, attempts: Sequence[Run]) -> list[Judged]:
         """Judge each attempt when it has ended; where one that is proven is enough, no more after it."""
         frozen = replace(self._parts, services=self._services)
         found: list[Judged] = []
@@ -270,11 +270,11 @@ async def judge_attempt(parts: RunParts, record: RunRecord, number: int) -> Judg
     changeset = record.staged
     if not changeset:
         return Judged(number, record.status, changeset)
-    tally, found = await _tested(parts, changeset), await _diagnosed(parts, changeset)
+    tally, found = await _test_changes(parts, changeset), await _diagnose(parts, changeset)
     return Judged(number, record.status, changeset, tally, found)
 
 
-async def _tested(parts: RunParts, changeset: Changeset) -> Tally | None:
+async def _test_changes(parts: RunParts, changeset: Changeset) -> Tally | None:
     """Return the counts of the tests on a changeset; None if there are none, or they cannot run without harm."""
     shell = parts.toolbox.shell
     if shell is None or not shell.isolation.complete:
@@ -286,7 +286,7 @@ async def _tested(parts: RunParts, changeset: Changeset) -> Tally | None:
     return tally if tally.passed or tally.failed else None
 
 
-async def _diagnosed(parts: RunParts, changeset: Changeset) -> Difference | None:
+async def _diagnose(parts: RunParts, changeset: Changeset) -> Difference | None:
     staging = Staging(partial(own_file, parts.proposal.view), changeset=changeset)
     diagnostics = edit_diagnostics(parts.session.session_id, parts.services, parts.services.workspace.view(staging))
     return None if diagnostics is None else await diagnostics.of(changeset, (), PROPOSAL_SECONDS)

@@ -104,7 +104,7 @@ class Finish:
         nudged = False
         while True:
             # A model that went in circles while it read mostly knows the answer; without tools it can only give it.
-            if result.ending == "anomaly" and not self._changed():
+            if result.ending == "anomaly" and not self._changed_names():
                 conversation.tell(ANSWER_NOW)
                 last = await conversation.loop(iterations=1, only=())
                 # Of its circles it is stopped, not of the one call that it had left for an answer.
@@ -112,7 +112,7 @@ class Finish:
             # Also where it was stopped: changes that are green at the limit count as done.
             verdict = await self._verdict()
             if result.ending != "answered":
-                return self._stopped(conversation, result, verdict)
+                return self._stop(conversation, result, verdict)
             if asks_back(result.text) and self._may_ask():
                 if not (answer := await self._ask(result.text)):
                     return "waiting", result.text
@@ -122,14 +122,14 @@ class Finish:
                 nudged = True
                 conversation.tell(told)
             else:
-                return self._ended(result, verdict)
+                return self._end(result, verdict)
             result = await conversation.loop()
 
     async def try_step(self) -> None:
         """Run the quick tests beside what has changed, so that a step of a plan is decided about with their results;
         it is not judged by them.
         """
-        changed, staged = self._changed(), self._parts.proposal.changeset
+        changed, staged = self._changed_names(), self._parts.proposal.changeset
         if not (staged and self._isolated):
             return
         files = await asyncio.to_thread(files_of, self._parts)
@@ -152,8 +152,8 @@ class Finish:
             result = await conversation.loop()
             verdict = await self._verdict()
             if result.ending != "answered":
-                return self._stopped(conversation, result, verdict)
-        return self._ended(replace(result, text=summary) if not verdict or not verdict.red else result, verdict)
+                return self._stop(conversation, result, verdict)
+        return self._end(replace(result, text=summary) if not verdict or not verdict.red else result, verdict)
 
     def _undone(self, verdict: Verdict | None) -> str:
         """Return what the model is told about what is not done; '' for nothing."""
@@ -161,7 +161,7 @@ class Finish:
             return RED.format(report=verdict.report)
         return UNCHANGED if self._lacks_change() else ""
 
-    def _ended(self, result: LoopResult, verdict: Verdict | None) -> Ended:
+    def _end(self, result: LoopResult, verdict: Verdict | None) -> Ended:
         text = self._parts.output.text
         if verdict is not None and verdict.red:
             failing = text("solve.fails", names=some_of(verdict.red, MOST_NAMED))
@@ -170,10 +170,10 @@ class Finish:
             return "stopped", "\n".join((text("finish.unchanged"), text("solve.said", words=result.text)))
         return "completed", "\n\n".join(filter(None, (result.text, self._before(verdict))))
 
-    def _stopped(self, conversation: Conversation, result: LoopResult, verdict: Verdict | None) -> Ended:
+    def _stop(self, conversation: Conversation, result: LoopResult, verdict: Verdict | None) -> Ended:
         """Return the end of a run whose model gave no answer: what is staged and green at the limit is done."""
         text, count = self._parts.output.text, conversation.limits.iterations
-        if result.ending == "limit" and self._changed() and verdict is not None and verdict.green:
+        if result.ending == "limit" and self._changed_names() and verdict is not None and verdict.green:
             told = text("finish.limit", count=count, passed=verdict.passed)
             return "completed", "\n\n".join(filter(None, (told, self._before(verdict))))
         key = "run.limit" if result.ending == "limit" else "run.anomaly"
@@ -190,7 +190,7 @@ class Finish:
 
     def _lacks_change(self) -> bool:
         """Return whether the words surely ask for a change, and there is none."""
-        if self._changed() or self._request.kind in ANSWERS or self._parts.services.user.mode() == "readOnly":
+        if self._changed_names() or self._request.kind in ANSWERS or self._parts.services.user.mode() == "readOnly":
             return False
         return self._request.kind == "test" or wants_edit(self._request.task, has_selection=self._request.has_selection)
 
@@ -219,22 +219,22 @@ class Finish:
 
         What was judged in exactly this state is not run again.
         """
-        if not self._changed():
+        if not self._changed_names():
             return None
         proposal = self._parts.proposal
         state = proposal.proofs.state(proposal.changeset)
         if self._judged is None or self._judged[0] != state:
-            self._judged = state, await self._tested()
+            self._judged = state, await self._test()
         return self._judged[1]
 
-    async def _tested(self) -> Verdict | None:
+    async def _test(self) -> Verdict | None:
         if self._parts.toolbox.shell is None:
             return None
         brief = brief_of(self._request.task)
         if brief.command:
             return _of_command(brief.command, await self._run("run_cmd", command=brief.command))
         files = await asyncio.to_thread(files_of, self._parts)
-        changed = self._changed()
+        changed = self._changed_names()
         own = [name for name in changed if is_test(name)]
         named = [name for name in files.test_files_in(brief.words) if name in files.names]
         paths = named or ([""] if brief.about_tests else [])
@@ -290,7 +290,7 @@ class Finish:
         shell = self._parts.toolbox.shell
         return shell is not None and shell.isolation.complete
 
-    def _changed(self) -> tuple[str, ...]:
+    def _changed_names(self) -> tuple[str, ...]:
         """Return the names of the files that this run has changed, applied or still staged."""
         return tuple(map(self._parts.proposal.view.roots.relative, self._parts.record.changed_paths))
 

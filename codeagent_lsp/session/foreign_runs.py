@@ -253,7 +253,7 @@ class ForeignProposal(Proposal):
             self.contested = back.of(contested)
             for path in applied.done.paths:
                 if path not in contested:
-                    self._decided(path, before, rest)
+                    self._stage_rest(path, before, rest)
         self.questions.settle()
         return applied
 
@@ -356,7 +356,7 @@ class ForeignProposal(Proposal):
         self.contested = self.contested.of(still)
         self.staging.reset(rest)
 
-    def _decided(self, path: str, before: Changeset, rest: Changeset) -> None:
+    def _stage_rest(self, path: str, before: Changeset, rest: Changeset) -> None:
         """Stage what is left of a file after a part was taken back, with what was changed outside meanwhile."""
         was, left, now = before.get(path), rest.get(path), self.changeset.get(path)
         if now is None or was is None:

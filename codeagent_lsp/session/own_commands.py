@@ -151,7 +151,7 @@ async def run_file(
     which `file` is the file's name.
     """
     emit(events.FileRunStarted(command=shlex.join(words), file=file))
-    output = OutputStream(lambda stream, text: emit(_printed(stream, text)))
+    output = OutputStream(lambda stream, text: emit(_output_event(stream, text)))
     try:
         # `apart` keeps stdout and stderr as two streams, which clients show differently.
         result = await shell.run(Command(words, folder, apart=True), output.write)
@@ -161,7 +161,7 @@ async def run_file(
     return result
 
 
-def _printed(stream: Stream, text: str) -> events.Event:
+def _output_event(stream: Stream, text: str) -> events.Event:
     return events.Stdout(content=text) if stream == "stdout" else events.Stderr(content=text)
 
 

@@ -70,7 +70,7 @@ class Proposal:
         self.deciding = False
         self._services = services
         self._output = output
-        self.staging = Staging(lambda path: own_file(self.view, path), self._changed, record.staged)
+        self.staging = Staging(lambda path: own_file(self.view, path), self._on_change, record.staged)
         self.view = services.workspace.view(self.staging)
         # An attempt sees frozen buffers; what is decided about it goes into the files as they are now.
         self._present = (services.workspace.present or services.workspace.view)(self.staging)
@@ -505,7 +505,7 @@ class Proposal:
             staged = ", ".join(there[:MOST_NAMED]) + ", …" * (len(there) > MOST_NAMED)
             raise SessionError("changes.gone", hunk=f"{name(path)}#{gone}", staged=staged or "-") from error
 
-    def _changed(self, path: str, change: FileChange | None) -> None:
+    def _on_change(self, path: str, change: FileChange | None) -> None:
         self.record.staged = self.staging.changeset
         self._output.emit(events.FileChanged(path=path, change=None if change is None else change.to_dict()))
 

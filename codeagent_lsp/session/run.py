@@ -111,7 +111,7 @@ class Run:
     def abandon(self) -> None:
         """End a run that was cancelled before its task began; nothing if it has ended already."""
         if self.record.status == "running":
-            self._finish("cancelled", self._cancelled(), None)
+            self._finish("cancelled", self._cancelled_summary(), None)
 
     async def execute(self, request: RunRequest, work: OwnWork | None = None) -> None:
         """Do the work and let the user decide about the changes; every ending emits `run_completed`, and errors become
@@ -147,7 +147,7 @@ class Run:
             await self._toolbox.ended(status)
         # Nothing is offered here: a cancelled run must not wait for an answer. What it staged stays in the record.
         except asyncio.CancelledError:
-            status, summary = "cancelled", self._cancelled()
+            status, summary = "cancelled", self._cancelled_summary()
             raise
         except CodeAgentError as problem:
             self.problem = problem
@@ -232,7 +232,7 @@ class Run:
             if self._planner.made:
                 if not await self._plan_start.agreed(conversation, request.planning):
                     return "stopped", self._output.text("plan.not_started")
-                return await self._planned(conversation, work)
+                return await self._execute_plan(conversation, work)
             return await work.judged(conversation, await work.settled(conversation, result))
         finally:
             self._toolbox.close()
@@ -272,17 +272,17 @@ class Run:
         work = await task_work(self._parts, model, RunRequest("run", self._planner.goal, self.record.title))
         try:
             await conversation.open()
-            return await self._planned(conversation, work)
+            return await self._execute_plan(conversation, work)
         finally:
             self._toolbox.close()
 
-    async def _planned(self, conversation: Conversation, work: TaskWork) -> tuple[events.RunStatus, str]:
+    async def _execute_plan(self, conversation: Conversation, work: TaskWork) -> tuple[events.RunStatus, str]:
         """Execute the plan; what a capable model has made of it is judged as a whole."""
         before = work.finish.try_step if work.is_capable else None
         ended = await self._plan_run.execute(conversation, work.step if work.is_direct else None, before)
         return await work.finish.after_plan(conversation, ended) if work.is_capable else ended
 
-    def _cancelled(self) -> str:
+    def _cancelled_summary(self) -> str:
         """Return the summary of a cancelled run: that changes wait, if any do."""
         return self._output.text("run.cancelled") if self.proposal.changeset else ""
 

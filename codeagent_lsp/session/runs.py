@@ -126,17 +126,17 @@ class Runs:
         """Put the steps of a plan that have not begun in this order and words, also while the run works; return the
         plan. SessionError if that is impossible.
         """
-        return self._claimed(run_id).steering.arrange(wanted)
+        return self._claim(run_id).steering.arrange(wanted)
 
     def retry_step(self, run_id: str, step_id: str) -> None:
         """Retry a step that did not succeed, or start the next one, and go on. SessionError if that is impossible."""
-        run = self._claimed(run_id)
+        run = self._claim(run_id)
         if run.steering.retry(step_id):
             self.resume(run)
 
     def skip_step(self, run_id: str, step_id: str) -> None:
         """Skip a step and, if nothing works on the plan, go on after it. SessionError if that is impossible."""
-        run = self._claimed(run_id)
+        run = self._claim(run_id)
         if run.steering.skip(step_id):
             self.resume(run)
 
@@ -176,7 +176,7 @@ class Runs:
         if tasks:
             await asyncio.wait(tasks, timeout=LEAVE_SECONDS)
 
-    def _claimed(self, run_id: str) -> Run:
+    def _claim(self, run_id: str) -> Run:
         run = self.get(run_id)
         run.session.claim()
         return run

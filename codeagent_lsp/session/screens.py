@@ -115,7 +115,7 @@ class SessionScreens:
             if known is not None and known.screen.status.running and known.place == self._views.kind:
                 return known.screen.status
             await self._stopped(key, ports)
-            made = await self._made(key[1], wanted, ports)
+            made = await self._make(key[1], wanted, ports)
             # The server was closed while this one started, so nobody would close it.
             if self._closed:
                 await made.close()
@@ -162,7 +162,7 @@ class SessionScreens:
         await known.close()
         return Stopped(running) if result is None else Stopped(running, result.staged, result.left_out)
 
-    async def _made(self, kind: ScreenKind, wanted: ScreenRequest, ports: ScreenPorts) -> _Open:
+    async def _make(self, kind: ScreenKind, wanted: ScreenRequest, ports: ScreenPorts) -> _Open:
         folders = ports.view.roots.folders
         if not folders:
             raise ToolFailed(f"No folder is open, so there is nothing to show in a {kind}.")

@@ -110,14 +110,14 @@ class Guarded:
             async with asyncio.timeout(_ENDING_SECONDS):
                 await self.ended()
         except TimeoutError:
-            await self._killed()
+            await self._kill()
         for transport in self._transports:
             transport.close()
         self._control.close()
         self._other.close()
         await asyncio.sleep(0)  # transports close their pipes in the next turn of the loop
 
-    async def _killed(self) -> None:
+    async def _kill(self) -> None:
         if self._process is not None:
             self._process.kill()
             await self.ended()

@@ -72,11 +72,11 @@ async def run_process(
         started = time.monotonic()
         # Cancelled halfway, a process would run that nobody knows of.
         await run_to_end(guarded.start(launch, limits, apart=apart, talk=bool(stdin)))
-        async with _fed(guarded.stdin, stdin):
-            over = await _followed(guarded, output, on_output, limits.output_bytes)
+        async with _feed(guarded.stdin, stdin):
+            over = await _follow(guarded, output, on_output, limits.output_bytes)
         seconds = time.monotonic() - started
         answer = guarded.answer(launch)
-        kept, reports = await run_to_end(asyncio.to_thread(_gathered, output, launch.reports))
+        kept, reports = await run_to_end(asyncio.to_thread(_gather, output, launch.reports))
         ending = "output" if over else _ENDINGS.get(answer["ending"], "exited")
         return Finished(answer["code"], kept.text, output.size, ending, seconds, kept.whole, reports, kept.streams)
     except BaseException:
@@ -146,7 +146,7 @@ class _Pump:
             await asyncio.sleep(0)  # a pipe that is always full must not keep others waiting
 
 
-async def _followed(guarded: Guarded, output: Output, on_output: OnOutput, most: int) -> bool:
+async def _follow(guarded: Guarded, output: Output, on_output: OnOutput, most: int) -> bool:
     """Wait until the watchdog has ended and the pipes are read; return whether there was too much output."""
     pumps = [_Pump(stream, reader, output, on_output, most, guarded.stop) for stream, reader in guarded.streams]
     async with asyncio.TaskGroup() as group:
@@ -159,7 +159,7 @@ async def _followed(guarded: Guarded, output: Output, on_output: OnOutput, most:
 
 
 @asynccontextmanager
-async def _fed(stdin: asyncio.StreamWriter | None, data: Stdin) -> AsyncIterator[None]:
+async def _feed(stdin: asyncio.StreamWriter | None, data: Stdin) -> AsyncIterator[None]:
     """Send `data` to the command's standard input, and then its end, as long as it reads."""
 
     async def feed(to: asyncio.StreamWriter) -> None:
@@ -181,7 +181,7 @@ async def _fed(stdin: asyncio.StreamWriter | None, data: Stdin) -> AsyncIterator
             await asyncio.wait([feeding])
 
 
-def _gathered(output: Output, reports: str) -> tuple[KeptOutput, dict[str, bytes]]:
+def _gather(output: Output, reports: str) -> tuple[KeptOutput, dict[str, bytes]]:
     return output.finish(), read_reports(reports) if reports else {}
 
 

@@ -87,11 +87,11 @@ def changes_of(pairs: Iterable[tuple[ParsedText, ParsedText]]) -> tuple[Change, 
         found += file.changes()
         gone += [(family, after.path, each) for each in file.gone if not each.owner]
         come += [(family, after.path, each) for each in file.come if not each.owner]
-    found += _moved(gone, come)
+    found += _find_moves(gone, come)
     return tuple(found[:MOST_CHANGES])
 
 
-def _moved(gone: Sequence[_Whole], come: Sequence[_Whole]) -> Iterator[Change]:
+def _find_moves(gone: Sequence[_Whole], come: Sequence[_Whole]) -> Iterator[Change]:
     for family, was_in, before in gone:
         to = [(path, after) for _, path, after in come if after.name == before.name and after.kind == before.kind]
         if len(to) == 1 and to[0][0] != was_in and family in ("python", "script"):
@@ -122,7 +122,7 @@ class _File:
             key = (each.owner, each.name)
             if key in now and key not in self._many and (change := self._change(each, now[key])).signature is not None:
                 yield change
-        yield from self._renamed()
+        yield from self._find_renames()
 
     def _renamed_classes(self) -> Iterator[Change]:
         classes = [[each for each in side if each.kind == "class"] for side in (self.gone, self.come)]
@@ -140,7 +140,7 @@ class _File:
                     if change.signature is not None:
                         yield change
 
-    def _renamed(self) -> Iterator[Change]:
+    def _find_renames(self) -> Iterator[Change]:
         for owner in dict.fromkeys(each.owner for each in self.gone):
             sides = [
                 [each for each in side if each.owner == owner and (owner, each.name) not in self._many]

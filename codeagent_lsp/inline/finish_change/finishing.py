@@ -257,10 +257,10 @@ class _Repairs:
                 continue
             back = _Back(self._edits(path), self._texts[path], self.texts().get(path, self._texts[path]))
             # Counted: a line may have the same error twice, of which a repair may have removed one.
-            known = Counter((*_said(item), item.line) for item in self._now[path])
+            known = Counter((*_problem_key(item), item.line) for item in self._now[path])
             for item in after[path]:
                 at = back.offset(item)
-                key = (*_said(item), self._line(path, at) + 1)
+                key = (*_problem_key(item), self._line(path, at) + 1)
                 if known[key] > 0:
                     known[key] -= 1
                     # It was there before: what it is about is not repaired.
@@ -322,7 +322,9 @@ class _Repairs:
 
     def _is_brought(self, path: str, item: Diagnostic, at: int) -> bool:
         line = self._line(path, at) + 1
-        return any(_said(each) == _said(item) and each.line == line for each in self._brought.get(path, ()))
+        return any(
+            _problem_key(each) == _problem_key(item) and each.line == line for each in self._brought.get(path, ())
+        )
 
     def _edits(self, path: str) -> list[Edit]:
         return [edit for site in self.chosen.get(path, ()) for edit in site.edits or ()]
@@ -361,7 +363,7 @@ def _starts(text: str) -> list[int]:
     return [0, *accumulate(map(len, split_lines(text)))]
 
 
-def _said(item: Diagnostic) -> tuple[str, str, str]:
+def _problem_key(item: Diagnostic) -> tuple[str, str, str]:
     return item.source, item.code, " ".join(item.message.split())
 
 

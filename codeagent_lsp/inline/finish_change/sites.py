@@ -174,7 +174,7 @@ def _written(
             start = nodes[gone[0] - 1].end_byte
         names.append(edit_at(text, start, end, ""))
     if come:
-        names.append(_inserted(text, given, nodes, placed, come[0]))
+        names.append(_insert_at(text, given, nodes, placed, come[0]))
     return tuple(names)
 
 
@@ -191,7 +191,7 @@ def _name_edit(text: ParsedText, nodes: Sequence[Node], arguments: Sequence[Argu
     return edit_at(text, name.start_byte, name.end_byte, placed.name)
 
 
-def _inserted(text: ParsedText, given: Node, nodes: Sequence[Node], placed: Sequence[Placed], at: int) -> Edit:
+def _insert_at(text: ParsedText, given: Node, nodes: Sequence[Node], placed: Sequence[Placed], at: int) -> Edit:
     new = f"{placed[at].name}={placed[at].value}" if placed[at].name else placed[at].value
     if not nodes:
         return edit_at(text, given.start_byte + 1, given.end_byte - 1, new)

@@ -90,7 +90,7 @@ class AnthropicModel(HttpModel):
             thinks |= {} if self._budgeted else {"effort": self._effort}
         else:
             body["temperature"] = min(1.0, request.temperature)  # not together with thinking
-        return {**{name: value for name, value in body.items() if value not in ([], {})}, **_named(thinking)}
+        return {**{name: value for name, value in body.items() if value not in ([], {})}, **_thinking_option(thinking)}
 
     def _thinking(self, effort: str) -> dict[str, Any]:
         """Return how the model is to think; {} to leave it to the model."""
@@ -186,7 +186,7 @@ class MessagesAssembler:
         if self._stop == "model_context_window_exceeded":
             raise ContextOverflow("model.overflow", reason=self._stop)
         cut = self._stop == "max_tokens"
-        read = read_calls(self._written(), cut=cut)
+        read = read_calls(self._written_calls(), cut=cut)
         text, problem = self._texts("text"), read.problem
         # All of it was thoughts: said as such, or it would count as an empty reply, and be asked for again as it was.
         if cut and not read.calls and not problem and not text.strip():
@@ -199,7 +199,7 @@ class MessagesAssembler:
             reasoning=self._texts("thinking"),
             problem=problem,
             unusable=read.unusable,
-            carried=self._carried(),
+            carried=self._carry(),
         )
 
     def _failure(self, error: Any) -> ModelError:
@@ -208,7 +208,7 @@ class MessagesAssembler:
 
     def _begin(self, index: int, block: dict[str, Any]) -> list[TextChunk | ReasoningChunk]:
         self._blocks[index] = dict(block)
-        return [*self._shown(str(block.get("text") or ""), str(block.get("thinking") or ""))]
+        return [*self._show(str(block.get("text") or ""), str(block.get("thinking") or ""))]
 
     def _grow(self, index: int, delta: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
         """Add a piece to its block. Pieces of an unknown kind are ignored."""
@@ -220,13 +220,13 @@ class MessagesAssembler:
             self._arguments[index] = self._arguments.get(index, "") + delta["partial_json"]
         grown = sum(len(value) for value in delta.values() if isinstance(value, str))
         self._size = checked_size(self._size + grown, self._where)
-        return self._shown(str(delta.get("text") or ""), str(delta.get("thinking") or ""))
+        return self._show(str(delta.get("text") or ""), str(delta.get("thinking") or ""))
 
-    def _shown(self, text: str, thinking: str) -> list[TextChunk | ReasoningChunk]:
+    def _show(self, text: str, thinking: str) -> list[TextChunk | ReasoningChunk]:
         items: list[TextChunk | ReasoningChunk] = [ReasoningChunk(thinking)] if thinking else []
         return [*items, TextChunk(text)] if text else items
 
-    def _written(self) -> list[WrittenCall]:
+    def _written_calls(self) -> list[WrittenCall]:
         return [
             WrittenCall(str(block.get("name") or ""), self._input(index), str(block.get("id") or ""))
             for index, block in sorted(self._blocks.items())
@@ -240,19 +240,19 @@ class MessagesAssembler:
     def _texts(self, kind: str) -> str:
         return "".join(str(block.get(kind) or "") for _, block in sorted(self._blocks.items()))
 
-    def _carried(self) -> str:
+    def _carry(self) -> str:
         """Return the blocks as they came, if some of them is thinking; the others can be written anew."""
         blocks = []
         for index, block in sorted(self._blocks.items()):
             if block.get("type") == "tool_use":
                 read = read_calls([WrittenCall("x", self._input(index))], cut=False).calls
                 block = {**block, "input": dict(read[0].arguments)} if read else {}
-            if self._kept(block):
+            if self._can_carry(block):
                 blocks.append(block)
         thought = any("thinking" in str(block.get("type")) for block in blocks)
         return pack(self._info, blocks) if thought else ""
 
-    def _kept(self, block: Mapping[str, Any]) -> bool:
+    def _can_carry(self, block: Mapping[str, Any]) -> bool:
         """Return whether a block can be given back: no blank text, no thinking that was cut before its signature."""
         if block.get("type") == "thinking":
             return self._stop != "max_tokens" or bool(block.get("signature"))
@@ -294,7 +294,7 @@ async def model_entries(where: Endpoint, limits: TimeLimits) -> list[dict[str, A
     return await openai.model_entries(with_key(where), limits)
 
 
-def _named(thinking: dict[str, Any]) -> dict[str, Any]:
+def _thinking_option(thinking: dict[str, Any]) -> dict[str, Any]:
     return {"thinking": thinking} if thinking else {}
 
 

@@ -179,7 +179,7 @@ class HttpModel:
             except ModelRejected as error:
                 # Before the optional parameters: such a refusal names one, and it must not be left out but be made
                 # smaller.
-                if (longest := reply_in(refusal(error), _asked(body))) is not None:
+                if (longest := reply_in(refusal(error), _asked_length(body))) is not None:
                     await self._learn_facts(Facts(longest_reply=longest))
                 # Each try has to teach something new, so the loop ends.
                 elif not self._learn(error, body):
@@ -230,7 +230,7 @@ class HttpModel:
         # Held back in case a tag began there: at the end it is text.
         for item in assembler.flush():
             yield item
-        reply = _finished(assembler, self._where, chunk, done_marker=done)
+        reply = _finish(assembler, self._where, chunk, done_marker=done)
         self.served_model = assembler.model or self.served_model
         yield reply
 
@@ -245,7 +245,7 @@ class HttpModel:
         return value or {}
 
 
-def _finished(assembler: Assembler, where: Endpoint, last: Mapping[str, Any], *, done_marker: bool) -> Reply:
+def _finish(assembler: Assembler, where: Endpoint, last: Mapping[str, Any], *, done_marker: bool) -> Reply:
     """Return the reply; in place of none, raise the error that the last object may have been."""
     # Some servers say in a last object, without a name for it, why they stop.
     told = failures.told_in(last, where)
@@ -258,7 +258,7 @@ def _finished(assembler: Assembler, where: Endpoint, last: Mapping[str, Any], *,
     return reply
 
 
-def _asked(body: Mapping[str, Any]) -> int:
+def _asked_length(body: Mapping[str, Any]) -> int:
     """Return the length of the reply that a request asks for, in tokens, by any of its usual names; 0 for none."""
     places = (body, body.get("generationConfig"), body.get("options"))
     numbers = (place.get(name) for place in places if isinstance(place, Mapping) for name in _REPLY_NAMES)

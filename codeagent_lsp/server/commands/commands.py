@@ -130,9 +130,9 @@ class Commands:
         return started_answer(backend.manager, run_id)
 
     def _later(self, work: Awaitable[Any]) -> None:
-        self._tasks.start(self._finished(work))
+        self._tasks.start(self._finish(work))
 
-    async def _finished(self, work: Awaitable[Any]) -> None:
+    async def _finish(self, work: Awaitable[Any]) -> None:
         """Wait for `work`; show an error to the user."""
         try:
             await work

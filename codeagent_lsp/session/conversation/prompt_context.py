@@ -117,7 +117,7 @@ class PromptContext:
             parts.output.emit,
             self._open,
             prompt,
-            self._vouched,
+            self._is_trusted,
             self._maps.for_task,
         )
         return context.having((Delegates, Subagents(profiles, parent)))
@@ -148,7 +148,7 @@ class PromptContext:
     async def _open(self, name: str) -> Model:
         return await self._parts.models.named(name) if name else self._model
 
-    async def _vouched(self, profile: Profile) -> bool:
+    async def _is_trusted(self, profile: Profile) -> bool:
         if profile.approved:
             return True
         output, brings = self._parts.output, partial(self._knowledge.brought, self._view)

@@ -207,11 +207,11 @@ class Remembering:
         last = max((seq for record in records if isinstance(seq := record.get("seq"), int)), default=0)
         said = memory.spoken(record for record in records if _seq(record) > seen)
         if any(who == "assistant" for who, _ in said):
-            entries = await self._distilled(session_id, said)
+            entries = await self._distil(session_id, said)
             await asyncio.to_thread(self._store.add, entries)
         await asyncio.to_thread(self._store.done, session_id, last)
 
-    async def _distilled(self, session_id: str, said: list[tuple[str, str]]) -> list[memory.MemoryEntry]:
+    async def _distil(self, session_id: str, said: list[tuple[str, str]]) -> list[memory.MemoryEntry]:
         model = await self._open_model()
         window = window_of(model.info)
         # Once more, though the file holds masked text: a memory goes into the prompts of all later sessions.

@@ -111,7 +111,7 @@ class PlanRun:
             raise
         if self._notes:
             conversation.tell("\n".join(self._notes))
-        return self._completed()
+        return self._complete()
 
     async def _step(self, conversation: Conversation, step: PlanStep) -> _Failure | None:
         """Execute one step and let the user decide about its changes; return the failure, None if it did not fail."""
@@ -185,7 +185,7 @@ class PlanRun:
         StepWaits if the user does not answer.
         """
         # Only where other steps could help: a server that is away fails them all.
-        if failure.hopeful and self._state.plan.may_replan and await self._replanned(conversation, step, failure):
+        if failure.hopeful and self._state.plan.may_replan and await self._replan(conversation, step, failure):
             return True
         match await self._ask(step, failure):
             case "retry":
@@ -201,7 +201,7 @@ class PlanRun:
                 raise StepWaits("plan.waits", step=self._label(step), error=failure.error)
         return True
 
-    async def _replanned(self, conversation: Conversation, step: PlanStep, failure: _Failure) -> bool:
+    async def _replan(self, conversation: Conversation, step: PlanStep, failure: _Failure) -> bool:
         """Ask the model for other steps, with only reading allowed meanwhile; return whether it made them."""
         plan = self._state.plan
         self._planner.enter_phase("failed", failure.error)
@@ -243,7 +243,7 @@ class PlanRun:
         waiting = [change.path for change in staged if before.get(change.path) != change]
         return tuple(dict.fromkeys((*applied, *waiting)))
 
-    def _completed(self) -> tuple[events.RunStatus, str]:
+    def _complete(self) -> tuple[events.RunStatus, str]:
         """Emit that the plan is completed; return the run's status and summary."""
         plan, output = self._state.plan, self._parts.output
         done = sum(step.state == "completed" for step in plan.steps)
@@ -295,11 +295,11 @@ class PlanStart:
         waits = approval == "always" or (approval == "auto" and planning == "always")
         if not waits or self._parts.record.attempt_of:
             return True
-        started, said = await self._started(conversation)
+        started, said = await self._wait_for_start(conversation)
         self._parts.output.emit(events.PlanApproved() if started else events.PlanRejected(reason=said or None))
         return started
 
-    async def _started(self, conversation: Conversation) -> tuple[bool, str]:
+    async def _wait_for_start(self, conversation: Conversation) -> tuple[bool, str]:
         """Ask until the user starts the plan or does not want it; return which, and what was said, '' for no answer."""
         output, pages, run_id = self._parts.output, self._parts.services.user.plans, self._parts.record.run_id
         keys = ("cancel", "edit_plan", "change", "start_plan")

@@ -62,7 +62,7 @@ class Steering:
         if self._start.waiting and following is not None and following.step_id == step_id:
             self._start.begin()
             return False
-        if self._answered(step_id, "retry"):
+        if self._answer_question(step_id, "retry"):
             return False
         self._state.retry(step_id)
         return True
@@ -77,7 +77,7 @@ class Steering:
         if self._at_work and step.state == "pending":
             self._state.skip(step_id, self._parts.output.text("plan.by_user"))
             return False
-        if self._answered(step_id, "skip"):
+        if self._answer_question(step_id, "skip"):
             return False
         self._state.skip(step_id, self._parts.output.text("plan.by_user"))
         following = self._state.plan.steps.next
@@ -125,7 +125,7 @@ class Steering:
     def _at_work(self) -> bool:
         return self._parts.record.status == "running"
 
-    def _answered(self, step_id: str, way: str) -> bool:
+    def _answer_question(self, step_id: str, way: str) -> bool:
         """Answer the question about this step, and return True; False if the run is at rest. SessionError if it is
         running and does not ask about this step.
         """

@@ -63,7 +63,7 @@ class Recording:
                 self._open[event.request_id] = event.title
             case events.ApprovalResolved():
                 title = self._open.pop(event.request_id, "")
-                self._decided(event.run_id, "", title, event.answer or "no answer", "user")
+                self._write_decision(event.run_id, "", title, event.answer or "no answer", "user")
             case events.ChangesApplied():
                 files = [_file(change) for change in event.applied]
                 self._write("applied", event.run_id, files=files, outcome=event.outcome)
@@ -76,7 +76,7 @@ class Recording:
 
     def decision(self, run_id: str, tool: str, subject: str, decision: str, reason: str) -> None:
         """Record how the permission rules and the mode decided about a tool call: `allow`, `ask` or `deny`."""
-        self._decided(run_id, tool, subject, decision, "rule", reason)
+        self._write_decision(run_id, tool, subject, decision, "rule", reason)
 
     def command(self, run_id: str, command: str, cwd: str, isolation: str, exit_code: int | None) -> None:
         """Record a command, before it runs (no exit code) and after it has ended."""
@@ -94,7 +94,7 @@ class Recording:
             self._trace.close()
         self._audit.close()
 
-    def _decided(self, run_id: str, tool: str, subject: str, decision: str, by: str, *reasons: str) -> None:
+    def _write_decision(self, run_id: str, tool: str, subject: str, decision: str, by: str, *reasons: str) -> None:
         told = {"tool": tool, "subject": subject, "decision": decision, "by": by, "reasons": list(reasons)}
         self._write("decided", run_id, **told)
 

@@ -94,10 +94,10 @@ def plan_rewind(session: Session, gone: tuple[str, ...], runs: Runs, read: First
     """Return the texts before these runs, and before what was taken from attempts at them. Rewinds among them, and what
     these took back, are ignored.
     """
-    return earlier_texts(follow_moves(_applied(session, gone, runs), read.view)[0], read.text)
+    return earlier_texts(follow_moves(_applied_parts(session, gone, runs), read.view)[0], read.text)
 
 
-def _applied(session: Session, gone: tuple[str, ...], runs: Runs) -> list[AppliedPart]:
+def _applied_parts(session: Session, gone: tuple[str, ...], runs: Runs) -> list[AppliedPart]:
     """Return what these runs, and attempts at them, have applied, in order."""
     standing = session.context.rewinds.standing
     records = [session.context.runs[run_id] for run_id in gone if run_id not in standing]
@@ -202,7 +202,7 @@ async def _take_back_changes(
     proposal, relative = parts.proposal, parts.proposal.view.roots.relative
     for each in gone:
         runs.get(each).proposal.note_late()
-    made = [part.changeset for part in _applied(parts.session, gone, runs)]
+    made = [part.changeset for part in _applied_parts(parts.session, gone, runs)]
     changed = (path for each in made for path in each.paths)
     # Before the texts are read: what the editor opens is read from its buffer.
     await parts.services.workspace.editor.open_unclear(changed)

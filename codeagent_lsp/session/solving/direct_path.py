@@ -136,7 +136,7 @@ class DirectPath:
         target = request.target
         context = self._parts.session.context
         earlier = [relative(path) for run in context.runs.values() for path in run.changed_paths]
-        pieces, mapped = await self._found(brief.words)
+        pieces, mapped = await self._find(brief.words)
         return Subject(
             brief,
             relative(target.file.path) if target is not None else "",
@@ -146,7 +146,7 @@ class DirectPath:
             pieces=pieces,
         )
 
-    async def _found(self, words: str) -> tuple[tuple[tuple[str, range], ...], tuple[str, ...]]:
+    async def _find(self, words: str) -> tuple[tuple[tuple[str, range], ...], tuple[str, ...]]:
         """Return the files and lines of the pieces of code that the task is probably about, and the files of the repo
         map, both best first; none if there is no index yet.
         """
@@ -239,9 +239,9 @@ class SolutionWords:
         """Return a sentence for the user on the changed files and the result of the check."""
         proposal, text = self._parts.proposal, self._parts.output.text
         names = ", ".join(map(proposal.view.roots.relative, proposal.changeset.paths))
-        return " ".join(filter(None, (text("solve.changed", names=names), self._checked(verdict))))
+        return " ".join(filter(None, (text("solve.changed", names=names), self._check_words(verdict))))
 
-    def _checked(self, verdict: Verdict | None) -> str:
+    def _check_words(self, verdict: Verdict | None) -> str:
         text = self._parts.output.text
         if verdict is None:  # of a quick action nobody expects it
             return text("solve.untested") if self._parts.record.kind == "run" else ""

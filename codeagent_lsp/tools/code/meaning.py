@@ -159,7 +159,7 @@ def hidden(source: SourceFile, definitions: Sequence[Definition], use: Use) -> b
     module or class that defines the name itself.
     """
     first = definitions[0]
-    if not _spanned(source, first.symbol.parent, use):
+    if not _is_spanned(source, first.symbol.parent, use):
         return True
     own = {each.name for each in with_constructors(source, definitions)}
     for each in source.definitions:
@@ -343,7 +343,7 @@ def _is_plain_constant(definition: Definition) -> bool:
     return all(child.type not in ("class", "struct") for child in enum.children)
 
 
-def _spanned(source: SourceFile, parent: str, use: Use) -> bool:
+def _is_spanned(source: SourceFile, parent: str, use: Use) -> bool:
     """Return whether a use is inside `parent`; True if that is no module."""
     is_module = any(each.qualified == parent and each.symbol.kind == "module" for each in source.definitions)
     return not is_module or _in_module(source, parent, use)

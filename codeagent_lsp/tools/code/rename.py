@@ -66,7 +66,7 @@ def rename(source: SourceFile, definitions: Sequence[Definition], name: str) -> 
     EditRefused for an invalid or taken name, or a definition whose name cannot be isolated.
     """
     first = definitions[0]
-    new = _checked(source, first, name.strip())
+    new = _check_name(source, first, name.strip())
     uses = Uses(source)
     # Overloads and the declarations of one thing are renamed together, a function and a class of one name never.
     if not all(of_one_kind(first, each, source.language) for each in definitions):
@@ -75,7 +75,7 @@ def rename(source: SourceFile, definitions: Sequence[Definition], name: str) -> 
     old = first.symbol.name
     nodes = [each.name for each in with_constructors(source, definitions) if each.name is not None]
     splices = [Splice(*_bare(source, node.start_byte, node.end_byte, old), new) for node in nodes]
-    doubtful = [source.line(place) for place in (*_exported(source, old), *blind(source, old))]
+    doubtful = [source.line(place) for place in (*_exported_names(source, old), *blind(source, old))]
     for use in uses.named(old):
         # Three kinds: surely the same, surely another, and the rest, which is left as it is and told. To rename one too
         # many breaks code that nobody looks at.
@@ -117,7 +117,7 @@ def blind(source: SourceFile, old: str) -> Iterator[int]:
             yield match.start()
 
 
-def _exported(source: SourceFile, name: str) -> Iterator[int]:
+def _exported_names(source: SourceFile, name: str) -> Iterator[int]:
     """Yield the byte offsets of a name among those that a Python file lists in `__all__`: it stands in a string."""
     if source.language != "python":
         return
@@ -126,7 +126,7 @@ def _exported(source: SourceFile, name: str) -> Iterator[int]:
             yield listed.start() + match.start() + 1
 
 
-def _checked(source: SourceFile, definition: Definition, name: str) -> str:
+def _check_name(source: SourceFile, definition: Definition, name: str) -> str:
     plain = name.removeprefix("$") if source.language == "php" else name
     grammar = "javascript" if source.language in ("typescript", "tsx") else source.language
     if definition.name is None or not definition.name.text:

@@ -237,13 +237,13 @@ class TypeHierarchy(Tool[PlaceParameters]):
         data: dict[str, list[dict[str, Any]]] = {}
         lines = []
         for key, method in (("supertypes", "typeHierarchy/supertypes"), ("subtypes", "typeHierarchy/subtypes")):
-            types = await _related(context, answer, method, place.path, start[0])
+            types = await _related_places(context, answer, method, place.path, start[0])
             data[key] = [{"name": each.name, **asdict(each.place)} for each in types]
             lines += [f"{key.capitalize()} of {start[0].name}: {len(types)}", *(_line(context, each) for each in types)]
         return ToolOutput("\n".join([*lines, f"(lsp: {answer.server})"]), data)
 
 
-async def _related(
+async def _related_places(
     context: ToolContext, answer: ServerAnswer, method: str, path: str, item: NamedItem
 ) -> list[NamedItem]:
     again = await ask_again(context, answer, method, path, {"item": item.raw})
@@ -373,7 +373,7 @@ async def stage_edit(
     PermissionDenied, and then nothing is staged.
     """
     texts = Texts(context.view)
-    wanted = await asyncio.to_thread(_verified, context, answer, edit, texts, fits)
+    wanted = await asyncio.to_thread(_verify, context, answer, edit, texts, fits)
     step = _commit(context, wanted.texts, wanted.moves, texts.files)
     head = _head(wanted.count, len({*wanted.texts, *wanted.moves}), f"{answer.server} (lsp)")
     report = await asyncio.to_thread(_report, context, wanted.texts, texts.files, wanted.moves)
@@ -401,7 +401,7 @@ def _head(count: int, files: int, by: str) -> str:
     return f"Staged for the user's decision: {places} in {files} file{'' if files == 1 else 's'}, by {by}."
 
 
-def _verified(context: ToolContext, answer: ServerAnswer, edit: Any, texts: Texts, fits: Fits) -> ServerEdit:
+def _verify(context: ToolContext, answer: ServerAnswer, edit: Any, texts: Texts, fits: Fits) -> ServerEdit:
     wanted = server_edit(answer, edit, texts)
     if not wanted.texts and not wanted.moves:
         raise EditRefused("empty", f"{answer.server} changes nothing.")

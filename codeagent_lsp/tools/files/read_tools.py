@@ -185,7 +185,7 @@ class ReadFiles(Tool[ReadFilesParameters]):
         wanted = [
             (path, part.model_dump(exclude={"path"}, exclude_none=True))
             for part in arguments.files
-            for path in await _named(context, part.path)
+            for path in await _named_files(context, part.path)
         ]
         shown = []
         for path, lines in wanted[:MOST_FILES]:
@@ -196,7 +196,7 @@ class ReadFiles(Tool[ReadFilesParameters]):
         return ToolOutput("\n".join(shown), [path for path, _ in wanted[:MOST_FILES]])
 
 
-async def _named(context: ToolContext, name: str) -> tuple[str, ...]:
+async def _named_files(context: ToolContext, name: str) -> tuple[str, ...]:
     """Return the files that a name or a glob means; of a glob, those that may be read without asking."""
     view = context.view
     # `[id].tsx` is a name in some web frameworks
@@ -246,13 +246,13 @@ def render(file: FileText, start: int | None = None, end: int | None = None, hea
     if start is not None and end is not None and end < start:
         raise ToolRetry(f"end_line {end} stands before start_line {start}.")
     if start is None and end is None and total > LARGE_FILE_LINES:
-        shown = _numbered(lines[:head], 1)
+        shown = _number_lines(lines[:head], 1)
         return f"{shown}\n({total} lines; the first {head} shown. Read ranges with start_line and end_line.)"
     first = start or 1
     last = min(end or total, total)
     if total and first > total:
         return f"(the file has only {total} lines)"
-    parts = [_numbered(lines[first - 1 : last], first) if total else "(empty file)"]
+    parts = [_number_lines(lines[first - 1 : last], first) if total else "(empty file)"]
     if total and (first > 1 or last < total):
         parts.append(f"(lines {first}-{last} of {total})")
     if file.note:
@@ -260,5 +260,5 @@ def render(file: FileText, start: int | None = None, end: int | None = None, hea
     return "\n".join(parts)
 
 
-def _numbered(lines: list[str], first: int) -> str:
+def _number_lines(lines: list[str], first: int) -> str:
     return "\n".join(f"{number}|{line.rstrip(chr(10) + chr(13))}" for number, line in enumerate(lines, first))

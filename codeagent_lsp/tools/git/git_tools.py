@@ -271,12 +271,14 @@ def show(changes: Changes, name: Name, limit: int, order: Callable[[Change], int
 
     `name` shortens paths. '' if nothing differs.
     """
-    shown = [_shown(item, name) for item in sorted(_with_renames(changes.items), key=lambda pair: order(pair[0]))]
+    shown = [
+        _shown_change(item, name) for item in sorted(_with_renames(changes.items), key=lambda pair: order(pair[0]))
+    ]
     parts = [item.line for item in shown[:MAX_LISTED]]
     if hidden := max(0, len(shown) - MAX_LISTED) + changes.more:
         parts.append(f"(and {hidden} more files)")
     if changes.untracked:
-        parts.append(_untracked(changes.untracked, name))
+        parts.append(_untracked_line(changes.untracked, name))
     return "\n".join([*parts, *_diffs(shown, limit - sum(map(len, parts)))])
 
 
@@ -302,7 +304,7 @@ def _with_renames(items: Sequence[Change]) -> list[tuple[Change, str | None]]:
     return [(item, moved.get(item.path)) for item in items if item.path not in sources]
 
 
-def _shown(pair: tuple[Change, str | None], name: Name) -> _Shown:
+def _shown_change(pair: tuple[Change, str | None], name: Name) -> _Shown:
     item, source = pair
     label = quote_name(name(item.path))
     if source is not None:
@@ -335,7 +337,7 @@ def _diffs(shown: Sequence[_Shown], room: int) -> list[str]:
     return [*parts, f"\n({left_out} diffs left out; name a path to see one)"] if left_out else parts
 
 
-def _untracked(paths: Sequence[str], name: Name) -> str:
+def _untracked_line(paths: Sequence[str], name: Name) -> str:
     names = ", ".join(quote_name(name(path)) for path in paths[:MAX_UNTRACKED_SHOWN])
     more = len(paths) - MAX_UNTRACKED_SHOWN
     return f"Untracked: {names}" + (f" and {more} more" if more > 0 else "")

@@ -277,7 +277,7 @@ class HookConsent:
                 context.note(context.words("hooks.refused_before", path=name))
                 self._answers[digest] = False
                 return
-            item = WorkspaceItem("hooks", name, name, digest, _shown(file), _shown(file))
+            item = WorkspaceItem("hooks", name, name, digest, _hooks_line(file), _hooks_line(file))
             answer = await ask_trust(self._library.trust, item, context.asker, context.words, self._brings)
             self._answers[digest] = bool(answer)
             if answer is False:
@@ -289,7 +289,7 @@ def hook_items(library: HookLibrary, view: FileView) -> Iterator[WorkspaceItem]:
     for file in library.files(view):
         if file.hooks and view.roots.root_of(file.path) is not None:
             name = view.roots.relative(file.path)
-            yield WorkspaceItem("hooks", name, name, _digest(file, CONFINED), _shown(file), _shown(file))
+            yield WorkspaceItem("hooks", name, name, _digest(file, CONFINED), _hooks_line(file), _hooks_line(file))
 
 
 def _digest(file: HookFile, isolation: Isolation) -> str:
@@ -298,7 +298,7 @@ def _digest(file: HookFile, isolation: Isolation) -> str:
     return hashlib.sha256(kept.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _shown(file: HookFile) -> str:
+def _hooks_line(file: HookFile) -> str:
     """Return the hooks for the question whether they are trusted."""
     return "; ".join(
         f"{' '.join(filter(None, (hook.event, '|'.join(hook.tools), hook.only)))}: {hook.command}"

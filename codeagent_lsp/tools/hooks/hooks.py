@@ -258,7 +258,7 @@ class Hooks:
         contexts: list[str] = []
         names = names_of(tool, guards=event == "PreToolUse") if tool else (source,) if source else ()
         about, line = (subjects(told, context.view.roots), command_line(told)) if tool else ((), "")
-        trusted = await self._trusted(context, event, names)
+        trusted = await self._trusted_files(context, event, names)
         # Counted only now: the question for trust may have been open for hours.
         end = time.monotonic() + (START_SECONDS if event == "SessionStart" else float("inf"))
         for file, shell in trusted:
@@ -286,13 +286,13 @@ class Hooks:
         command = _command(hook, folder, data, proposes=event != "RunEnd" and self._facts.writes())
         before = context.staging.changeset
         words_are_context = event in _WORDS_ARE_CONTEXT
-        answer, result = await _ran(context, shell, hook, command, self._tell, words_are_context=words_are_context)
+        answer, result = await _run_hook(context, shell, hook, command, self._tell, words_are_context=words_are_context)
         self._seen.add_written(result.staged, before, context.staging.changeset)
         for path, why in result.left_out[:MOST_LEFT_OUT]:
             self._tell(context, "hooks.not_staged", path=context.view.roots.relative(path), why=why)
         return answer
 
-    async def _trusted(
+    async def _trusted_files(
         self, context: ToolContext, event: HookEvent, names: tuple[str, ...]
     ) -> list[tuple[HookFile, Shell]]:
         """Return the files with hooks for an event that the user trusts as they are, read again after each question."""
@@ -349,7 +349,7 @@ def _command(hook: Hook, folder: str, data: bytes, *, proposes: bool) -> Command
     return Command(hook.command, folder, hook.seconds, environment=names, apart=True, proposes=proposes, stdin=data)
 
 
-async def _ran(
+async def _run_hook(
     context: ToolContext, shell: Shell, hook: Hook, command: Command, tell: Tell, *, words_are_context: bool
 ) -> tuple[HookAnswer, CommandResult]:
     """Run one hook; return its answer, and the result of its command. How it failed is told once."""
@@ -375,12 +375,12 @@ async def _ran(
 def _names(context: ToolContext, before: Changeset) -> str:
     """Return the names of the files that are staged in another way than before, or not any more."""
     after = context.staging.changeset
-    paths = dict.fromkeys((*(each.path for each in _changed(before, after)), *before.paths))
+    paths = dict.fromkeys((*(each.path for each in _changed_files(before, after)), *before.paths))
     names = [context.view.roots.relative(path) for path in paths if before.get(path) != after.get(path)]
     return join_names(names, MOST_NAMES)
 
 
-def _changed(before: Changeset, after: Changeset) -> list[FileChange]:
+def _changed_files(before: Changeset, after: Changeset) -> list[FileChange]:
     return [each for each in after if before.get(each.path) != each]
 
 

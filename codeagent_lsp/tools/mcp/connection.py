@@ -95,12 +95,12 @@ class Connection:
     @property
     def version(self) -> str:
         """The negotiated protocol version, a date such as `2025-06-18`."""
-        return self._opened.protocol_version
+        return self._open.protocol_version
 
     @property
     def tells(self) -> bool:
         """Whether the server announces changes of its tool list; then `tools` need not be asked again."""
-        offered = self._opened.server_capabilities.tools
+        offered = self._open.server_capabilities.tools
         return offered is None or bool(offered.list_changed)
 
     @property
@@ -129,7 +129,7 @@ class Connection:
         """Ask the server for its tools and return at most 128. McpProblem if it fails or takes longer than the server's
         limit.
         """
-        if self._opened.server_capabilities.tools is None:
+        if self._open.server_capabilities.tools is None:
             return ()
         found: dict[str, RemoteTool] = {}
         cursor: str | None = None
@@ -137,7 +137,7 @@ class Connection:
             async with self._clock.limited(self._settings.seconds):
                 # A server can give a next page for ever.
                 for _ in range(MAX_PAGES):
-                    page = await self._opened.list_tools(cursor=cursor, cache_mode="refresh")
+                    page = await self._open.list_tools(cursor=cursor, cache_mode="refresh")
                     for tool in page.tools:
                         words = (tool.description or tool.title or "")[:MAX_DESCRIPTION]
                         hints = tool.annotations
@@ -161,7 +161,7 @@ class Connection:
         try:
             with self._elicitation.during(calling):
                 async with self._clock.limited(calling.seconds):
-                    result = await self._opened.call_tool(name, dict(arguments), progress_callback=calling.progress)
+                    result = await self._open.call_tool(name, dict(arguments), progress_callback=calling.progress)
             return result.model_dump(by_alias=True, mode="json", exclude_none=True)
         except _TROUBLE as error:
             noisy = self._health.garbled > garbled
@@ -173,7 +173,7 @@ class Connection:
             try:
                 async with AsyncExitStack() as stack:
                     async with asyncio.timeout(LISTEN_SECONDS):
-                        events = await stack.enter_async_context(self._opened.listen(tools_list_changed=True))
+                        events = await stack.enter_async_context(self._open.listen(tools_list_changed=True))
                     async for _ in events:
                         self._host.changed()
             except _TROUBLE:  # an older server, or one that has nothing to tell
@@ -182,7 +182,7 @@ class Connection:
         await asyncio.Event().wait()
 
     @property
-    def _opened(self) -> Client:
+    def _open(self) -> Client:
         assert self._client is not None
         return self._client
 
@@ -195,11 +195,11 @@ class Connection:
             client_info=Implementation(name="codeagent-lsp", version=version("codeagent-lsp")),
             list_roots_callback=self._roots,
             elicitation_callback=self._elicitation.answer,
-            message_handler=self._heard,
+            message_handler=self._on_message,
         )
         async with client:
             # A server's schema is not run on its own answer: both are its own, and could keep us busy for ever.
-            client.session.validate_tool_result = _unchecked  # type: ignore[method-assign]
+            client.session.validate_tool_result = _check_nothing  # type: ignore[method-assign]
             yield client
 
     @asynccontextmanager
@@ -212,7 +212,7 @@ class Connection:
         finally:
             self._host.waits(False)
 
-    async def _heard(self, message: IncomingMessage) -> None:
+    async def _on_message(self, message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
             self._host.changed()
 
@@ -221,7 +221,7 @@ class Connection:
         return ListRootsResult(roots=[Root.model_validate(row) for row in rows])
 
 
-async def _unchecked(name: str, result: Any) -> None:
+async def _check_nothing(name: str, result: Any) -> None:
     pass
 
 

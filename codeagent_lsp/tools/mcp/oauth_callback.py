@@ -49,7 +49,7 @@ class OAuthCallback:
             if len(visitors) >= MAX_VISITORS:
                 writer.transport.abort()
                 return
-            visitors.start(self._met(reader, writer, state, answer))
+            visitors.start(self._meet(reader, writer, state, answer))
 
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # visitors of it outlast it for a while
         server = await asyncio.start_server(came, sock=self._socket, limit=MAX_HEAD)
@@ -60,13 +60,13 @@ class OAuthCallback:
             answer.cancel()
             await visitors.close(1.0)  # responses in progress
             with suppress(OSError):  # another login would say so
-                self._socket = _kept(self.port, again=True)
+                self._socket = _reserve(self.port, again=True)
 
     def close(self) -> None:
         """Release the reserved port; `opened` cannot be used afterwards."""
         self._socket.close()
 
-    async def _met(
+    async def _meet(
         self,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
@@ -118,11 +118,11 @@ def _page(status: str, words: str) -> bytes:
 def _first_kept(port: int) -> socket.socket:
     for again in (False, True):
         with suppress(OSError):
-            return _kept(port, again=again)
-    return _kept(0)
+            return _reserve(port, again=again)
+    return _reserve(0)
 
 
-def _kept(port: int, *, again: bool = False) -> socket.socket:
+def _reserve(port: int, *, again: bool = False) -> socket.socket:
     """Return a socket that reserves a loopback port without listening; `again` allows a port that was used a moment
     ago.
     """

@@ -124,7 +124,7 @@ class WorkerConnection:
         limit.
         """
         try:
-            answer = await self._asked({}, self._settings.seconds)
+            answer = await self._ask({}, self._settings.seconds)
         except TimeoutError as error:
             self._stop()
             seconds = f"{self._settings.seconds:g}"
@@ -143,7 +143,7 @@ class WorkerConnection:
         # The worker does one call after the other, so the time of a call begins when it is sent.
         async with self._turn:
             try:
-                answer = await self._asked({"tool": name, "arguments": dict(arguments)}, calling.seconds)
+                answer = await self._ask({"tool": name, "arguments": dict(arguments)}, calling.seconds)
             except TimeoutError as error:
                 self._stop()
                 words = f"{calling.label} did not end within {calling.seconds:g} s and was stopped."
@@ -161,7 +161,7 @@ class WorkerConnection:
         """Wait for ever, until cancelled: a worker announces nothing."""
         await asyncio.Event().wait()
 
-    async def _asked(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    async def _ask(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
         """Send a request and return the answer. TimeoutError; ConnectionResetError if the worker ends."""
         number, stdin = next(self._ids), self._guarded.stdin
         if stdin is None or self._health.gone.is_set():
@@ -188,7 +188,7 @@ class WorkerConnection:
         try:
             while data := await reader.read(_CHUNK):
                 for line in lines.feed(data):
-                    self._answered(line)
+                    self._on_answer(line)
             await record_end(self._guarded, self._launch, self._health)
         except Unreadable as error:
             self._health.problem = error
@@ -196,7 +196,7 @@ class WorkerConnection:
         finally:
             self._let_go()
 
-    def _answered(self, line: bytes | TooLong) -> None:
+    def _on_answer(self, line: bytes | TooLong) -> None:
         if isinstance(line, TooLong):
             answer: Any = {"id": line.answers, "error": f"the result has more than {MAX_MESSAGE >> 20} MiB"}
         else:

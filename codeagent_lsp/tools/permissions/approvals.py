@@ -184,7 +184,7 @@ def _terms(call: ToolCall, traits: ToolTraits, place: CommandEnvironment, langua
     if folder := given.get("working_dir"):
         terms.append(text("approval.folder", language, folder=exactly(str(folder))))
     if names := given.get("env_vars"):
-        terms.append(text("approval.variables", language, names=exactly(_listed(names))))
+        terms.append(text("approval.variables", language, names=exactly(_list_names(names))))
     if given.get("background"):
         terms.append(text("approval.background", language))
     return terms
@@ -197,7 +197,7 @@ def _subject(call: ToolCall, traits: ToolTraits) -> str:
     return ", ".join(named) if any(named) else _arguments(call)
 
 
-def _listed(names: Any) -> str:
+def _list_names(names: Any) -> str:
     return ", ".join(map(str, names)) if isinstance(names, list) else str(names)
 
 

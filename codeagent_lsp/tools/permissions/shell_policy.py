@@ -72,9 +72,9 @@ def judge(command: str, *, allow: Sequence[str] = (), ask: Sequence[str] = (), d
         return Judgement("deny", (reason,))
     # Only rules need them, and they cost a reading for each value of a loop.
     readings = wide_readings(command) if deny or ask else []
-    if (rule := _covered(deny, command, everything, *readings)) is not None:
+    if (rule := _covering_rule(deny, command, everything, *readings)) is not None:
         return Judgement("deny", (f"The deny rule {rule!r} covers it.",))
-    if (rule := _covered(ask, command, everything, *readings)) is not None:
+    if (rule := _covering_rule(ask, command, everything, *readings)) is not None:
         return Judgement("ask", (f"The ask rule {rule!r} covers it.",))
     for kind, rules in (("deny", deny), ("ask", ask)):
         if rules and (found := unread(readings, rules)) is not None:
@@ -89,7 +89,7 @@ def judge(command: str, *, allow: Sequence[str] = (), ask: Sequence[str] = (), d
 def covering_rule(rules: Sequence[str], command: str) -> str | None:
     """Return the first ask or deny rule that covers the whole text or any command in it; None if there is none."""
     command = command[:MAX_BYTES]
-    return _covered(rules, command, unwrap(read(command)), *wide_readings(command)) if rules else None
+    return _covering_rule(rules, command, unwrap(read(command)), *wide_readings(command)) if rules else None
 
 
 def may_be_covered(rules: Sequence[str], command: str) -> bool:
@@ -175,7 +175,7 @@ def _folders(everything: Everything, start: str) -> tuple[str, ...]:
     return tuple(folders)
 
 
-def _covered(rules: Sequence[str], command: str, *readings: Everything) -> str | None:
+def _covering_rule(rules: Sequence[str], command: str, *readings: Everything) -> str | None:
     """Return the first rule that covers the whole text or any command in one of its readings."""
     if not rules:
         return None

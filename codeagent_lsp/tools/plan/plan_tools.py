@@ -181,7 +181,7 @@ class PlanUpdate(Tool[PlanUpdateParameters]):
         """Change the document; the text says how long it is now. ToolRetry without a document, or if it would be too
         long.
         """
-        planner = _planned(context, arguments.plan_id)
+        planner = _planner_of(context, arguments.plan_id)
         said = planner.update(arguments.action, arguments.content, arguments.section)
         explored = [f"- `{name}`" for name in arguments.explored_files]
         critical = [f"- `{file.path}` ({file.type})" for file in arguments.critical_files]
@@ -221,7 +221,7 @@ class PlanExit(Tool[PlanExitParameters]):
 
     async def run(self, arguments: PlanExitParameters, context: ToolContext) -> ToolOutput:
         """Return the user's decision and what to do now. ToolRetry if there is no document to approve."""
-        planner = _planned(context, arguments.plan_id)
+        planner = _planner_of(context, arguments.plan_id)
         if arguments.plan.strip():
             planner.update("append", arguments.plan, "")
         if arguments.summary.strip():
@@ -234,7 +234,7 @@ def _planner(context: ToolContext) -> Planner:
     return context.need(Planner, missing, ErrorCode.TOOL_DISABLED)
 
 
-def _planned(context: ToolContext, plan_id: str | None) -> Planner:
+def _planner_of(context: ToolContext, plan_id: str | None) -> Planner:
     """Return the planner of this run. ToolRetry if another plan is named."""
     planner = _planner(context)
     if plan_id is not None and plan_id != planner.plan_id:

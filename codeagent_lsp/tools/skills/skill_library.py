@@ -261,7 +261,7 @@ def list_skills(skills: Iterable[Skill], mode: str, limit: int) -> str:
     lines: list[str] = []
     size = 0
     for skill in fitting[:MOST_LISTED]:
-        line = f"- {skill.name}: {cut(skill.description, DESCRIPTION)}" if skill.approved else _untrusted(skill)
+        line = f"- {skill.name}: {cut(skill.description, DESCRIPTION)}" if skill.approved else _untrusted_line(skill)
         size += len(line) + 1
         # The first that does not fit ends the list, as the count of the others counts on.
         if size > limit:
@@ -327,7 +327,7 @@ def _mentions(words: str, trigger: str) -> bool:
     return re.search(f"{before}{pattern}{after}", words) is not None
 
 
-def _untrusted(skill: Skill) -> str:
+def _untrusted_line(skill: Skill) -> str:
     said = UNTRUSTED_WORDS.format(use="you may read it")
     triggers = [quote_untrusted(each, _UNTRUSTED_TRIGGER) for each in skill.triggers[:_UNTRUSTED_TRIGGERS]]
     when = f", for {', '.join(triggers)}" if triggers else ""

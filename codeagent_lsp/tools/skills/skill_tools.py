@@ -87,7 +87,7 @@ class SkillLoader(Tool[SkillLoaderParameters]):
             message = f"The skill {name} is meant for other agents: {', '.join(skill.agent_modes)}."
             raise ToolFailed(message, ErrorCode.INVALID_PARAM)
         # Before any of its text reaches the model.
-        if not skill.approved and not await _vouched(skill, skills, context):
+        if not skill.approved and not await _is_vouched_for(skill, skills, context):
             raise PermissionDenied(f"The user does not trust the skill {name}. Go on without it.")
         if file:
             content = await asyncio.to_thread(skills.library.content, context.view, skill, file)
@@ -138,7 +138,7 @@ class SkillInstaller(Tool[SkillInstallerParameters]):
         source = parse(arguments.skill_source, arguments.branch or "")
         # Read as a whole here: what the user sees is byte for byte what gets installed, whatever becomes of the source.
         with tempfile.TemporaryDirectory(prefix="skill-") as place:
-            folder = await _fetched(source, Path(place), context)
+            folder = await _fetch_source(source, Path(place), context)
             bundle = await asyncio.to_thread(bundle_in, folder, arguments.skill_name or source.skill)
         target = await asyncio.to_thread(_target, bundle.skill.name, arguments.install_location, context)
         await _ask(bundle, source, target, skills, context)
@@ -165,13 +165,13 @@ def _skills(context: ToolContext) -> RunSkills:
     return context.need(RunSkills, "There are no skills here.")
 
 
-async def _vouched(skill: Skill, skills: RunSkills, context: ToolContext) -> bool:
+async def _is_vouched_for(skill: Skill, skills: RunSkills, context: ToolContext) -> bool:
     return await is_trusted(
         skills.library.trust, item_of(skill, context.view), context.asker, skills.words, skills.brings
     )
 
 
-async def _fetched(source: SkillSource, place: Path, context: ToolContext) -> Path:
+async def _fetch_source(source: SkillSource, place: Path, context: ToolContext) -> Path:
     """Return the folder that holds the skills of a source."""
     if source.folder:
         return await asyncio.to_thread(_local, source.folder, context)
@@ -294,7 +294,7 @@ def bundle_in(folder: Path, wanted: str = "") -> Bundle:
     folders = skill_folders(folder)
     if not folders:
         raise ToolFailed(f"There is no {FILE_NAME} in it.", ErrorCode.NOT_FOUND)
-    fitting = [found for found in folders if _called(found, folder, wanted)] if wanted else folders
+    fitting = [found for found in folders if _is_called(found, folder, wanted)] if wanted else folders
     if len(fitting) != 1:
         names = ", ".join(one_line(found.name, 64) for found in folders[:40])
         which = f"no skill {one_line(wanted, 64)!r}" if wanted and not fitting else "more than one skill"
@@ -320,7 +320,7 @@ def skill_folders(folder: Path) -> list[Path]:
     return found
 
 
-def _called(found: Path, folder: Path, wanted: str) -> bool:
+def _is_called(found: Path, folder: Path, wanted: str) -> bool:
     inner = found.relative_to(folder).as_posix()
     # Last, as it reads all its files: the name in the head can differ from that of the folder.
     return wanted in (found.name, inner) or inner.endswith(f"/{wanted}") or _name(found) == wanted

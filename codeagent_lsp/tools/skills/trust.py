@@ -90,7 +90,7 @@ class Trust:
 
     def all(self) -> tuple[Vouched, ...]:
         """Return all approvals in the file, oldest first; none if it cannot be read."""
-        return tuple(_vouched(digest, row) for digest, row in read_json(self._file).items())
+        return tuple(_vouched_row(digest, row) for digest, row in read_json(self._file).items())
 
     def revoke(self, digest: str | None = None) -> int:
         """Revoke one approval, or all of them without a digest; return how many were revoked. OSError if not
@@ -110,7 +110,7 @@ class Trust:
         replace_text(self._file, json.dumps(known, ensure_ascii=True, indent=1))
 
 
-def _vouched(digest: str, row: object) -> Vouched:
+def _vouched_row(digest: str, row: object) -> Vouched:
     name, since = (row.get("name"), row.get("since")) if isinstance(row, Mapping) else ("", 0.0)
     return Vouched(digest, str(name), since if isinstance(since, int | float) else 0.0)
 
@@ -191,7 +191,7 @@ async def ask_all(
     by itself, None without an answer.
     """
     deny, singly, every = words("choice.deny"), words("choice.singly"), words("choice.trust_all")
-    title = words("trust.all", what=_named(items, words))
+    title = words("trust.all", what=_names_line(items, words))
     if any(item.kind == "tools" for item in items):
         title = f"{title} {words('trust.tools_can')}"
     detail = "\n\n".join(
@@ -253,7 +253,7 @@ def said_of(trust: Trust, items: Sequence[WorkspaceItem], words: Translator) -> 
     return " ".join(words(keys[yes], names=", ".join(names)) for yes, names in sorted_out.items() if names)
 
 
-def _named(items: Sequence[WorkspaceItem], words: Translator) -> str:
+def _names_line(items: Sequence[WorkspaceItem], words: Translator) -> str:
     """Return the names of items in one line, and of hooks also the commands that they run."""
     shown = []
     for item in items[:MOST_NAMED]:

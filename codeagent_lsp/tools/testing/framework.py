@@ -163,14 +163,16 @@ def command(project: Project, selection: Selection, *, offline: bool) -> Command
     """Return the command that runs the tests of a project; with `offline`, without network. ToolRetry for what cannot
     be selected.
     """
-    return _scripted(project, project.framework.script(project, selection), offline=offline)
+    return _script_command(project, project.framework.script(project, selection), offline=offline)
 
 
 def read(project: Project, finished: Finished) -> TestReport:
     """Return the test report of a finished command; what cannot be read is its `problem`."""
     framework = project.framework
     folder = _ran_in(project, finished)
-    report = judge_run(framework.name, finished, _parsed(project, finished, folder), note=framework.note(finished))
+    report = judge_run(
+        framework.name, finished, _parse_report(project, finished, folder), note=framework.note(finished)
+    )
     prefix = path_of(folder, "")  # meaningless where the tests ran in a copy
     cases = tuple(replace(case, message=case.message.replace(prefix, "")) for case in report.cases)
     return replace(report, cases=cases, problem=report.problem.replace(prefix, ""))
@@ -180,7 +182,7 @@ def measuring_command(project: Project, view: FileView, *, offline: bool) -> Com
     """Return the command that runs the tests and measures coverage; with `offline`, without network. ToolFailed for a
     framework without support.
     """
-    return _scripted(project, project.framework.measuring(project, view), offline=offline)
+    return _script_command(project, project.framework.measuring(project, view), offline=offline)
 
 
 def read_coverage(project: Project, finished: Finished) -> CoverageReport:
@@ -223,7 +225,7 @@ def nearest_program(view: FileView, folder: str, names: Words) -> str:
     return ""
 
 
-def _scripted(project: Project, script: Script, *, offline: bool) -> Command:
+def _script_command(project: Project, script: Script, *, offline: bool) -> Command:
     words, lines = script
     noted = f'pwd -P > "{REPORTS}/{_FOLDER}"; {lines}'
     environment = {**_ENVIRONMENT, **({"CARGO_NET_OFFLINE": "true", "GOPROXY": "off"} if offline else {})}
@@ -236,7 +238,7 @@ def _ran_in(project: Project, finished: Finished) -> str:
     return finished.reports.get(_FOLDER, b"").decode("utf-8", "replace").strip() or project.folder
 
 
-def _parsed(project: Project, finished: Finished, folder: str) -> Parsed:
+def _parse_report(project: Project, finished: Finished, folder: str) -> Parsed:
     framework = project.framework
     data = finished.reports.get(framework.report)
     if data is None and framework.report:

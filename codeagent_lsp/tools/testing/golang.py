@@ -128,7 +128,7 @@ def _test(
     if inner and (unit.ended != "fail" or any(other.ended == "fail" for other in inner)):
         return
     outcome = _OUTCOMES.get(unit.ended, "error")
-    text = "" if outcome == "passed" else _said(unit)
+    text = "" if outcome == "passed" else _output_of(unit)
     if not unit.ended:
         text = f"It never ended.\n{text}"
     elif re.search("^panic: ", text, re.MULTILINE):
@@ -142,17 +142,17 @@ def _package(unit: _Unit, builds: Mapping[str, list[str]], run: TestRun) -> Iter
     if unit.ended == "skip":  # no test files
         return
     built = [text for path, output in builds.items() if path.split(" ")[0] == unit.package for text in output]
-    built = built or _printed(unit.package, run.printed)
-    text = "".join(built) or _said(unit) or "The package failed without a failing test."
+    built = built or _compiler_output(unit.package, run.printed)
+    text = "".join(built) or _output_of(unit) or "The package failed without a failing test."
     file, line = _place(text, "" if built else unit.package, run)
     yield TestCase(unit.package, "error", unit.seconds, message(text), file, line)
 
 
-def _said(unit: _Unit) -> str:
+def _output_of(unit: _Unit) -> str:
     return "\n".join(line for line in "".join(unit.output).splitlines() if not _CHATTER.match(line))
 
 
-def _printed(package: str, printed: str) -> list[str]:
+def _compiler_output(package: str, printed: str) -> list[str]:
     """Return the compiler's output about a package, from `# package` to the next such line."""
     lines = iter(printed.splitlines(keepends=True))
     found = dropwhile(lambda line: line.split()[:2] != ["#", package], lines)

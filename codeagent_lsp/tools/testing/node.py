@@ -93,7 +93,7 @@ class Vitest(_Installed):
 
     @override
     def script(self, project: Project, selection: Selection) -> Script:
-        words = (*project.program, "run", "--reporter=default", "--reporter=json", *_named(selection))
+        words = (*project.program, "run", "--reporter=default", "--reporter=json", *_name_option(selection))
         return (*words, *project.targets), f'exec "$@" "--outputFile.json={REPORTS}/{self.report}"'
 
     @override
@@ -119,7 +119,7 @@ class Jest(_Installed):
 
     @override
     def script(self, project: Project, selection: Selection) -> Script:
-        words = (*project.program, "--json", "--testLocationInResults", *_named(selection), *project.targets)
+        words = (*project.program, "--json", "--testLocationInResults", *_name_option(selection), *project.targets)
         return words, f'exec "$@" "--outputFile={REPORTS}/{self.report}"'
 
     @override
@@ -191,7 +191,7 @@ def _suite(suite: Mapping[str, Any], folder: str) -> Iterator[TestCase]:
 
 def _case(item: Mapping[str, Any], file: str, folder: str) -> TestCase:
     outcome = _OUTCOMES[item["status"]]
-    text = _focused("\n".join(item.get("failureMessages") or ())) if outcome == "failed" else ""
+    text = _without_library_frames("\n".join(item.get("failureMessages") or ())) if outcome == "failed" else ""
     location = item.get("location") or {}
     name = " > ".join([*item.get("ancestorTitles", ()), item["title"]])
     return TestCase(
@@ -211,7 +211,7 @@ def _line(text: str, file: str, folder: str) -> int | None:
     return next((line for name, line in frames if name == file), None)
 
 
-def _focused(text: str) -> str:
+def _without_library_frames(text: str) -> str:
     """Return a failure's text without the stack frames of libraries."""
     lines = plain(text).splitlines()
     return "\n".join(
@@ -219,7 +219,7 @@ def _focused(text: str) -> str:
     )
 
 
-def _named(selection: Selection) -> Words:
+def _name_option(selection: Selection) -> Words:
     return (f"--testNamePattern={selection.pattern}",) if selection.pattern else ()
 
 

@@ -113,12 +113,12 @@ class _Python(TestFramework):
 
     @override
     def missing(self, project: Project, finished: Finished) -> str:
-        python = _made(finished) or project.program[0]
+        python = _made_python(finished) or project.program[0]
         return f"`{python} -m pip install {self.measures}`" if finished.exit_code == _NO_TOOL else ""
 
     @override
     def note(self, finished: Finished) -> str:
-        made = _made(finished)
+        made = _made_python(finished)
         return f"Ran with {made}, which a command has made: only the private copy has it." if made else ""
 
     @override
@@ -168,7 +168,7 @@ class Pytest(_Python):
         # By Python's own last words: a test that fails for such an import has more behind it.
         if finished.exit_code != 1 or not finished.output.rstrip().endswith("No module named pytest"):
             return None
-        python = _made(finished) or project.program[0]
+        python = _made_python(finished) or project.program[0]
         advice = f"pytest is not installed for {python}. The user can install it: `{python} -m pip install pytest`."
         return replace(project, framework=UNITTEST), advice
 
@@ -237,7 +237,7 @@ def parse_lines(data: bytes, folder: str) -> Parsed:
     return Parsed(bounded_cases(cases), "" if whole else "breaks off")
 
 
-def _made(finished: Finished) -> str:
+def _made_python(finished: Finished) -> str:
     """Return the Python that a run took from an environment that a command has made; '' if there was none."""
     return finished.reports.get(_MADE, b"").decode("utf-8", "replace")
 

@@ -361,9 +361,9 @@ def details(
     shown = _failures(caused, left, changed)
     mended = [case.id for case in report.cases if differs and case.id in frozenset(differs.mended)]
     if mended:
-        shown.append(f"Failed before your changes and pass now: {_named(mended)}")
+        shown.append(f"Failed before your changes and pass now: {_names_line(mended)}")
     if before:
-        shown.append(f"Failed before your changes, too, in the same way: {_named(sorted(before))}")
+        shown.append(f"Failed before your changes, too, in the same way: {_names_line(sorted(before))}")
     return "\n".join([*parts, *shown])
 
 
@@ -381,7 +381,7 @@ def shorten(text: str, limit: int) -> str:
     others = [index for index in range(len(lines)) if index not in points]
     near, rest = [index for index in reversed(others) if index < last], [index for index in others if index > last]
     kept: set[int] = set()
-    for index in (*points, *_mixed(near), *rest):
+    for index in (*points, *_mix(near), *rest):
         cost = min(len(lines[index]), 300) + 5
         # the best line is shown even where it is too long: without it, a failure says nothing
         if cost > limit and kept:
@@ -394,7 +394,7 @@ def shorten(text: str, limit: int) -> str:
     return "\n".join(shown)
 
 
-def _mixed(near: Sequence[int]) -> Iterator[int]:
+def _mix(near: Sequence[int]) -> Iterator[int]:
     """Yield the indices of lines, given from the end, two of them and then one from the beginning, and so on."""
     left = deque(near)
     while left:
@@ -433,7 +433,7 @@ def _failures(bad: Sequence[TestCase], budget: int, changed: frozenset[str]) -> 
     for number, case in enumerate(bad):
         share = min(_LONGEST, budget // min(len(bad) - number, SHARES))
         if budget < _SHORTEST:
-            shown.append(f"Also failed: {_named([each.id for each in bad[number:]])}")
+            shown.append(f"Also failed: {_names_line([each.id for each in bad[number:]])}")
             break
         text = _failure(case, max(share, _SHORTEST), otherwise=case.id in changed)
         budget -= len(text) + 1
@@ -441,7 +441,7 @@ def _failures(bad: Sequence[TestCase], budget: int, changed: frozenset[str]) -> 
     return shown
 
 
-def _named(ids: Sequence[str]) -> str:
+def _names_line(ids: Sequence[str]) -> str:
     """Return the names of tests in at most `NAMES` characters."""
     lines, room = [], NAMES
     for number, name in enumerate(ids):

@@ -70,7 +70,7 @@ class CheckingProxy:
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def __aenter__(self) -> CheckingProxy:
-        self._server = await asyncio.start_server(self._accepted, "127.0.0.1", 0, limit=HEAD_BYTES)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=HEAD_BYTES)
         return self
 
     async def __aexit__(
@@ -80,7 +80,7 @@ class CheckingProxy:
         self._server.close()
         await self._tasks.end()
 
-    def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if len(self._tasks) >= MAX_CONNECTIONS:
             writer.transport.abort()
             return
@@ -88,19 +88,19 @@ class CheckingProxy:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            await self._served(reader, writer)
+            await self._serve_request(reader, writer)
         except (OSError, EOFError, asyncio.LimitOverrunError):  # TimeoutError too: the connection is dropped
             pass
         finally:
             writer.close()
 
-    async def _served(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with asyncio.timeout(HEAD_SECONDS):
             head = await reader.readuntil(b"\r\n\r\n")
         line, *headers = head[:-4].split(b"\r\n")
         method, _, rest = line.partition(b" ")
         wanted = rest.rpartition(b" ")[0].decode("latin-1")
-        if not self._known(headers):
+        if not self._is_known(headers):
             await _say(writer, "407 Proxy Authentication Required", 'Proxy-Authenticate: Basic realm="codeagent"\r\n')
             return
         try:
@@ -118,11 +118,11 @@ class CheckingProxy:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
                 there[1].write(_origin_form(method, target, headers))
-            await self._joined((reader, writer), there)
+            await self._join((reader, writer), there)
         finally:
             there[1].transport.abort()
 
-    def _known(self, headers: list[bytes]) -> bool:
+    def _is_known(self, headers: list[bytes]) -> bool:
         expected = b"Basic " + base64.b64encode(f"{USER}:{self.token}".encode())
         given = [
             value.strip()
@@ -131,15 +131,15 @@ class CheckingProxy:
         ]
         return len(given) == 1 and hmac.compare_digest(given[0], expected)
 
-    async def _joined(
+    async def _join(
         self,
         here: tuple[asyncio.StreamReader, asyncio.StreamWriter],
         there: tuple[asyncio.StreamReader, asyncio.StreamWriter],
     ) -> None:
         """Copy data in both directions until one side ends or the limit is reached."""
-        await until_first(self._passed(here[0], there[1]), self._passed(there[0], here[1]))
+        await until_first(self._pass_data(here[0], there[1]), self._pass_data(there[0], here[1]))
 
-    async def _passed(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pass_data(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while self._left > 0:
             async with asyncio.timeout(SILENCE_SECONDS):
                 data = await reader.read(min(_PIECE, self._left))
@@ -210,7 +210,7 @@ async def _run(program: Program, question: bytes, folder: str) -> bytes:
         await run_to_end(guarded.start(launch, limits, apart=True, talk=True))
         streams = dict(guarded.streams)
         async with asyncio.TaskGroup() as group:
-            group.create_task(_told(guarded, question))
+            group.create_task(_tell(guarded, question))
             saying = group.create_task(read_head(streams["stdout"], MAX_ANSWER))
             # Read although it is not used: a full pipe would stop the program.
             group.create_task(read_head(streams["stderr"], _MAX_COMPLAINT))
@@ -223,7 +223,7 @@ async def _run(program: Program, question: bytes, folder: str) -> bytes:
         await run_to_end(guarded.close())
 
 
-async def _told(guarded: Guarded, question: bytes) -> None:
+async def _tell(guarded: Guarded, question: bytes) -> None:
     assert guarded.stdin is not None
     with suppress(OSError):  # it ended early; its output says why
         guarded.stdin.write(question)

@@ -140,7 +140,7 @@ class WebSearch(Tool[WebSearchParameters]):
             tuple(arguments.exclude_domains),
         )
         hosts = {name: sorted({domain.casefold() for domain in getattr(wanted, name)}) for name in ("only", "without")}
-        alike = {**asdict(wanted), **hosts, "query": _normalised(wanted.query)}
+        alike = {**asdict(wanted), **hosts, "query": _normalise(wanted.query)}
         kept = CachedOutput(context, key_of("search", provider_of(settings), *alike.values()))
         if (known := await kept.get()) is not None:
             return known
@@ -152,7 +152,7 @@ class WebSearch(Tool[WebSearchParameters]):
         return output
 
 
-def _normalised(query: str) -> str:
+def _normalise(query: str) -> str:
     """Return a query as search engines read it: without differences of case, width and blanks."""
     return " ".join(unicodedata.normalize("NFKC", query).casefold().split())
 

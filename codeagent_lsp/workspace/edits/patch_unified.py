@@ -196,10 +196,10 @@ def unquote_name(text: str) -> str:
     text = text.strip()
     if len(text) < 2 or text[0] != '"' or text[-1] != '"':
         return ""
-    return b"".join(map(_unescaped, _QUOTED.findall(text[1:-1]))).decode("utf-8", "surrogateescape")
+    return b"".join(map(_unescape, _QUOTED.findall(text[1:-1]))).decode("utf-8", "surrogateescape")
 
 
-def _unescaped(piece: str) -> bytes:
+def _unescape(piece: str) -> bytes:
     """Return the bytes of a piece of a name as git quotes it: of all beyond ASCII as octal numbers by default."""
     if not piece.startswith("\\"):
         return piece.encode("utf-8", "surrogateescape")

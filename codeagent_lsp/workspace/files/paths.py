@@ -304,10 +304,10 @@ class FolderNames:
             return path
         if not self._folders:
             raise PathRefused("No workspace folder is open, so there are no files to name.")
-        candidates = self._labelled(path) + [os.path.join(root, path) for root in self._folders]
+        candidates = self._paths_by_label(path) + [os.path.join(root, path) for root in self._folders]
         return next((found for found in candidates if os.path.lexists(found)), candidates[0])
 
-    def _labelled(self, path: str) -> list[str]:
+    def _paths_by_label(self, path: str) -> list[str]:
         """Return the paths that `path` may mean if it begins with a folder's label, as written by `relative`."""
         if len(self._folders) == 1:
             return []
@@ -358,7 +358,7 @@ class ConfinedFile:
 
         Raises FileRefused if it is missing, not a regular file, unreadable or longer than `limit`.
         """
-        with self._opened() as fd:
+        with self._open() as fd:
             info = os.fstat(fd)
             if not stat.S_ISREG(info.st_mode):
                 raise FileRefused(f"{self._name} is {_what(info.st_mode)}, not a file of text.")
@@ -389,7 +389,7 @@ class ConfinedFile:
         return self.name_of(self.path)
 
     @contextmanager
-    def _opened(self) -> Iterator[int]:
+    def _open(self) -> Iterator[int]:
         with self._parent() as (folder, name), self._refusing():
             # Opening a device may have effects, so its type is checked first; that no link is followed guards against a
             # swap.

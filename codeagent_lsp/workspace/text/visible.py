@@ -84,7 +84,7 @@ def escape_notation(char: str) -> str:
 
 def shown(text: str, write: Callable[[str], str] = code_point_notation) -> str:
     """Replace each unseen character by `write(char)`, except those that emoji and joining scripts need."""
-    return _replaced(text, is_unseen, lambda index: text[index] if _belongs(text, index) else write(text[index]))
+    return _replace(text, is_unseen, lambda index: text[index] if _belongs(text, index) else write(text[index]))
 
 
 def shown_exactly(text: str, write: Callable[[str], str] = code_point_notation) -> str:
@@ -92,7 +92,7 @@ def shown_exactly(text: str, write: Callable[[str], str] = code_point_notation) 
 
     For commands and calls that the user reads before approving them.
     """
-    return _replaced(text, is_odd, lambda index: write(text[index]))
+    return _replace(text, is_odd, lambda index: write(text[index]))
 
 
 def first_hidden(text: str) -> int:
@@ -102,7 +102,7 @@ def first_hidden(text: str) -> int:
     return next((at for at, char in enumerate(text) if is_unseen(char) and not _belongs(text, at)), len(text))
 
 
-def _replaced(text: str, which: Callable[[str], bool], write: Callable[[int], str]) -> str:
+def _replace(text: str, which: Callable[[str], bool], write: Callable[[int], str]) -> str:
     if _PLAIN.fullmatch(text):
         return text
     found = "".join(filter(which, set(text)))
@@ -138,7 +138,7 @@ def visible(text: str) -> str:
     text = _ANSI.sub("", text.replace("\r\n", "\n").removeprefix("\ufeff"))
     if text.isascii():
         return shown(text, escape_notation)
-    text = _SELECTORS.sub(lambda match: f"[{len(match[0])} hidden characters]", _TAGS.sub(_told, text))
+    text = _SELECTORS.sub(lambda match: f"[{len(match[0])} hidden characters]", _TAGS.sub(_hidden_words, text))
     return shown(text, escape_notation)
 
 
@@ -204,7 +204,7 @@ def ends_of(text: str, limit: int, language: str = "en") -> str:
     return f"{text[: limit - tail]} {left} {text[len(text) - tail :]}"
 
 
-def _told(match: re.Match[str]) -> str:
+def _hidden_words(match: re.Match[str]) -> str:
     # From U+E0020 on the block repeats ASCII; what is below are marks of a language.
     letters = "".join(chr(ord(char) - 0xE0000) for char in match[0] if ord(char) >= 0xE0020)
     return f"[hidden: {letters.rstrip(chr(0x7F))}]"

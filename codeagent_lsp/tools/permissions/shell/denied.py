@@ -112,7 +112,7 @@ def _denials(everything: Everything) -> Iterator[str]:
     for script in everything.scripts:
         if is_bomb(script):
             yield "A fork bomb is never run."
-    yield from (reason for target in everything.writes if (reason := _written(target)))
+    yield from (reason for target in everything.writes if (reason := _write_refusal(target)))
     folder = ""
     for invocation in everything.invocations:
         # `cd / && rm -r etc`; without an operand, `cd` goes home.
@@ -121,7 +121,7 @@ def _denials(everything: Everything) -> Iterator[str]:
         for command in (invocation, *_behind(invocation)):
             checks = (check(command, folder) for check in _checks(command.name))
             yield from filter(None, checks)
-        yield from (reason for target in _targets(invocation) if (reason := _written(target)))
+        yield from (reason for target in _targets(invocation) if (reason := _write_refusal(target)))
 
 
 Check = Callable[[Invocation, str], str | None]
@@ -294,7 +294,7 @@ _CHECKS: dict[str, Check] = {
 }
 
 
-def _written(target: str) -> str | None:
+def _write_refusal(target: str) -> str | None:
     """Return the reason why a command may not write to `target`; None if it may."""
     if is_device(target):
         return "Writing to a device is never run."
@@ -314,13 +314,13 @@ def _targets(command: Invocation) -> tuple[str, ...]:
     if name in ("tee", "sponge", "truncate"):
         return operands
     if name in ("cp", "mv", "ln", "install", "rsync", "scp"):
-        return _copied(words, operands)
+        return _copy_targets(words, operands)
     if name in ("sed", "gsed", "perl") and any(re.match(r"-\w*i|--in-place", word) for word in words[1:]):
         return operands
     return ()
 
 
-def _copied(words: Sequence[str], operands: tuple[str, ...]) -> tuple[str, ...]:
+def _copy_targets(words: Sequence[str], operands: tuple[str, ...]) -> tuple[str, ...]:
     given = [word.partition("=")[2] for word in words if word.startswith("--target-directory=")]
     given += [words[place + 1] for place, word in enumerate(words[:-1]) if word == "-t"]
     folders = given or list(operands[-1:])
