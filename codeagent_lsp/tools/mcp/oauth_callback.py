@@ -58,7 +58,8 @@ class OAuthCallback:
         finally:
             server.close()
             answer.cancel()
-            await visitors.close(1.0)  # responses in progress
+            await visitors.close(1.0)  # responses in progress have a second
+            await visitors.end()
             with suppress(OSError):  # another login would say so
                 self._socket = _reserve(self.port, again=True)
 

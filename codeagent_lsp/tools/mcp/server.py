@@ -216,7 +216,7 @@ def grade_of(error: BaseException) -> ErrorCode:
 def _connector(module: str) -> Connect:
     """Import the connection module late, as it is heavy. McpProblem if the library is not installed."""
     try:
-        connect: Connect = import_module(module).connected
+        connect: Connect = import_module(module).open_connection
     except ImportError as error:
         raise McpProblem("mcp.library", ErrorCode.MCP_NOT_FOUND, reason=error.name or "mcp") from error
     return connect

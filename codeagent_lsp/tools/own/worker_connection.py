@@ -41,7 +41,7 @@ _CHUNK = 1 << 16
 
 
 @asynccontextmanager
-async def open_worker(settings: ServerSettings, host: Host) -> AsyncGenerator[WorkerConnection, None]:
+async def open_connection(settings: ServerSettings, host: Host) -> AsyncGenerator[WorkerConnection, None]:
     """Start a worker that lasts as long as this context. McpProblem if it cannot be started."""
     connection = WorkerConnection(settings, host)
     try:
