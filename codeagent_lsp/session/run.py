@@ -24,9 +24,8 @@ from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.conversation.conversation import Conversation
 from codeagent_lsp.session.foreign_runs import ForeignProposal
 from codeagent_lsp.session.own_runs import OwnWork, own_run
-from codeagent_lsp.session.plan.execution import PlanRun, PlanStart
+from codeagent_lsp.session.plan.execution import PlanRun, PlanStart, Steering
 from codeagent_lsp.session.plan.run_planner import PlanState, RunPlanner
-from codeagent_lsp.session.plan.steering import Steering
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.request import REWRITES, WITH_WORDS, Planning, RunKind, RunRequest, Target
 from codeagent_lsp.session.run_models import RunModels
