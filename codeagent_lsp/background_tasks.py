@@ -35,9 +35,14 @@ class BackgroundTasks:
         for task in tuple(self._tasks):
             task.cancel()
 
-    async def close(self, seconds: float) -> None:
-        """Wait at most `seconds` for the end of all present tasks, then cancel those that still run, without waiting
-        for them.
+    async def end(self) -> None:
+        """Cancel all tasks and wait for their end."""
+        self.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def close(self, seconds: float | None) -> None:
+        """Wait at most `seconds` (None: without limit) for the end of all present tasks, then cancel those that still
+        run, without waiting for them.
         """
         if self._tasks:
             _, late = await asyncio.wait(tuple(self._tasks), timeout=seconds)

@@ -1,9 +1,9 @@
 """Other spellings of tool calls that are understood: names of a tool, names and values of arguments, other shapes, and
 the tools of other agents, which models learned to call.
 
-Each tool declares its own as data (`forms`, beside its `example`); `resolved` is the only place that applies them, for
-calls of models, of chains and of MCP clients alike. Not here: the forms themselves (`tools/<feature>/`), the coercion
-of values to a schema (`llm/calls/schema.py`), the page about them (`scripts/generate`).
+Each tool declares its own as data (`forms`, beside its `example`); `resolve_call` is the only place that applies them,
+for calls of models, of chains and of MCP clients alike. Not here: the forms themselves (`tools/<feature>/`), the
+coercion of values to a schema (`llm/calls/schema.py`), the page about them (`scripts/generate`).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class ForeignTool:
         """Return the arguments of a call as those of our tool; `names` are the other names that our tool has for its
         parameters. WrongArguments if that is impossible.
         """
-        given = _renamed(arguments, {**names, **self.arguments}, self.ignored)
+        given = _rename_arguments(arguments, {**names, **self.arguments}, self.ignored)
         for shape in self.shapes:
             given = shape.convert(given)
         return {**self.fixed, **given}
@@ -119,18 +119,18 @@ class OwnCall:
     problem: str = ""
 
 
-def resolved(name: str, arguments: Mapping[str, Any] | None, tools: Mapping[str, CallForms]) -> OwnCall | None:
+def resolve_call(name: str, arguments: Mapping[str, Any] | None, tools: Mapping[str, CallForms]) -> OwnCall | None:
     """Return the call of one of `tools`, given with their forms, that a call means; None if it means none of them.
 
     Resolving its result again changes nothing more.
     """
-    name, arguments = unwrapped(name, arguments)
+    name, arguments = unwrap_call(name, arguments)
     tool, foreign = _meant(name, arguments or {}, tools)
     if tool is None or arguments is None:
         return None if tool is None else OwnCall(tool, None)
     try:
         given = foreign.own(arguments, tools[tool].parameters) if foreign else arguments
-        return OwnCall(tool, translated(given, tools[tool]))
+        return OwnCall(tool, translate_arguments(given, tools[tool]))
     except WrongArguments as problem:
         return OwnCall(tool, arguments, str(problem))
 
@@ -143,7 +143,7 @@ def spellings(name: str, arguments: Mapping[str, Any], tools: Mapping[str, CallF
     if tool is None:
         return {}
     known = {**tools[tool].parameters, **(foreign.arguments if foreign else {})}
-    return {key: own or "" for key in arguments if (own := _named(key, known)) is not None or foreign}
+    return {key: own or "" for key in arguments if (own := _resolve_name(key, known)) is not None or foreign}
 
 
 def _meant(
@@ -197,7 +197,7 @@ _SEVERAL: Mapping[str, tuple[str, str]] = {
 """Tools of other agents whose calls hold several calls: the argument with them, and what names a tool in each."""
 
 
-def unwrapped(name: str, arguments: Mapping[str, Any] | None) -> tuple[str, Mapping[str, Any] | None]:
+def unwrap_call(name: str, arguments: Mapping[str, Any] | None) -> tuple[str, Mapping[str, Any] | None]:
     """Return the name and arguments of the inner call of `use_tool`, or of a tool that calls MCP servers; any other
     call as it is. Arguments are None if they are no JSON object.
     """
@@ -207,7 +207,7 @@ def unwrapped(name: str, arguments: Mapping[str, Any] | None) -> tuple[str, Mapp
     if arguments is None or not names or len(names) < len(parts):
         return name, arguments
     name = names[0] if name not in MCP_CALLS else MCP_PREFIX + ".".join(names)
-    inner = unpacked(arguments.get("arguments", {}))
+    inner = unpack_json(arguments.get("arguments", {}))
     beside = {key: value for key, value in arguments.items() if key not in (*keys, "arguments")}
     if isinstance(inner, Mapping):
         return name, {**beside, **inner}
@@ -217,12 +217,12 @@ def unwrapped(name: str, arguments: Mapping[str, Any] | None) -> tuple[str, Mapp
 def several(name: str, arguments: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     """Return the calls (name and arguments) in one call that holds several; [] if it is an ordinary call."""
     key, called = _SEVERAL.get(name, ("", ""))
-    held = unpacked(arguments.get(key))
+    held = unpack_json(arguments.get(key))
     calls = [item for item in held if isinstance(item, Mapping)] if isinstance(held, list) else []
     return [
-        (str(call.get(called, "")), unpacked(call.get("parameters")) or {})
+        (str(call.get(called, "")), unpack_json(call.get("parameters")) or {})
         for call in calls
-        if isinstance(unpacked(call.get("parameters")) or {}, Mapping)
+        if isinstance(unpack_json(call.get("parameters")) or {}, Mapping)
     ]
 
 
@@ -233,18 +233,18 @@ def answer_in(name: str, arguments: Mapping[str, Any]) -> str:
     return next((text for text in texts if isinstance(text, str)), "")
 
 
-def wrapped(name: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def wrap_call(name: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the name and arguments of the call of `use_tool` that wraps a call of another tool."""
     return USE_TOOL, {"name": name, "arguments": dict(arguments)}
 
 
-def translated(arguments: Mapping[str, Any], forms: CallForms) -> dict[str, Any]:
+def translate_arguments(arguments: Mapping[str, Any], forms: CallForms) -> dict[str, Any]:
     """Return a copy of the arguments in the tool's own spelling; unknown ones stay. WrongArguments if two spellings of
     one parameter have different values. Translating twice changes nothing more.
     """
     if forms is NO_FORMS:
         return dict(arguments)
-    given = _renamed(arguments, forms.parameters, forms.ignored)
+    given = _rename_arguments(arguments, forms.parameters, forms.ignored)
     for name, texts in forms.plain.items():
         if name in given:
             given[name] = _objects(given[name], texts)
@@ -259,7 +259,7 @@ def translated(arguments: Mapping[str, Any], forms: CallForms) -> dict[str, Any]
     return given
 
 
-def published(schema: Mapping[str, Any], forms: CallForms) -> dict[str, Any]:
+def published_schema(schema: Mapping[str, Any], forms: CallForms) -> dict[str, Any]:
     """Return the JSON Schema of arguments in the tool's own spelling and in these others, for clients that check calls
     before they send them. Names in `also` are understood, but not listed.
 
@@ -270,7 +270,7 @@ def published(schema: Mapping[str, Any], forms: CallForms) -> dict[str, Any]:
     properties: dict[str, Any] = {}
     for name, stated in schema.get("properties", {}).items():
         others = [other for other, own in forms.arguments.items() if own == name]
-        properties[name] = _opened(stated, forms.items.get(name, NO_FORMS))
+        properties[name] = _nested_schema(stated, forms.items.get(name, NO_FORMS))
         for other in others:
             properties[other] = {**without(properties[name], "default"), "description": f"The same as {name}"}
         if name in required and name in forms.parameters.values():
@@ -285,12 +285,12 @@ def published(schema: Mapping[str, Any], forms: CallForms) -> dict[str, Any]:
     return {**kept, "properties": properties, **({"required": required} if required else {})}
 
 
-def _opened(schema: Mapping[str, Any], forms: CallForms) -> dict[str, Any]:
-    """Return the schema of one parameter with that of the objects in it, or in its list, as `published` has it."""
+def _nested_schema(schema: Mapping[str, Any], forms: CallForms) -> dict[str, Any]:
+    """Return the schema of one parameter with that of the objects in it, or in its list, as in `published_schema`."""
     if isinstance(schema.get("properties"), Mapping):
-        return published(schema, forms)
+        return published_schema(schema, forms)
     items = schema.get("items")
-    return {**schema, "items": _opened(items, forms)} if isinstance(items, Mapping) else dict(schema)
+    return {**schema, "items": _nested_schema(items, forms)} if isinstance(items, Mapping) else dict(schema)
 
 
 def meant(name: str, forms: Iterable[tuple[str, CallForms]]) -> str | None:
@@ -361,7 +361,7 @@ def place_of(paths: Any) -> str | None:
     """Return the one path in a list of paths (or its JSON), or the folder that contains all of them; None if there is
     none.
     """
-    paths = unpacked(paths)
+    paths = unpack_json(paths)
     names = [paths] if isinstance(paths, str) else [path for path in paths or () if isinstance(path, str)]
     try:
         return posixpath.commonpath(names) or None
@@ -375,25 +375,27 @@ def number(value: Any) -> int | None:
     return int(text) if re.fullmatch(r"-?\d{1,15}", text) else None
 
 
-def _named(name: str, names: Mapping[str, str]) -> str | None:
+def _resolve_name(name: str, names: Mapping[str, str]) -> str | None:
     """Return what a name stands for, exactly or in another spelling: `filePath` for `file_path`."""
     if name in names:
         return names[name]
-    return next((own for other, own in names.items() if _folded(other) == _folded(name)), None)
+    return next((own for other, own in names.items() if _fold_name(other) == _fold_name(name)), None)
 
 
-def _folded(name: str) -> str:
+def _fold_name(name: str) -> str:
     """Return a name without capitals and `_`; one with other signs, such as `-C`, as it is."""
     return name.replace("_", "").casefold() if name.isidentifier() else name
 
 
-def _renamed(arguments: Mapping[str, Any], names: Mapping[str, str], ignored: tuple[str, ...] = ()) -> dict[str, Any]:
+def _rename_arguments(
+    arguments: Mapping[str, Any], names: Mapping[str, str], ignored: tuple[str, ...] = ()
+) -> dict[str, Any]:
     given: dict[str, Any] = {}
     spelt: dict[str, str] = {}
     for name, value in arguments.items():
         if name in ignored:
             continue
-        own = _named(name, names) or name
+        own = _resolve_name(name, names) or name
         # Null beside a value is a parameter that was left out.
         if own in given and value is None:
             continue
@@ -406,18 +408,18 @@ def _renamed(arguments: Mapping[str, Any], names: Mapping[str, str], ignored: tu
 
 def _objects(value: Any, name: str) -> Any:
     """Return the value with each text in it as an object with that text under `name`."""
-    value = unpacked(value)
+    value = unpack_json(value)
     if isinstance(value, (list, tuple)):
         return [{name: item} if isinstance(item, str) else item for item in value]
     return [{name: value}] if isinstance(value, str) else value
 
 
 def _inside(value: Any, forms: CallForms) -> Any:
-    value = unpacked(value)
+    value = unpack_json(value)
     if isinstance(value, Mapping):
-        return translated(value, forms)
+        return translate_arguments(value, forms)
     if isinstance(value, (list, tuple)):
-        return [translated(item, forms) if isinstance(item, Mapping) else item for item in value]
+        return [translate_arguments(item, forms) if isinstance(item, Mapping) else item for item in value]
     return value
 
 
@@ -427,7 +429,7 @@ def _value(value: Any, values: Mapping[str | int, Any]) -> Any:
     return values.get(value, value)
 
 
-def unpacked(value: Any) -> Any:
+def unpack_json(value: Any) -> Any:
     """Return the list or object that a text holds as JSON; any other value as it is."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:

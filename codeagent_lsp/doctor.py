@@ -18,13 +18,13 @@ from codeagent_lsp.agent.limits import SMALL_WINDOW, limits_for
 from codeagent_lsp.config import NetworkSettings, Settings
 from codeagent_lsp.direct.aptitude import BY_SCRIPT, ProofStore
 from codeagent_lsp.errors import ModelError, ModelRejected, SettingError, ToolFailed
-from codeagent_lsp.index.vectors import installed as vectors_installed
+from codeagent_lsp.index.vectors import is_installed as vectors_installed
 from codeagent_lsp.llm.embeddings import BuiltinEmbedder, engine_installed
 from codeagent_lsp.llm.factory import Surroundings, open_model
 from codeagent_lsp.llm.learned_facts import CAPABLE_WINDOW, facts_told
 from codeagent_lsp.llm.model import Model, ModelInfo
 from codeagent_lsp.llm.weights import engine_problem
-from codeagent_lsp.network import check, described
+from codeagent_lsp.network import check, describe_settings
 from codeagent_lsp.settings_files import PolicyFile, changeable, read_policy
 from codeagent_lsp.settings_layers import fixed_by, refusal
 from codeagent_lsp.shadow.control_group import parent_group
@@ -110,7 +110,7 @@ def _network(network: NetworkSettings, language: str) -> Check:
         check(network)
     except SettingError as error:
         return Check("network", "failed", error.localized(language))
-    told = described(network)
+    told = describe_settings(network)
     key = "doctor.network.more" if told else "doctor.network.system"
     return Check("network", "ok", text(key, language, settings=told))
 
@@ -280,7 +280,7 @@ async def _semantic(settings: Settings, language: str) -> Check:
 
 def _doors(settings: Settings, language: str) -> Check:
     """Tell by which commands other programs reach the agent or the editor, and which of them lack an extra."""
-    lacking = [name for name in ("acp", "mcp") if not _installed(_EXTRAS[name])]
+    lacking = [name for name in ("acp", "mcp") if not _is_installed(_EXTRAS[name])]
     lend = text(f"doctor.doors.{settings.lend.editor}", language)
     if not lacking:
         return Check("doors", "ok", text("doctor.doors", language, lend=lend))
@@ -289,7 +289,7 @@ def _doors(settings: Settings, language: str) -> Check:
 
 def _extras(language: str) -> Check:
     """Tell which extras of the package are installed; none is needed for the agent itself."""
-    found = [name for name, module in _EXTRAS.items() if _installed(module)]
+    found = [name for name, module in _EXTRAS.items() if _is_installed(module)]
     missing = [name for name in _EXTRAS if name not in found]
     detail = text("doctor.extras.found", language, names=", ".join(found)) if found else ""
     if missing:
@@ -298,7 +298,7 @@ def _extras(language: str) -> Check:
     return Check("extras", "ok", detail)
 
 
-def _installed(module: str) -> bool:
+def _is_installed(module: str) -> bool:
     return find_spec(module) is not None
 
 

@@ -333,7 +333,7 @@ class Frames:
         self._searched = 0
         if len(line) > limit:
             raise BadFrame("large")
-        return decoded(line)
+        return decode_frame(line)
 
     async def write(self, frame: dict[str, Any]) -> None:
         """Send a frame. OSError if the other side is gone, or takes nothing for 10 s; the connection is aborted
@@ -342,7 +342,7 @@ class Frames:
         async with self._writing:
             if self._writer.is_closing():
                 raise ConnectionResetError("the connection is closed")
-            self._writer.write(encoded(frame))
+            self._writer.write(encode_frame(frame))
             try:
                 async with asyncio.timeout(WRITE_SECONDS):
                     await self._writer.drain()
@@ -372,12 +372,12 @@ class Frames:
         self._writer.transport.abort()
 
 
-def encoded(frame: dict[str, Any]) -> bytes:
+def encode_frame(frame: dict[str, Any]) -> bytes:
     """Return a frame as one line of JSON in ASCII, with its line end."""
     return json.dumps(frame, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
 
 
-def decoded(line: bytes) -> dict[str, Any]:
+def decode_frame(line: bytes) -> dict[str, Any]:
     """Return the frame in a line. BadFrame if it is no JSON object, or a request of HTTP."""
     if _HTTP.match(line):
         raise BadFrame("http")

@@ -34,7 +34,7 @@ def estimate_tokens(text: str) -> int:
     return len(text.encode("utf-8", "replace")) // 3 + 1
 
 
-def sent(spec: ToolSpec) -> dict[str, Any]:
+def without_forms(spec: ToolSpec) -> dict[str, Any]:
     """Return the part of a tool's description that is sent to a model: all but `forms`."""
     return {"name": spec["name"], "description": spec["description"], "parameters": spec["parameters"]}
 

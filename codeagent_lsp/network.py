@@ -125,7 +125,7 @@ def secrets_of(network: NetworkSettings) -> tuple[str, ...]:
     return tuple(dict.fromkeys((words, unquote(words)))) if words else ()
 
 
-def shown(url: str) -> str:
+def redact_url(url: str) -> str:
     """Return a URL without its possibly secret parts: user, password, query, fragment."""
     # Up to the last `@`, as a password may have some.
     return re.split(r"[?#]", re.sub(r"//.*@", "//***@", url))[0][:200]
@@ -138,11 +138,11 @@ def refusal(error: BaseException, url: str, network: NetworkSettings) -> UserErr
     chain = tuple(_chain(error))
     for link in chain:
         if isinstance(link, ssl.SSLCertVerificationError):
-            return _certificate(link, shown(url))
+            return _certificate(link, redact_url(url))
         if isinstance(link, ssl.SSLError) and any(word in _alert(link) for word in _WANTS_OURS):
-            return UserError("network.client_cert.wanted", url=shown(url))
+            return UserError("network.client_cert.wanted", url=redact_url(url))
         if isinstance(link, ssl.SSLError) and any(word in _alert(link) for word in _REFUSES_OURS):
-            return UserError("network.client_cert.refused", url=shown(url))
+            return UserError("network.client_cert.refused", url=redact_url(url))
     if any(isinstance(link, ssl.SSLError) for link in chain):
         return None
     return _of_proxy(chain, url, network)
@@ -153,7 +153,7 @@ def proxy_refused(url: str, network: NetworkSettings) -> UserError | None:
     reached without a proxy.
     """
     proxy = proxy_for(url, network)
-    return UserError("network.proxy.login", url=shown(url), proxy=shown(proxy)) if proxy else None
+    return UserError("network.proxy.login", url=redact_url(url), proxy=redact_url(proxy)) if proxy else None
 
 
 def client_refused(url: str, status: int, reason: str) -> UserError | None:
@@ -163,8 +163,8 @@ def client_refused(url: str, status: int, reason: str) -> UserError | None:
     if status != 400 or "SSL certificate" not in reason:
         return None
     if "No required" in reason:
-        return UserError("network.client_cert.wanted", url=shown(url))
-    return UserError("network.client_cert.refused", url=shown(url))
+        return UserError("network.client_cert.wanted", url=redact_url(url))
+    return UserError("network.client_cert.refused", url=redact_url(url))
 
 
 def bundle(network: NetworkSettings, folder: Path) -> Path | None:
@@ -182,9 +182,13 @@ def bundle(network: NetworkSettings, folder: Path) -> Path | None:
     return made
 
 
-def described(network: NetworkSettings) -> str:
+def describe_settings(network: NetworkSettings) -> str:
     """Return the settings that are set on one line for the doctor, without passwords; '' if none is."""
-    named = (("caFile", network.ca_file), ("clientCert", network.client_cert), ("proxy", shown(network.proxy or "")))
+    named = (
+        ("caFile", network.ca_file),
+        ("clientCert", network.client_cert),
+        ("proxy", redact_url(network.proxy or "")),
+    )
     return ", ".join(f"network.{name} {value}" for name, value in named if value)
 
 
@@ -221,7 +225,7 @@ def _checked_proxy(url: str) -> str:
     except ValueError:
         usable = False
     if not usable:
-        raise SettingError("network.proxy.bad", proxy=shown(whole), schemes=", ".join(PROXY_SCHEMES))
+        raise SettingError("network.proxy.bad", proxy=redact_url(whole), schemes=", ".join(PROXY_SCHEMES))
     return whole
 
 
@@ -248,7 +252,7 @@ def _telling(wrap: Callable[..., ssl.SSLObject]) -> Callable[..., ssl.SSLObject]
             try:
                 shake()
             except ssl.SSLCertVerificationError as error:
-                raise _refused(error, made) from error
+                raise _certificate_refusal(error, made) from error
 
         setattr(made, "do_handshake", do_handshake)  # noqa: B010 - a method of this one object
         return made
@@ -256,7 +260,7 @@ def _telling(wrap: Callable[..., ssl.SSLObject]) -> Callable[..., ssl.SSLObject]
     return wrapped
 
 
-def _refused(error: ssl.SSLCertVerificationError, made: ssl.SSLObject) -> CertificateRefused:
+def _certificate_refusal(error: ssl.SSLCertVerificationError, made: ssl.SSLObject) -> CertificateRefused:
     """Return the error with what the certificate says; Python gives it by a method that is public since 3.13 only."""
     refused = CertificateRefused(*error.args)
     refused.verify_code = getattr(error, "verify_code", 0)
@@ -310,9 +314,9 @@ def _of_proxy(chain: tuple[BaseException, ...], url: str, network: NetworkSettin
             return proxy_refused(url, network)
         # An empty password stands between all letters, so the stars would too.
         reason = str(said).replace(_password(proxy) or "\0", "***")[:200]
-        return UserError("network.proxy.refused", url=shown(url), proxy=shown(proxy), reason=reason)
+        return UserError("network.proxy.refused", url=redact_url(url), proxy=redact_url(proxy), reason=reason)
     if names.keys() & {"ConnectError", "ConnectTimeout", "gaierror", "ConnectionRefusedError"}:
-        return UserError(PROXY_AWAY, url=shown(url), proxy=shown(proxy))
+        return UserError(PROXY_AWAY, url=redact_url(url), proxy=redact_url(proxy))
     return None
 
 

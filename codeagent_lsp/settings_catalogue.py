@@ -76,7 +76,7 @@ def value_of(settings: Settings, setting: Setting) -> Any:
     return found
 
 
-def allowed(setting: Setting) -> str:
+def allowed_values(setting: Setting) -> str:
     """Return the values that a setting accepts as English text for users, such as `whole number (1 … 600)`."""
     words = " | ".join(_type_words(setting))
     low, high = setting.metadata["minimum"], setting.metadata["maximum"]

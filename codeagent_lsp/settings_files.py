@@ -70,13 +70,13 @@ def _policy_at(path: Path, *, required: bool) -> PolicyFile:
     try:
         values = json.loads(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError) as error:
-        return _broken(path, error.strerror) if required else PolicyFile()
+        return _broken_policy(path, error.strerror) if required else PolicyFile()
     except OSError as error:
-        return _broken(path, error.strerror)
+        return _broken_policy(path, error.strerror)
     except (ValueError, RecursionError) as error:
-        return _broken(path, f"{error}"[:200])
+        return _broken_policy(path, f"{error}"[:200])
     if not isinstance(values, dict):
-        return _broken(path, "it is no JSON object")
+        return _broken_policy(path, "it is no JSON object")
     # As in the settings file of an editor, under the one section.
     inner = values.get(_SECTION)
     if isinstance(inner, dict) and len(values) == 1:
@@ -84,7 +84,7 @@ def _policy_at(path: Path, *, required: bool) -> PolicyFile:
     return PolicyFile(path, MappingProxyType({key.removeprefix(f"{_SECTION}."): values[key] for key in values}))
 
 
-def _broken(path: Path, reason: object) -> PolicyFile:
+def _broken_policy(path: Path, reason: object) -> PolicyFile:
     return PolicyFile(path, problem=SettingError("policy.unreadable", path=path, reason=reason))
 
 

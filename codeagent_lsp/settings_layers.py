@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import SettingError
-from codeagent_lsp.settings_catalogue import OTHER_KEYS, Setting, allowed, catalogue, is_table, value_of
+from codeagent_lsp.settings_catalogue import OTHER_KEYS, Setting, allowed_values, catalogue, is_table, value_of
 from codeagent_lsp.settings_files import PolicyFile, UserSettings
 
 NO_POLICY = PolicyFile()
@@ -43,7 +43,7 @@ def load(
     # Once somebody else names a model's server, nothing that the file says of models counts, above all no key.
     if any(key in fixed or any(layer.get(key) not in _NO_SERVER for layer in others) for key in _SERVER):
         own = {key: value for key, value in own.items() if not key.startswith("model.")}
-    settings, problems = _merged((own, *others), known)
+    settings, problems = _merge((own, *others), known)
     problems += filter(None, [user.problem])
     for setting in catalogue():
         if setting.key not in fixed:
@@ -81,12 +81,12 @@ def fixed_by(policy: PolicyFile) -> tuple[dict[str, Any], list[SettingError]]:
         except ValueError:
             shown = "***" if setting.metadata["secret"] else repr(value)[:80]
             problems.append(
-                SettingError("policy.bad", key=key, path=policy.path, value=shown, allowed=allowed(setting))
+                SettingError("policy.bad", key=key, path=policy.path, value=shown, allowed=allowed_values(setting))
             )
     return fixed, problems
 
 
-def _merged(layers: Iterable[Mapping[str, Any]], known: Mapping[str, Setting]) -> tuple[Settings, list[SettingError]]:
+def _merge(layers: Iterable[Mapping[str, Any]], known: Mapping[str, Setting]) -> tuple[Settings, list[SettingError]]:
     settings = Settings()
     problems: list[SettingError] = []
     for layer in layers:
@@ -160,7 +160,7 @@ def _assign(settings: Settings, setting: Setting, value: Any, problems: list[Set
                 "setting.bad",
                 key=f"codeagent.{setting.key}",
                 value=shown,
-                allowed=allowed(setting),
+                allowed=allowed_values(setting),
                 default=repr(setting.default),
             )
         )
@@ -171,7 +171,7 @@ def _coerce(setting: Setting, value: Any) -> Any:
     """Convert `value` to the setting's type; ValueError when it does not fit."""
     for option in setting.alternatives:
         if (result := _match(option, value)) is not None:
-            return _bounded(setting, result)
+            return _bound(setting, result)
     raise ValueError(setting.key)
 
 
@@ -196,7 +196,7 @@ def _holds_texts(value: Mapping[Any, Any]) -> bool:
     return all(isinstance(word, str) for pair in value.items() for word in pair)
 
 
-def _bounded(setting: Setting, value: Any) -> Any:
+def _bound(setting: Setting, value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     low, high = setting.metadata["minimum"], setting.metadata["maximum"]

@@ -131,7 +131,7 @@ def index_file(folders: Sequence[str]) -> Path:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
+def lock_file(path: Path) -> Iterator[None]:
     """Hold an exclusive lock on the file `path` while this context is entered; blocks without limit until other
     processes and threads release it. The empty file is created and kept.
     """
@@ -146,5 +146,5 @@ def changing(file: Path) -> Iterator[None]:
     """Hold a lock beside `file` while this context is entered, so that no other process changes it between reading and
     replacing. Blocks until it is free.
     """
-    with locked(file.with_name(f"{file.name}.lock")):
+    with lock_file(file.with_name(f"{file.name}.lock")):
         yield

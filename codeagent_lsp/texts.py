@@ -2182,7 +2182,7 @@ def text(key: str, language: str = "en", /, **values: object) -> str:
     """
     pair = _CATALOGUE[key]
     template = pair[1] if language == "zh-cn" else pair[0]
-    return _fitted(template, values) if values else template
+    return _fit(template, values) if values else template
 
 
 def clauses(parts: Iterable[str], language: str) -> str:
@@ -2190,7 +2190,7 @@ def clauses(parts: Iterable[str], language: str) -> str:
     return ("；" if language == "zh-cn" else "; ").join(parts)
 
 
-def _fitted(template: str, values: dict[str, object]) -> str:
+def _fit(template: str, values: dict[str, object]) -> str:
     """Return a template with its values: `{count} file(s)` in the singular or plural, and no second full stop behind a
     value that is a sentence of its own, as what a server answered.
     """

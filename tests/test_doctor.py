@@ -126,7 +126,7 @@ def test_the_extras_are_those_of_the_package() -> None:
 )
 def test_doors_and_extras(monkeypatch: pytest.MonkeyPatch, missing: tuple[str, ...], doors: str, extras: str) -> None:
     gone = {doctor._EXTRAS[name] for name in missing}
-    monkeypatch.setattr(doctor, "_installed", lambda module: module not in gone)
+    monkeypatch.setattr(doctor, "_is_installed", lambda module: module not in gone)
     check = doctor._doors(Settings(), "en")
     assert check.verdict == "ok"
     assert doors in check.detail

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.agent.agent_files import AgentShelf, Profile
-from codeagent_lsp.agent.custom_commands import CommandShelf
+from codeagent_lsp.agent.agent_files import AgentLibrary, Profile
+from codeagent_lsp.agent.custom_commands import CommandLibrary
 from codeagent_lsp.agent.instructions import INSTRUCTIONS_LIMIT, root_instructions
 from codeagent_lsp.agent.memory import MOST_ENTRIES
 from codeagent_lsp.config import Settings
 from codeagent_lsp.protocol import COMMANDS, command
 from codeagent_lsp.tools.catalogue import BUILTIN
-from codeagent_lsp.tools.skills.shelf import Skill, SkillShelf
+from codeagent_lsp.tools.skills.skill_library import Skill, SkillLibrary
 from codeagent_lsp.tools.skills.trust import Trust
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.files.paths import Roots
@@ -39,7 +39,7 @@ def put(tmp_path: Path, name: str, text: str) -> None:
 
 def the_skill(tmp_path: Path, view: FileView) -> Skill:
     put(tmp_path, ".codeagent/skills/release/SKILL.md", SKILL)
-    catalogue = SkillShelf(tmp_path / "own", Trust(tmp_path / "trusted.json")).catalogue(view)
+    catalogue = SkillLibrary(tmp_path / "own", Trust(tmp_path / "trusted.json")).catalogue(view)
     assert catalogue.problems == ()
     (skill,) = catalogue.skills
     return skill
@@ -47,7 +47,7 @@ def the_skill(tmp_path: Path, view: FileView) -> Skill:
 
 def the_agent(tmp_path: Path, view: FileView) -> Profile:
     put(tmp_path, ".codeagent/agents/tester.md", AGENT)
-    profiles, problems = AgentShelf(tmp_path / "own", Trust(tmp_path / "trusted.json")).look(view)
+    profiles, problems = AgentLibrary(tmp_path / "own", Trust(tmp_path / "trusted.json")).look(view)
     assert problems == ()
     return profiles[-1]
 
@@ -92,6 +92,6 @@ def test_its_numbers_are_those_of_the_code() -> None:
 
 def test_the_command_of_the_page(tmp_path: Path, view: FileView) -> None:
     put(tmp_path, ".claude/commands/review.md", COMMAND)
-    called = CommandShelf((), Trust(tmp_path / "trusted.json")).called(view, "/review a.py soon")
+    called = CommandLibrary((), Trust(tmp_path / "trusted.json")).called(view, "/review a.py soon")
     assert called is not None
     assert called.task == ("Read a.py and list its faults, the worst first. a.py soon is everything after the name.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.settings_catalogue import Setting, allowed, catalogue
+from codeagent_lsp.settings_catalogue import Setting, allowed_values, catalogue
 
 BY_KEY = {setting.key: setting for setting in catalogue()}
 
@@ -31,9 +31,9 @@ def test_every_key_is_there_once() -> None:
     ],
 )
 def test_what_a_setting_accepts_in_words(key: str, words: str) -> None:
-    assert allowed(BY_KEY[key]) == words
+    assert allowed_values(BY_KEY[key]) == words
 
 
 @pytest.mark.parametrize("setting", catalogue(), ids=lambda setting: setting.key)
 def test_every_setting_accepts_something(setting: Setting) -> None:
-    assert allowed(setting)
+    assert allowed_values(setting)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.config import Settings
-from codeagent_lsp.settings_catalogue import Setting, allowed, catalogue, is_table
+from codeagent_lsp.settings_catalogue import Setting, allowed_values, catalogue, is_table
 from codeagent_lsp.settings_layers import environment_layer, load, without_restricted
 
 BY_KEY = {setting.key: setting for setting in catalogue()}
@@ -76,7 +76,7 @@ def test_a_bad_value_names_itself_and_the_default_stands(setting: Setting) -> No
     for language in ("en", "zh-cn"):
         words = problem.localized(language)
         assert f"codeagent.{setting.key}" in words
-        assert allowed(setting) in words
+        assert allowed_values(setting) in words
         assert ("***" if setting.metadata["secret"] else "(3+4j)") in words
 
 

@@ -14,8 +14,8 @@ from typing import Literal
 
 from codeagent_lsp.agent.prompt import load
 from codeagent_lsp.tools.skills import skill_folders
-from codeagent_lsp.tools.skills.shelf import UNTRUSTED_WORDS, digest_of, quoted
 from codeagent_lsp.tools.skills.skill_folders import FrontMatterError, parse
+from codeagent_lsp.tools.skills.skill_library import UNTRUSTED_WORDS, digest_of, quote_untrusted
 from codeagent_lsp.tools.skills.trust import Trust, WorkspaceItem
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.visible import one_line, visible
@@ -58,7 +58,7 @@ class AgentProblem:
     reason: str
 
 
-class AgentShelf:
+class AgentLibrary:
     """Reads the definitions of agents: built-in, from `own` (the user's folder) and from a workspace. Files are read
     again at each call; all methods block.
     """
@@ -122,11 +122,13 @@ def builtin() -> tuple[Profile, ...]:
     )
 
 
-def listed(profiles: tuple[Profile, ...], limit: int) -> str:
+def list_agents(profiles: tuple[Profile, ...], limit: int) -> str:
     """List the agents that are not built in, for a system prompt, in at most `limit` characters; '' for none."""
     said = UNTRUSTED_WORDS.format(use="its use")
     lines = [
-        f"- {item.name}: {item.description}" if item.approved else f"- {item.name} ({said}: {quoted(item.description)})"
+        f"- {item.name}: {item.description}"
+        if item.approved
+        else f"- {item.name} ({said}: {quote_untrusted(item.description)})"
         for item in profiles
         if item.place != "builtin"
     ]

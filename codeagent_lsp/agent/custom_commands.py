@@ -25,8 +25,8 @@ from pathlib import Path, PurePath
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.tools.skills import skill_folders
-from codeagent_lsp.tools.skills.shelf import digest_of
 from codeagent_lsp.tools.skills.skill_folders import FrontMatterError, parse
+from codeagent_lsp.tools.skills.skill_library import digest_of
 from codeagent_lsp.tools.skills.trust import Trust, WorkspaceItem
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.visible import one_line, visible
@@ -74,10 +74,10 @@ class Called:
     @property
     def task(self) -> str:
         """The text of the command's file, with the user's arguments in it."""
-        return expanded(self.command.body, self.arguments)
+        return expand_arguments(self.command.body, self.arguments)
 
 
-class CommandShelf:
+class CommandLibrary:
     """Reads the users' own commands from `own`, the user's folders, and from a workspace. Files are read again at each
     call; all methods block.
     """
@@ -94,7 +94,7 @@ class CommandShelf:
             if isinstance(made, CustomCommand) and name not in found:
                 approved = own or self.trust.covers(made.digest)
                 # Its name alone: a description is text of the workspace that would stand in the user's list.
-                found[name] = made if approved else _unapproved(made)
+                found[name] = made if approved else _without_approval(made)
         return tuple(found[name] for name in sorted(found))
 
     def items(self, view: FileView) -> Iterator[WorkspaceItem]:
@@ -110,7 +110,7 @@ class CommandShelf:
         match = _CALL.match(words)
         if match is None:
             return None
-        command = named(self.commands(view), match[1])
+        command = find_command(self.commands(view), match[1])
         if command is None:
             self._refuse(view, match[1])
             return None
@@ -137,7 +137,7 @@ class CommandShelf:
             for path in paths:
                 try:
                     with path.open("rb") as file:
-                        yield _named(path.relative_to(folder)), str(path), file.read(MAX_BYTES + 1), True
+                        yield _command_name(path.relative_to(folder)), str(path), file.read(MAX_BYTES + 1), True
                 except OSError:
                     continue
 
@@ -154,7 +154,7 @@ def called_name(words: str) -> str:
     return "" if match is None else match[1]
 
 
-def named(commands: Sequence[CustomCommand], name: str) -> CustomCommand | None:
+def find_command(commands: Sequence[CustomCommand], name: str) -> CustomCommand | None:
     """Return the command with this name, or the only one with it in a subfolder (`folder:name`); None if there is
     none.
     """
@@ -162,7 +162,7 @@ def named(commands: Sequence[CustomCommand], name: str) -> CustomCommand | None:
     return next((item for item in commands if item.name == name), short[0] if len(short) == 1 else None)
 
 
-def expanded(body: str, arguments: str) -> str:
+def expand_arguments(body: str, arguments: str) -> str:
     r"""Return a command's text with `$ARGUMENTS` and `$1` to `$9` replaced, and `\$` as `$`; arguments without a place
     are appended. Quotes hold an argument together; nothing else is read as in a shell.
     """
@@ -194,8 +194,8 @@ class CommandMenu:
     old.
     """
 
-    def __init__(self, shelf: CommandShelf, view: Callable[[], FileView]) -> None:
-        self._shelf = shelf
+    def __init__(self, library: CommandLibrary, view: Callable[[], FileView]) -> None:
+        self._library = library
         self._view = view
         self._known: tuple[tuple[str, str], ...] = ()
         self._read = 0.0
@@ -216,7 +216,7 @@ class CommandMenu:
 
     async def _refresh(self) -> None:
         self._read = time.monotonic()
-        found: tuple[CustomCommand, ...] = await asyncio.to_thread(self._shelf.commands, self._view())
+        found: tuple[CustomCommand, ...] = await asyncio.to_thread(self._library.commands, self._view())
         self._known = tuple((item.name, item.description) for item in found)
 
 
@@ -226,7 +226,7 @@ def _of_project(view: FileView) -> Iterator[tuple[str, str, bytes, bool]]:
             for inside, path in _files(view, entry):
                 data = skill_folders.project_file(view, path)
                 if data is not None:
-                    yield _named(PurePath(inside)), path, data, False
+                    yield _command_name(PurePath(inside)), path, data, False
 
 
 def _files(view: FileView, entry: str) -> Iterator[tuple[str, str]]:
@@ -240,7 +240,7 @@ def _files(view: FileView, entry: str) -> Iterator[tuple[str, str]]:
         yield from ((f"{name}/{child}", os.path.join(entry, child)) for child in sorted(inner))
 
 
-def _named(inside: PurePath) -> str:
+def _command_name(inside: PurePath) -> str:
     """Return the name of a command: folders before it, with a colon; letters with marks as they are typed."""
     return unicodedata.normalize("NFC", ":".join((*inside.parts[:-1], inside.stem)))
 
@@ -265,5 +265,5 @@ def _command(name: str, path: str, data: bytes) -> CustomCommand | str:
     return CustomCommand(name, description, hint, body, path, digest_of({"command": data}))
 
 
-def _unapproved(command: CustomCommand) -> CustomCommand:
+def _without_approval(command: CustomCommand) -> CustomCommand:
     return CustomCommand(command.name, "", "", command.body, command.path, command.digest, approved=False)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from codeagent_lsp.errors import AgentError
-from codeagent_lsp.workspace.files.file_view import FileText, FileView
+from codeagent_lsp.workspace.files.file_view import FileView, own_file
 from codeagent_lsp.workspace.files.paths import is_untitled
 from codeagent_lsp.workspace.text.position import split_lines
 from codeagent_lsp.workspace.text.visible import has_unseen, visible
@@ -75,7 +75,7 @@ def nested_instructions(
     )
 
 
-def rendered(found: Iterable[Instructions]) -> str:
+def render_instructions(found: Iterable[Instructions]) -> str:
     """Return the instructions as text for the model, each below the name of its file."""
     return "\n\n".join(f"Project instructions ({item.name}):\n{item.text}" for item in found)
 
@@ -105,7 +105,7 @@ class _Collected:
         """Return the files of these folders, each followed by those that it imports."""
         for folder in folders:
             path = os.path.join(folder, INSTRUCTIONS_FILE)
-            if _own(self._view, path) is not None:
+            if own_file(self._view, path) is not None:
                 self._add(path)
             else:
                 self._add_with_imports(os.path.join(folder, OTHER_FILE), 0)
@@ -120,12 +120,12 @@ class _Collected:
             if self._imports <= 0 or self._left <= 0:
                 return
             self._imports -= 1
-            if (imported := self._resolved(name, path)) is not None:
+            if (imported := self._resolve_import(name, path)) is not None:
                 self._add_with_imports(imported, depth + 1)
 
     def _add(self, path: str) -> Instructions | None:
         """Add a file and return it; None for one that is there already, is no text, or for which there is no room."""
-        file = _own(self._view, path)
+        file = own_file(self._view, path)
         if path in self._found or file is None or not file.text.strip() or self._left <= 0:
             return None
         text = _cut(visible(file.text).strip(), self._left)
@@ -135,7 +135,7 @@ class _Collected:
         self._found[path] = item
         return item
 
-    def _resolved(self, name: str, importer: str) -> str | None:
+    def _resolve_import(self, name: str, importer: str) -> str | None:
         """Return the file of the workspace that an import in another file means; None for none that may be read."""
         # As it is first: a name may end with a dot or a bracket; else that belongs to the sentence.
         for written in dict.fromkeys((name, name.rstrip(_AFTER_NAMES))):
@@ -145,16 +145,8 @@ class _Collected:
                 path = self._view.roots.resolve(os.path.join(os.path.dirname(importer), written))
             except AgentError:  # outside of the workspace, also by a link, or no name of a file
                 continue
-            if _own(self._view, path) is not None:
+            if own_file(self._view, path) is not None:
                 return path if self._may_read(path) else None
-        return None
-
-
-def _own(view: FileView, path: str) -> FileText | None:
-    """Return the user's version of a file; None for none, a link, a folder, no text, or far too much of it."""
-    try:
-        return view.base(path)
-    except AgentError:
         return None
 
 

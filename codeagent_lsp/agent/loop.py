@@ -169,7 +169,7 @@ class AgentLoop:
             if refused:
                 anomaly = self._refuse(reply) or anomaly
             # Words that came while the answer was written are heard first, unless no call is left to react to them.
-            elif not calls and anomaly is None and self._is_answer(reply) and not (left and self._heard()):
+            elif not calls and anomaly is None and self._is_answer(reply) and not (left and self._add_heard_words()):
                 return LoopResult("answered", before + reply.text)
             before = before + reply.text if reply.finish_reason == "length" and not calls else ""  # it is continued
             if anomaly is not None and self._stop_after(anomaly):
@@ -184,7 +184,7 @@ class AgentLoop:
 
     async def _ask(self) -> tuple[Reply, Anomaly | None]:
         """Make one model call; repeat it while the server finds the prompt too long and it can be shortened."""
-        self._heard()
+        self._add_heard_words()
         tools = self._tools()
         await self._window.fit(tools)
         while True:
@@ -200,7 +200,7 @@ class AgentLoop:
             self._window.told(tools, reply.usage.prompt_tokens)
             return reply, anomaly
 
-    def _heard(self) -> bool:
+    def _add_heard_words(self) -> bool:
         """Add what the user has said meanwhile; return whether there was something. The model may then begin anew."""
         said = self._hear()
         for message in said:

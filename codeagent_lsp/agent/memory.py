@@ -79,7 +79,7 @@ def spoken(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
         if record.get("type") == "question_asked" and record.get("choices") and not record.get("by_agent"):
             ours.add(str(record.get("request_id")))
         if record.get("type") != "question_answered" or str(record.get("request_id")) not in ours:
-            said.append(_said(record))
+            said.append(_read_entry(record))
     return [(who, words) for who, words in said if words.strip()]
 
 
@@ -96,7 +96,7 @@ def parse(
     return found
 
 
-def merged(known: Iterable[MemoryEntry], new: Iterable[MemoryEntry]) -> tuple[MemoryEntry, ...]:
+def merge_entries(known: Iterable[MemoryEntry], new: Iterable[MemoryEntry]) -> tuple[MemoryEntry, ...]:
     """Return both lists without duplicates: a new entry replaces a known one with nearly the same words. Of more than
     60 entries the oldest are dropped.
     """
@@ -166,7 +166,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"[a-z0-9_]+|[^\x00-\x7f]", folded))
 
 
-def _said(record: Mapping[str, Any]) -> tuple[str, str]:
+def _read_entry(record: Mapping[str, Any]) -> tuple[str, str]:
     match record:
         case {"type": "run_started", "task": str(task)}:
             return "user", task

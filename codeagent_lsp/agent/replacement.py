@@ -15,7 +15,7 @@ from codeagent_lsp.index.grammars import Grammar
 from codeagent_lsp.index.literals import (
     Literal,
     fixed_lines,
-    kept,
+    kept_literal_lines,
     language_of,
     literal_lines,
     literals,
@@ -79,7 +79,7 @@ def replaced(text: str, start: int, end: int, given: str, path: str = "") -> str
     whole = [each for each in inside if each.first >= 0]  # in a literal that has begun before, all is as it is given
     code = _with_blanks_of(code, selected, known if isinstance(language, Grammar) else None, fixed_lines(whole))
     newline = dominant_newline(text)
-    new = fitted(code, selected, newline, prefix if not prefix.strip() else "", inside, known)
+    new = fit_margins(code, selected, newline, prefix if not prefix.strip() else "", inside, known)
     if "\n" in selected or "\r" in selected:
         new = with_line_ends_of(selected, new)
     if not selected and not prefix.strip() and suffix.strip():  # lines that are put in before one
@@ -108,10 +108,10 @@ def _with_blanks_of(code: str, selected: str, known: Counter[str] | None, fixed:
         if known is not None or any(_indent(line) == _indent(before).expandtabs(width) for width in (4, 8)):
             lines[number] = before
     tabs = known is None and {_indent(line)[:1] for line in own} <= {"", "\t"} and "\t" not in code and "\t" in selected
-    return "\n".join(map(_tabbed, lines) if tabs else lines)
+    return "\n".join(map(_with_tabs, lines) if tabs else lines)
 
 
-def _tabbed(line: str) -> str:
+def _with_tabs(line: str) -> str:
     blanks = len(_indent(line))
     return "\t" * (blanks // 4) + line[blanks:] if blanks and not blanks % 4 else line
 
@@ -134,13 +134,13 @@ def without_surroundings(code: str, selected: str, before: str, after: str) -> s
     lines = code.strip("\n").split("\n")
     own = filled_lines(selected)
     lines = _without_frame(lines, own, filled_lines(before), filled_lines(after))
-    first = _repeated(lines, own, filled_lines(before)[::-1])
+    first = _count_repeated(lines, own, filled_lines(before)[::-1])
     lines = lines[first:]
-    last = _repeated(lines[::-1], own[::-1], filled_lines(after))
+    last = _count_repeated(lines[::-1], own[::-1], filled_lines(after))
     return "\n".join(lines[: len(lines) - last])
 
 
-def fitted(
+def fit_margins(
     code: str,
     selected: str,
     newline: str,
@@ -163,7 +163,7 @@ def fitted(
         body = body.lstrip()
     elif not in_literal:
         wanted = prefix + with_newlines(core, "\n") if core else prefix + "x"
-        body = _indented(body, wanted, inside, known or Counter()).removeprefix(prefix)
+        body = _indent_as_whole(body, wanted, inside, known or Counter()).removeprefix(prefix)
     elif begun[0].last < body.count("\n"):
         body = _moved_alike(body.split("\n"), with_newlines(core, "\n"), _indent(core), _indent(body))
     return lead + body.replace("\n", newline) + ending
@@ -173,7 +173,7 @@ def _inside(text: str, start: int, end: int, code: str, path: str) -> list[Liter
     """Return the lines of `code` that begin inside a literal once it stands in the place of `start:end`. One that has
     begun before has the first line -1.
     """
-    pasted = _pasted(text, start, end, code)
+    pasted = _paste(text, start, end, code)
     first = with_newlines(text[:start], "\n").count("\n")
     last = first + code.count("\n")
     found = literals(pasted, language_of(path, text), (first, last))
@@ -189,11 +189,11 @@ def _ends_inside(text: str, start: int, end: int, code: str, path: str) -> bool:
     end of its last line are content.
     """
     last = with_newlines(text[:start], "\n").count("\n") + code.count("\n")
-    found = literals(_pasted(text, start, end, code), language_of(path, text), (last, last))
+    found = literals(_paste(text, start, end, code), language_of(path, text), (last, last))
     return any(not each.moves and each.first - 1 <= last < each.last for each in found)
 
 
-def _pasted(text: str, start: int, end: int, code: str) -> str:
+def _paste(text: str, start: int, end: int, code: str) -> str:
     """Return the text with LF line ends, and with code in the place of `start:end`, on lines of its own if that was."""
     ending = "\n" if text[start:end].endswith(("\n", "\r")) else ""
     return with_newlines(text[:start], "\n") + code + ending + with_newlines(text[end:], "\n")
@@ -213,7 +213,7 @@ def _without_frame(lines: list[str], own: list[str], before: list[str], after: l
     return lines
 
 
-def _repeated(lines: list[str], own: list[str], around: list[str]) -> int:
+def _count_repeated(lines: list[str], own: list[str], around: list[str]) -> int:
     """Return how many of the first `lines` only repeat the lines `around` (nearest first) and are not part of `own`."""
     filled = [(index, line.strip()) for index, line in enumerate(lines) if line.strip()]
     # The longest repetition first; one line of the reply has to be left.
@@ -253,7 +253,7 @@ def _without_rest_of_line(code: str, selected: str, prefix: str, suffix: str) ->
     return body if repeats_start else code
 
 
-def _indented(code: str, selected: str, inside: Collection[Literal], known: Counter[str]) -> str:
+def _indent_as_whole(code: str, selected: str, inside: Collection[Literal], known: Counter[str]) -> str:
     """Return `code` shifted as a whole so that its first line has the indentation of the selection's first line."""
     want, have = _indent(selected), _indent(code)
     if want == have:
@@ -278,7 +278,7 @@ def _indented(code: str, selected: str, inside: Collection[Literal], known: Coun
     def move(line: str) -> str:
         return want + line.removeprefix(have) if line.strip() else line
 
-    stay = at_margin | kept(lines, inside, known, move)
+    stay = at_margin | kept_literal_lines(lines, inside, known, move)
     return "\n".join(stay.get(number, move(line)) for number, line in enumerate(lines))
 
 
@@ -301,7 +301,7 @@ def _moved_alike(
             return line
         return less + line if want.endswith(have) else line.removeprefix(more)
 
-    stay = kept(lines, inside, known or Counter(), move)
+    stay = kept_literal_lines(lines, inside, known or Counter(), move)
     moved = [stay.get(number, move(line)) for number, line in enumerate(lines)]
     alike = want.endswith(have) or (
         have.endswith(want) and all(not each.strip() or each.startswith(more) for each in lines)

@@ -27,7 +27,7 @@ from codeagent_lsp.tools.permissions.command_permissions import Mode
 from codeagent_lsp.tools.permissions.policy import effects_of
 from codeagent_lsp.tools.plan.plan import Planner
 from codeagent_lsp.tools.registry import RegisteredTool, ToolRegistry, ToolState
-from codeagent_lsp.tools.skills.shelf import SkillDesk
+from codeagent_lsp.tools.skills.skill_library import RunSkills
 from codeagent_lsp.tools.todos.todo_list import TodoList
 from codeagent_lsp.tools.tool import Tool
 from codeagent_lsp.tools.traits import CORE, Effect, ToolGroups, ToolTraits
@@ -149,7 +149,7 @@ class Subagents:
                 self._executor(profile, groups),
                 History([system, Message("user", told)]),
                 lambda: self._tools(profile, groups),
-                self._shown(profile, next(self._numbers)),
+                self._emitter(profile, next(self._numbers)),
                 limits,
             )
             return await loop.run()
@@ -158,11 +158,11 @@ class Subagents:
 
     def _executor(self, profile: Profile, groups: OwnGroups) -> ToolExecutor:
         parent, context = self._parent, self._parent.context
-        desk = context.get(SkillDesk)
-        skills = replace(desk, mode=profile.name) if desk else None
+        skills = context.get(RunSkills)
+        skills = replace(skills, mode=profile.name) if skills else None
         # Taken out of the context too: a tool that is not offered could still find them there.
         without = (Planner, None), (Delegates, None)
-        own = context.having((TodoList, TodoList()), (ToolGroups, groups), (SkillDesk, skills), *without)
+        own = context.having((TodoList, TodoList()), (ToolGroups, groups), (RunSkills, skills), *without)
         subset = Subset(parent.registry, lambda: {spec["name"] for spec in self._tools(profile, groups)})
         return ToolExecutor(subset, own, self._mode(profile), parent.approvals, parent.language)
 
@@ -171,14 +171,14 @@ class Subagents:
 
     def _tools(self, profile: Profile, groups: OwnGroups) -> tuple[ToolSpec, ...]:
         """Return the tools of the run that this agent may have, never more; those it switched on come last."""
-        allowed, given = set(self._allowed(profile)), self._given(profile)
+        allowed, given = set(self._allowed(profile)), self._profile_tools(profile)
         first = [spec for spec in self._parent.tools(given) if spec["name"] in allowed]
         known = {spec["name"] for spec in first}
         # Behind the others, so that a group that is switched on leaves the beginning of the prompt as it is.
         later = [spec for spec in self._parent.tools(groups.on) if spec["name"] in allowed - known]
         return (*first, *later)
 
-    def _given(self, profile: Profile) -> tuple[str, ...] | None:
+    def _profile_tools(self, profile: Profile) -> tuple[str, ...] | None:
         """Return the tools that its profile names, groups resolved to their tools; None when it names none."""
         registry = self._parent.registry
         return tuple(part for name in profile.tools for part in (name, *registry.names(group=name))) or None
@@ -199,7 +199,7 @@ class Subagents:
         found.pop(CORE, None)
         return found
 
-    def _shown(self, profile: Profile, number: int) -> Callable[[events.Event], None]:
+    def _emitter(self, profile: Profile, number: int) -> Callable[[events.Event], None]:
         """Return a function that emits the agent's events in the run: without its text, with call ids of their own."""
         emit, mark = self._parent.emit, f"{profile.name}-{number}"
 

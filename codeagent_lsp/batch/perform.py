@@ -28,7 +28,7 @@ from codeagent_lsp.messages import Usage
 from codeagent_lsp.session.spending import usage_in
 from codeagent_lsp.settings_files import read_policy, read_user_settings
 from codeagent_lsp.settings_layers import environment_layer, load
-from codeagent_lsp.shadow.environment import scrubbed
+from codeagent_lsp.shadow.environment import scrub_environment
 from codeagent_lsp.shadow.process import run_process
 from codeagent_lsp.shadow.shell import Command, Finished, Launch, ProcessLimits, approve_none
 from codeagent_lsp.state import state_root, workspace_state
@@ -54,10 +54,10 @@ def perform(job: Job, work: Path) -> Outcome:
     """Do a task in a folder of its own below `work`, remove the folder and return the outcome. Blocks; never raises for
     a failing task, which is the outcome's reason.
     """
-    return asyncio.run(_performed(job, work))
+    return asyncio.run(_perform(job, work))
 
 
-async def _performed(job: Job, work: Path) -> Outcome:
+async def _perform(job: Job, work: Path) -> Outcome:
     started, began = time.time(), time.monotonic()
     task, options = job.task, job.options
     settings = _settings(options)
@@ -95,10 +95,10 @@ async def _in_folder(blank: TaskResult, job: Job, settings: Settings, folder: Pa
     if not job.task.check:
         # Without a check, an end without trouble and with a change is all that can be asked for.
         return Outcome(replace(result, solved=result.reason == ""), files)
-    return Outcome(await _checked(result, job, settings, folder, files), files)
+    return Outcome(await _with_verdict(result, job, settings, folder, files), files)
 
 
-async def _checked(
+async def _with_verdict(
     result: TaskResult, job: Job, settings: Settings, folder: Path, files: dict[str, bytes]
 ) -> TaskResult:
     """Return the result with the verdict of the check, which counts whatever became of the run."""
@@ -122,7 +122,7 @@ def _of_run(blank: TaskResult, run: AgentRun, patch: Patch) -> TaskResult:
     return replace(
         blank,
         reason=_reason(run, patch),
-        error=str(run.completed.get("error") or run.error or _unfinished(run)),
+        error=str(run.completed.get("error") or run.error or _why_unfinished(run)),
         status=str(run.completed.get("status") or ""),
         summary=str(run.completed.get("summary") or ""),
         prompt_tokens=usage.prompt_tokens,
@@ -136,7 +136,7 @@ def _of_run(blank: TaskResult, run: AgentRun, patch: Patch) -> TaskResult:
     )
 
 
-def _unfinished(run: AgentRun) -> str:
+def _why_unfinished(run: AgentRun) -> str:
     return "" if run.completed.get("status") == "completed" else str(run.completed.get("summary") or "")
 
 
@@ -350,9 +350,9 @@ async def set_up(script: str, folder: Path) -> Ran:
     """Run the setup script of a task in its folder, for at most 1,800 s, without isolation. ToolFailed if it cannot be
     started.
     """
-    launch = Launch(("bash", "-c", script), str(folder), scrubbed(os.environ), "")
+    launch = Launch(("bash", "-c", script), str(folder), scrub_environment(os.environ), "")
     limits = ProcessLimits(seconds=COMMAND_SECONDS, disk_folder=str(folder))
-    return _ran(await run_process(launch, limits, spool_folder=None))
+    return _run_command(await run_process(launch, limits, spool_folder=None))
 
 
 async def check(script: str, folder: Path, settings: Settings, *, accept_all: bool) -> Ran:
@@ -368,7 +368,7 @@ async def check(script: str, folder: Path, settings: Settings, *, accept_all: bo
             raise Unisolated(shell.isolation.reason)
         network = settings.shell.allow_network
         command = Command(script, str(folder), seconds=COMMAND_SECONDS, network=network, proposes=False)
-        return _ran((await shell.run(command)).finished)
+        return _run_command((await shell.run(command)).finished)
     finally:
         await environments.close()
 
@@ -378,7 +378,7 @@ def failed(error: CodeAgentError) -> Ran:
     return Ran(ok=False, code=-1, output="", said=str(error))
 
 
-def _ran(finished: Finished) -> Ran:
+def _run_command(finished: Finished) -> Ran:
     ok = finished.ending == "exited" and finished.exit_code == 0
     how = f"exit code {finished.exit_code}" if finished.ending == "exited" else f"stopped at a limit: {finished.ending}"
     last = next((line.strip() for line in reversed(finished.output.splitlines()) if line.strip()), "")

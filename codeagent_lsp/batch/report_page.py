@@ -45,6 +45,7 @@ from codeagent_lsp.batch.results import TaskResult
 from codeagent_lsp.session.spending import dollars
 from codeagent_lsp.terminal.display import visible
 from codeagent_lsp.texts import clauses, text
+from codeagent_lsp.workspace.text.visible import some_of
 
 PAGES = Path(__file__).with_name("pages")
 _MOST_MODELS = 3
@@ -77,7 +78,7 @@ def report_page(folder: Path, results: Sequence[TaskResult], language: str) -> s
     """Return the whole HTML page; its links are relative to `folder`, which has the folders of the tasks."""
     style, script = ((PAGES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     policy = (
-        f"default-src 'none'; style-src '{_hashed(style)}'; script-src '{_hashed(script)}'; img-src data:; "
+        f"default-src 'none'; style-src '{_hash_source(style)}'; script-src '{_hash_source(script)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
     title = text("batch.report.title", language)
@@ -97,7 +98,7 @@ def report_page(folder: Path, results: Sequence[TaskResult], language: str) -> s
 def about(whole: Group, language: str) -> str:
     """Return, as escaped HTML, which models did the tasks, when, and how long it took."""
     models = sorted({brief(result.model, 80) for result in whole.results if result.model})
-    named = ", ".join((*models[:_MOST_MODELS], *("…" for _ in models[_MOST_MODELS : _MOST_MODELS + 1]))) or "–"
+    named = some_of(models, _MOST_MODELS, counted=False) or "–"
     starts = [result.started for result in whole.results if result.started > 0]
     begun = f"{datetime.fromtimestamp(min(starts), UTC):%Y-%m-%d %H:%M} UTC" if starts else "–"
     words = text("batch.report.about", language, model=named, begun=begun, elapsed=duration(whole.elapsed))
@@ -261,7 +262,7 @@ def _tools(whole: Group, groups: Mapping[str, Group], language: str) -> str:
     )
 
 
-def _hashed(content: str) -> str:
+def _hash_source(content: str) -> str:
     """Return a source expression of the policy that allows exactly this inline text."""
     return f"sha256-{b64encode(hashlib.sha256(content.encode()).digest()).decode()}"
 
@@ -358,7 +359,7 @@ def task_row(folder: Path, result: TaskResult, language: str) -> str:
     """Return the table row of one task as HTML. Its ARIA roles are named, because narrow screens show rows as cards."""
     kind = outcome(result)
     cells = (
-        _named(result),
+        _name_cell(result),
         f'<td role="cell" class="result" data-value="{kind}">{_verdict(result, kind, language)}</td>',
         _number_cell("changes", result.added + result.removed, _changes(result, language), language),
         _number_cell("tokens", result.tokens, f"{result.tokens:,}", language),
@@ -404,7 +405,7 @@ def _svg(name: str, attributes: str, title: str, told: str, content: str) -> str
     )
 
 
-def _named(result: TaskResult) -> str:
+def _name_cell(result: TaskResult) -> str:
     name = escape(brief(result.id, 200))
     said = f'<div class="said">{escape(brief(result.task, _MOST_WORDS))}</div>' if result.task else ""
     return f'<th scope="row" role="rowheader" class="name" data-value="{name}"><code>{name}</code>{said}</th>'
@@ -416,10 +417,10 @@ def _verdict(result: TaskResult, kind: str, language: str) -> str:
     verdict = (
         f'<span class="verdict is-{colour}"><span aria-hidden="true">{_MARKS.get(kind, "✗")}</span> {words}</span>'
     )
-    return verdict + _opened(result.error, language)
+    return verdict + _collapsible(result.error, language)
 
 
-def _opened(words: str, language: str) -> str:
+def _collapsible(words: str, language: str) -> str:
     """Return a text of which one line is seen and the rest can be opened."""
     first = brief(words, _MOST_WORDS)
     if not first or (len(words) <= _MOST_WORDS and "\n" not in words.strip()):

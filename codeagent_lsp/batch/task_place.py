@@ -16,7 +16,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from codeagent_lsp.batch.task_file import BatchTask
-from codeagent_lsp.shadow.folder import LayerFolder, abandoned, remove_tree
+from codeagent_lsp.shadow.folder import LayerFolder, is_abandoned, remove_tree
 from codeagent_lsp.state import workspace_state
 
 CLONE_SECONDS = 900.0
@@ -55,7 +55,7 @@ def sweep(parent: Path, *, whole: bool = False) -> None:
     except OSError:
         return
     for place in found:
-        if place.is_dir() and (whole or abandoned(str(place))):
+        if place.is_dir() and (whole or is_abandoned(str(place))):
             for folder in (place / _INSIDE).glob("*"):
                 _forget(folder.resolve())
             remove_tree(str(place))

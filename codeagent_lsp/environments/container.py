@@ -2,7 +2,7 @@
 
 The image has to provide what the commands need. A command that does not end by itself takes its container with it; the
 next one gets a new one. A terminal's shell has a container of its own. Not here: one container (`container_box.py`),
-what is carried (`container_cargo.py`).
+what is carried (`container_files.py`).
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from urllib.parse import quote
 
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.environments.container_box import REPORTS, Box, BoxLimits, Pieces, Plan, Task, shell_words, sweep
-from codeagent_lsp.environments.container_cargo import Cargo
 from codeagent_lsp.environments.container_engine import Engine, find_socket
+from codeagent_lsp.environments.container_files import ContainerFiles
 from codeagent_lsp.environments.environment import EnvironmentKind, EnvironmentProblem
 from codeagent_lsp.environments.failures import Sleep, grade, patient
 from codeagent_lsp.errors import ErrorCode, SettingError
 from codeagent_lsp.shadow.environment import FIXED
-from codeagent_lsp.shadow.folder import LayerFolder, abandoned
+from codeagent_lsp.shadow.folder import LayerFolder, is_abandoned
 from codeagent_lsp.shadow.folder import sweep as sweep_folders
 from codeagent_lsp.shadow.guard_messages import KILLED
 from codeagent_lsp.shadow.output import Output
-from codeagent_lsp.shadow.process import settled
+from codeagent_lsp.shadow.process import run_to_end
 from codeagent_lsp.shadow.shell import (
     REPORT_VARIABLE,
     Approve,
@@ -107,8 +107,8 @@ class ContainerAdapter:
         # One mount holds all that is below it.
         outermost = [path for path in folders if not within(path, [other for other in folders if other != path])]
         plan = Plan(image, tuple(dict.fromkeys(outermost)), state, limits=self._limits)
-        vessel = _Vessel(engine, plan, self._sleep)
-        return ContainerEnvironment(vessel, self._copies, self._settings, self._spool, serve)
+        container = _LastingContainer(engine, plan, self._sleep)
+        return ContainerEnvironment(container, self._copies, self._settings, self._spool, serve)
 
     @property
     def _copies(self) -> str:
@@ -122,18 +122,18 @@ class ContainerEnvironment:
 
     def __init__(
         self,
-        vessel: _Vessel,
+        container: _LastingContainer,
         copies: str,
         settings: Callable[[], ShellSettings],
         spool: Path,
         serve: Execute | None = None,
     ) -> None:
-        self._vessel = vessel
+        self._container = container
         self._settings = settings
         self._spool = spool
         self._serve = serve
         self._layer: _ContainerLayer | None = None
-        execute = self._execute if serve is None else self._shown
+        execute = self._execute if serve is None else self._serve_terminal
         self._workspace = ShadowWorkspace(CONTAINER, lambda folders: self._opened(copies), execute)
 
     @property
@@ -154,17 +154,17 @@ class ContainerEnvironment:
         try:
             await self._workspace.close()
         finally:
-            await settled(self._vessel.end())
+            await run_to_end(self._container.end())
 
     def _opened(self, copies: str) -> _ContainerLayer:
-        self._layer = _ContainerLayer(LayerFolder(copies), self._vessel.plan)
+        self._layer = _ContainerLayer(LayerFolder(copies), self._container.plan)
         return self._layer
 
     async def _execute(self, launch: Launch, command: Command, on_output: OnOutput) -> Finished:
         spool = self._spool if command.whole else None
         output, ended = Output(spool, command.keywords, apart=command.apart), False
         try:
-            finished = await self._ran(launch, command, on_output, output)
+            finished = await self._run_in_box(launch, command, on_output, output)
             ended = finished.ending == "exited"
             return finished
         except BaseException:
@@ -173,51 +173,51 @@ class ContainerEnvironment:
         finally:
             # What still runs in it cannot be ended singly.
             if not ended:
-                await settled(self._vessel.end())
+                await run_to_end(self._container.end())
 
-    async def _shown(self, launch: Launch, command: Command, on_output: OnOutput) -> Finished:
+    async def _serve_terminal(self, launch: Launch, command: Command, on_output: OnOutput) -> Finished:
         """Serve a shell at a terminal until it is stopped."""
         assert self._serve is not None  # see `__init__`
         try:
-            cargo, box = await self._loaded(command)
+            files, box = await self._load(command)
             path = await box.announced(Task(launch.argv, launch.cwd, launch.environment))
-            finished = await self._serve(_joining(self._vessel.socket, path, cargo.owner), command, on_output)
+            finished = await self._serve(_joining(self._container.socket, path, files.owner), command, on_output)
             # What a killed program left half written is not taken over; the copies stay as they were before.
             if finished.ending == "exited":
-                await cargo.carry_out(box)
+                await files.carry_out(box)
             return finished
         finally:
-            await settled(self._vessel.end())
+            await run_to_end(self._container.end())
 
-    async def _ran(self, launch: Launch, command: Command, on_output: OnOutput, output: Output) -> Finished:
-        settings, (cargo, box) = self._settings(), await self._loaded(command)
+    async def _run_in_box(self, launch: Launch, command: Command, on_output: OnOutput, output: Output) -> Finished:
+        settings, (files, box) = self._settings(), await self._load(command)
         task = Task(launch.argv, launch.cwd, launch.environment, command.apart, command.stdin)
         limits = _Limits(command.seconds or settings.timeout_seconds, command.output_bytes or settings.max_output_bytes)
         started = time.monotonic()
-        ending, code = await _followed(box, task, limits, output, on_output)
+        ending, code = await _follow_program(box, task, limits, output, on_output)
         seconds = time.monotonic() - started
         # 137 is also the code of a program that another one killed; only the kernel's count tells.
         if code == KILLED and ending == "exited" and await box.ran_out_of_memory():
             ending = "memory"
-        # As in `_shown`; a later command finds the copies, and not what the ended one did in the container.
-        reports = await cargo.carry_out(box) if ending == "exited" else {}
-        kept = await settled(asyncio.to_thread(output.finish))
+        # As in `_serve_terminal`; a later command finds the copies, and not what the ended one did in the container.
+        reports = await files.carry_out(box) if ending == "exited" else {}
+        kept = await run_to_end(asyncio.to_thread(output.finish))
         return Finished(code, kept.text, output.size, ending, seconds, kept.whole, reports, kept.streams)
 
-    async def _loaded(self, command: Command) -> tuple[Cargo, Box]:
+    async def _load(self, command: Command) -> tuple[ContainerFiles, Box]:
         """Return a running container with the current workspace in it."""
         assert self._layer is not None  # it was prepared in this turn
-        cargo = self._layer.cargo
-        box = await self._vessel.ready(cargo, network=command.network)
-        await cargo.carry_in(box)
-        return cargo, box
+        files = self._layer.files
+        box = await self._container.ready(files, network=command.network)
+        await files.carry_in(box)
+        return files, box
 
 
 class _ContainerLayer:
     """The private copies as a `Layer` of a shadow workspace; they outlive the container."""
 
     def __init__(self, folder: LayerFolder, plan: Plan) -> None:
-        self.cargo = Cargo(folder, plan.folders, plan.limits)
+        self.files = ContainerFiles(folder, plan.folders, plan.limits)
 
     @property
     def isolation(self) -> Isolation:
@@ -226,7 +226,7 @@ class _ContainerLayer:
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
         """See `Layer`."""
-        self.cargo.prepare(wanted)
+        self.files.prepare(wanted)
 
     def launch(self, command: Command) -> Launch:
         """See `Layer`; the launch refers to paths in the container."""
@@ -238,14 +238,14 @@ class _ContainerLayer:
 
     def writings(self) -> Writings:
         """See `Layer`."""
-        return self.cargo.writings()
+        return self.files.writings()
 
     def close(self) -> None:
         """Remove the copies."""
-        self.cargo.close()
+        self.files.close()
 
 
-class _Vessel:
+class _LastingContainer:
     """The container of an environment: created on demand, and again if it has ended."""
 
     def __init__(self, engine: Engine, plan: Plan, sleep: Sleep) -> None:
@@ -260,13 +260,13 @@ class _Vessel:
         """Return the path of its engine's socket."""
         return self._engine.socket
 
-    async def ready(self, cargo: Cargo, *, network: bool) -> Box:
-        """Return a running container; a new one is empty, which is reported to the cargo."""
+    async def ready(self, files: ContainerFiles, *, network: bool) -> Box:
+        """Return a running container; a new one is empty, which `files` is told."""
         # The network of a container cannot be changed while it exists.
         if self._box is not None and (self._network != network or not await self._box.runs()):
             await self.end()
         if self._box is None:
-            plan = replace(self.plan, owner=cargo.owner, network=network)
+            plan = replace(self.plan, owner=files.owner, network=network)
             try:
                 async with asyncio.timeout(STARTING_SECONDS):
                     self._box = await patient(lambda: Box.started(self._engine, plan), grade, self._sleep)
@@ -274,7 +274,7 @@ class _Vessel:
                 message = f"The container did not start within {STARTING_SECONDS:g} s."
                 raise EnvironmentProblem(message, ErrorCode.TIMEOUT_ERROR) from None
             self._network = network
-            cargo.unloaded()
+            files.unloaded()
         return self._box
 
     async def end(self) -> None:
@@ -301,18 +301,20 @@ def _joining(socket: str, path: str, folder: str) -> Launch:
     return Launch((sys.executable, "-I", "-S", _JOINS, socket, path), "/", environment, folder)
 
 
-async def _followed(box: Box, task: Task, limits: _Limits, output: Output, on_output: OnOutput) -> tuple[Ending, int]:
+async def _follow_program(
+    box: Box, task: Task, limits: _Limits, output: Output, on_output: OnOutput
+) -> tuple[Ending, int]:
     """Run a program to its end or to a limit and return how it ended and its exit code."""
     try:
         async with asyncio.timeout(limits.seconds):
-            if await _kept(box.run(task), output, on_output, limits.output_bytes):
+            if await _forward_output(box.run(task), output, on_output, limits.output_bytes):
                 return "exited", await box.code()
             return "output", KILLED
     except TimeoutError:
         return "timeout", KILLED
 
 
-async def _kept(pieces: Pieces, output: Output, on_output: OnOutput, most: int) -> bool:
+async def _forward_output(pieces: Pieces, output: Output, on_output: OnOutput, most: int) -> bool:
     """Forward the output; return False if it exceeds the limit."""
     async with aclosing(pieces):
         async for stream, data in pieces:
@@ -323,7 +325,7 @@ async def _kept(pieces: Pieces, output: Output, on_output: OnOutput, most: int) 
             if len(data) > room:
                 return False
             if output.wants_flush:
-                await settled(asyncio.to_thread(output.flush))
+                await run_to_end(asyncio.to_thread(output.flush))
     return True
 
 
@@ -338,4 +340,4 @@ async def _has_image(engine: Engine, image: str) -> None:
 
 def _is_lost(owner: str) -> bool:
     """Return whether the server with its copies in the folder `owner` has ended."""
-    return not Path(owner).exists() or abandoned(owner)
+    return not Path(owner).exists() or is_abandoned(owner)

@@ -1,7 +1,7 @@
 """One container: started with the least privileges, runs commands, transfers files in and out.
 
 Its first process waits on a connection that this process holds. When this process ends, however it ends, the engine
-closes it, the process ends, and the engine removes the container. Not here: which files travel (`container_cargo.py`),
+closes it, the process ends, and the engine removes the container. Not here: which files travel (`container_files.py`),
 what becomes of what a command wrote (`container.py`).
 """
 
@@ -16,7 +16,7 @@ from typing import IO, Any
 from codeagent_lsp.environments.container_engine import VERSION, Engine, Piped
 from codeagent_lsp.environments.environment import EnvironmentProblem
 from codeagent_lsp.errors import ErrorCode
-from codeagent_lsp.shadow.process import settled
+from codeagent_lsp.shadow.process import run_to_end
 from codeagent_lsp.shadow.shell import Stdin, Stream, in_pieces
 
 USER = 1001
@@ -101,7 +101,7 @@ class Box:
             made = await asyncio.shield(making)
         except asyncio.CancelledError:  # the engine may have made it all the same
             with suppress(EnvironmentProblem):
-                await settled(Box(engine, str((await making)["Id"])).remove())
+                await run_to_end(Box(engine, str((await making)["Id"])).remove())
             raise
         box = Box(engine, str(made["Id"]))
         try:
@@ -109,7 +109,7 @@ class Box:
             box._hold = await engine.hijacked(f"/containers/{box._name}/attach?stream=1&stdin=1")
             await engine.post(f"/containers/{box._name}/start")
         except BaseException:
-            await settled(box.remove())
+            await run_to_end(box.remove())
             raise
         return box
 
@@ -118,7 +118,7 @@ class Box:
         There is no time limit.
         """
         argv = task.argv if task.apart else ("sh", "-c", _MERGED, "sh", *task.argv)
-        self._last = await self._made(argv, task, stdin=bool(task.stdin))
+        self._last = await self._create_exec(argv, task, stdin=bool(task.stdin))
         async with aclosing(self._pieces(self._last, task.stdin or None)) as pieces:
             async for found in pieces:
                 yield found
@@ -127,11 +127,11 @@ class Box:
         """Register a program with a terminal, without starting it, and return its path in the engine's API, by which a
         client starts it.
         """
-        return f"/{VERSION}/exec/{await self._made(task.argv, task, stdin=True, terminal=True)}"
+        return f"/{VERSION}/exec/{await self._create_exec(task.argv, task, stdin=True, terminal=True)}"
 
     async def code(self) -> int:
         """Wait for the program that ran last to end, without a time limit, and return its exit code."""
-        return await self._ended(self._last)
+        return await self._exit_code(self._last)
 
     async def ran_out_of_memory(self) -> bool:
         """Return whether the kernel killed a process for memory since the last call."""
@@ -149,14 +149,16 @@ class Box:
         # A command line has a limit.
         for start in range(0, len(gone), _AT_ONCE):
             script = ("sh", "-c", _REMOVED, folder, *gone[start : start + _AT_ONCE])
-            await self._done(await self._made(script))
-        await self._done(await self._made(("tar", "-x", "-p", "-o", "-f", "-", "-C", folder), stdin=True), archive)
+            await self._done(await self._create_exec(script))
+        await self._done(
+            await self._create_exec(("tar", "-x", "-p", "-o", "-f", "-", "-C", folder), stdin=True), archive
+        )
 
     async def fetch(self, folders: Sequence[str], target: IO[bytes], limit: int) -> None:
         """Kill all programs in the container, then write a tar archive of its absolute `folders` to `target`.
         EnvironmentProblem if it has more than `limit` bytes.
         """
-        name = await self._made(("sh", "-c", _ARCHIVED, *(folder.lstrip("/") for folder in folders)))
+        name = await self._create_exec(("sh", "-c", _ARCHIVED, *(folder.lstrip("/") for folder in folders)))
         said, left = b"", limit
         async with aclosing(self._pieces(name)) as pieces:
             async for stream, data in pieces:
@@ -167,7 +169,7 @@ class Box:
                 if left < 0:
                     raise EnvironmentProblem("What the command left is too large.", ErrorCode.EXECUTION_ERROR)
                 await asyncio.to_thread(target.write, data)
-        await self._succeeded(name, said)
+        await self._run_checked(name, said)
 
     async def runs(self) -> bool:
         """Return whether the container is running; False if it is gone."""
@@ -189,7 +191,7 @@ class Box:
             self._hold.writer.close()
             self._hold = None
 
-    async def _made(
+    async def _create_exec(
         self, argv: Sequence[str], task: Task | None = None, *, stdin: bool = False, terminal: bool = False
     ) -> str:
         """Register a program with the engine and return its id."""
@@ -212,14 +214,14 @@ class Box:
     async def _pieces(self, name: str, stdin: IO[bytes] | Stdin | None = None) -> Pieces:
         """Start a program and yield its output while `stdin` is sent to it."""
         pipes = await self._engine.hijacked(f"/exec/{name}/start", {"Detach": False, "Tty": False})
-        feeding = None if stdin is None else asyncio.ensure_future(_fed(pipes.writer, stdin))
+        feeding = None if stdin is None else asyncio.ensure_future(_feed_stdin(pipes.writer, stdin))
         try:
             async for found in _unframed(pipes.reader):
                 yield found
             if feeding is not None:
                 await feeding
         except OSError as error:
-            raise _gone() from error
+            raise _ended_problem() from error
         finally:
             if feeding is not None:
                 feeding.cancel()
@@ -232,15 +234,15 @@ class Box:
         async with aclosing(self._pieces(name, stdin)) as pieces:
             async for _, data in pieces:
                 said = (said + data)[:_CHUNK]
-        await self._succeeded(name, said)
+        await self._run_checked(name, said)
 
-    async def _succeeded(self, name: str, said: bytes) -> None:
-        if code := await self._ended(name):
+    async def _run_checked(self, name: str, said: bytes) -> None:
+        if code := await self._exit_code(name):
             words = said.decode("utf-8", "replace").strip()[:300] or f"exit code {code}"
             message = f"Files could not be carried between the workspace and the container: {words}"
             raise EnvironmentProblem(message, ErrorCode.EXECUTION_ERROR)
 
-    async def _ended(self, name: str) -> int:
+    async def _exit_code(self, name: str) -> int:
         """Wait for the exit code, which the engine may learn after the pipes end; the caller limits the time."""
         wait = 0.01
         while True:
@@ -262,7 +264,7 @@ async def sweep(engine: Engine, state: str, abandoned: Callable[[str], bool]) ->
     return len(lost)
 
 
-async def _fed(writer: asyncio.StreamWriter, stdin: IO[bytes] | Stdin) -> None:
+async def _feed_stdin(writer: asyncio.StreamWriter, stdin: IO[bytes] | Stdin) -> None:
     """Write all of `stdin`, then the end of the stream. A program need not read what a `Task` gives it."""
     if isinstance(stdin, bytes | AsyncIterable):
         with suppress(OSError):
@@ -336,12 +338,12 @@ async def _unframed(reader: asyncio.StreamReader) -> Pieces:
             while left:
                 piece = await reader.read(min(left, _CHUNK))
                 if not piece:
-                    raise _gone()
+                    raise _ended_problem()
                 left -= len(piece)
                 yield stream, piece
     except (OSError, asyncio.IncompleteReadError) as error:
-        raise _gone() from error
+        raise _ended_problem() from error
 
 
-def _gone() -> EnvironmentProblem:
+def _ended_problem() -> EnvironmentProblem:
     return EnvironmentProblem("The container has ended.", ErrorCode.SANDBOX_TERMINATED)

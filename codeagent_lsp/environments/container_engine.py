@@ -51,16 +51,16 @@ class Engine:
 
     async def get(self, path: str, **query: str) -> Any:
         """Send a GET request and return the body decoded from JSON; None if it is empty."""
-        return await self._asked("GET", path, query)
+        return await self._request("GET", path, query)
 
     async def post(self, path: str, body: Mapping[str, Any] | None = None, **query: str) -> Any:
         """Send a POST request and return the body decoded from JSON; None if it is empty."""
-        return await self._asked("POST", path, query, body)
+        return await self._request("POST", path, query, body)
 
     async def delete(self, path: str, **query: str) -> None:
         """Send a DELETE request; that the object is missing is no error."""
         try:
-            await self._asked("DELETE", path, query)
+            await self._request("DELETE", path, query)
         except EnvironmentProblem as problem:
             if problem.code != ErrorCode.SANDBOX_NOT_FOUND:
                 raise
@@ -76,11 +76,11 @@ class Engine:
         )
         try:
             async with asyncio.timeout(SECONDS):
-                reader, writer = await _joined(self.socket)
+                reader, writer = await _connect_socket(self.socket)
                 try:
                     writer.write(head.encode() + data)
                     await writer.drain()
-                    await _agreed(reader)
+                    await _read_upgrade(reader)
                 except BaseException:
                     writer.close()
                     raise
@@ -88,7 +88,7 @@ class Engine:
             self._unreachable(error)
         return Piped(reader, writer)
 
-    async def _asked(
+    async def _request(
         self, method: str, path: str, query: Mapping[str, str], body: Mapping[str, Any] | None = None
     ) -> Any:
         try:
@@ -102,7 +102,7 @@ class Engine:
                 ) as client,
                 client.stream(method, path, params=dict(query), json=body) as response,
             ):
-                data = await _bounded(response)
+                data = await _read_bounded(response)
         except UnicodeEncodeError as error:
             message = "A name is not UTF-8, which container engines cannot be told."
             raise EnvironmentProblem(message, ErrorCode.PARAMETER_ERROR) from error
@@ -132,7 +132,7 @@ def find_socket(environ: Mapping[str, str]) -> str:
     return next((path for path in usual if Path(path).is_socket() and os.access(path, os.W_OK)), "")
 
 
-async def _joined(socket: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _connect_socket(socket: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Return a connection to a Unix socket. OSError if nobody listens, or where there are no such sockets."""
     if sys.platform == "win32":
         raise ConnectionRefusedError(socket)
@@ -140,7 +140,7 @@ async def _joined(socket: str) -> tuple[asyncio.StreamReader, asyncio.StreamWrit
         return await asyncio.open_unix_connection(socket)
 
 
-async def _agreed(reader: asyncio.StreamReader) -> None:
+async def _read_upgrade(reader: asyncio.StreamReader) -> None:
     """Read the response head of a request for a hijacked connection. EnvironmentProblem if it is refused."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     found = re.match(r"HTTP/1\.\d (\d{3})\b", head)
@@ -150,7 +150,7 @@ async def _agreed(reader: asyncio.StreamReader) -> None:
         _understood(status, await reader.read(MAX_REPLY))
 
 
-async def _bounded(response: httpx.Response) -> bytes:
+async def _read_bounded(response: httpx.Response) -> bytes:
     data = bytearray()
     async for piece in response.aiter_raw():
         data += piece

@@ -34,7 +34,7 @@ def main() -> None:
     with suppress(OSError):  # another session has it: then only its changes of size are not heard of
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     tty.setraw(0, termios.TCSANOW)  # what is typed already stays
-    joined, data = _begun(engine, path)
+    joined, data = _begin(engine, path)
     signal.signal(signal.SIGWINCH, lambda number, frame: _resize(engine, path))
     # The main thread waits for output; this one ends with it, amid a read.
     threading.Thread(target=_type, args=(joined,), daemon=True).start()
@@ -47,9 +47,9 @@ def main() -> None:
         data = b""
 
 
-def _begun(engine: str, path: str) -> tuple[socket.socket, bytes]:
+def _begin(engine: str, path: str) -> tuple[socket.socket, bytes]:
     """Start the program and return the connection to its terminal with the first bytes of output."""
-    joined = _connected(engine)
+    joined = _connect(engine)
     joined.sendall(_request(f"{path}/start", {"Detach": False, "Tty": True}, "Connection: Upgrade\r\nUpgrade: tcp\r\n"))
     said = b""
     while b"\r\n\r\n" not in said and len(said) < _MAX_HEAD and (data := joined.recv(_CHUNK)):
@@ -67,7 +67,7 @@ def _resize(engine: str, path: str) -> None:
     """Give the program the size of our terminal; ignored if it has ended."""
     with suppress(OSError):
         size = os.get_terminal_size(0)
-        with _connected(engine) as asked:
+        with _connect(engine) as asked:
             asked.sendall(_request(f"{path}/resize?h={size.lines}&w={size.columns}", {}, "Connection: close\r\n"))
             asked.recv(_CHUNK)
 
@@ -86,7 +86,7 @@ def _show(data: bytes) -> None:
         data = data[os.write(1, data) :]
 
 
-def _connected(engine: str) -> socket.socket:
+def _connect(engine: str) -> socket.socket:
     opened = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     opened.settimeout(SECONDS)
     opened.connect(engine)

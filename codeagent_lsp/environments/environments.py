@@ -73,8 +73,8 @@ class Environments:
     ) -> None:
         self._settings = settings
         self._load = adapters or {
-            "local": partial(_imported, "local", "LocalAdapter", settings, state, spool),
-            "container": partial(_imported, "container", "ContainerAdapter", settings, state, spool),
+            "local": partial(_import_adapter, "local", "LocalAdapter", settings, state, spool),
+            "container": partial(_import_adapter, "container", "ContainerAdapter", settings, state, spool),
         }
         self.directly: Callable[[], AbstractContextManager[None]] = nullcontext
         self._adapters: dict[EnvironmentKind, Adapter] = {}
@@ -164,7 +164,7 @@ class _Tracked:
             self._known.running -= 1
 
 
-def _imported(module: str, name: str, settings: Callable[[], ShellSettings], state: Path, spool: Path) -> Adapter:
+def _import_adapter(module: str, name: str, settings: Callable[[], ShellSettings], state: Path, spool: Path) -> Adapter:
     """Import and create an adapter; blocks."""
     made: Adapter = getattr(import_module(f"codeagent_lsp.environments.{module}"), name)(settings, state, spool)
     return made

@@ -231,7 +231,7 @@ class Relay(Guarded, WebSocketHandler):
         self._clients.add(self)
         self.set_nodelay(True)
         try:
-            reader, self._writer = await connected(self._path)
+            reader, self._writer = await connect_to_socket(self._path)
         except OSError:
             self.close(1011)
             return
@@ -263,7 +263,7 @@ class Relay(Guarded, WebSocketHandler):
         self.close()
 
 
-async def connected(path: str) -> tuple[StreamReader, StreamWriter]:
+async def connect_to_socket(path: str) -> tuple[StreamReader, StreamWriter]:
     """Return a connection to the Unix socket at `path`, which must not be a link. OSError if there is none, and always
     on systems other than Linux.
     """
@@ -288,7 +288,7 @@ async def start_desktop(spec: dict[str, Any], over: Callable[[], None]) -> tuple
     process = await asyncio.create_subprocess_exec(
         *spec["argv"], cwd=spec["cwd"], env=spec["environment"], stdin=DEVNULL, stdout=PIPE, stderr=STDOUT
     )
-    words = asyncio.ensure_future(_followed(process, over))
+    words = asyncio.ensure_future(_last_output(process, over))
     try:
         async with asyncio.timeout(STARTING_SECONDS):
             while not await _answers(path):
@@ -302,14 +302,14 @@ async def start_desktop(spec: dict[str, Any], over: Callable[[], None]) -> tuple
 
 async def _answers(path: str) -> bool:
     try:
-        _, writer = await connected(path)
+        _, writer = await connect_to_socket(path)
     except OSError:
         return False
     writer.close()
     return True
 
 
-async def _followed(process: Process, over: Callable[[], None]) -> str:
+async def _last_output(process: Process, over: Callable[[], None]) -> str:
     """Return the end of the desktop's output once it has ended."""
     assert process.stdout is not None
     said = b""

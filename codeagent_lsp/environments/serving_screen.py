@@ -27,7 +27,7 @@ from typing import Any
 
 from codeagent_lsp.environments.environment import PORTS, EnvironmentKind, Recipe, ScreenRequest, ScreenStatus
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.shadow.process import Guarded, settled
+from codeagent_lsp.shadow.process import Guarded, run_to_end
 from codeagent_lsp.shadow.shell import (
     REPORT_VARIABLE,
     Command,
@@ -154,7 +154,7 @@ class Screen:
                 self._running.result()  # raises what went wrong
             raise ToolFailed(f"The {self._recipe.kind} did not start.", ErrorCode.TIMEOUT)
         except BaseException:
-            await settled(self.close())
+            await run_to_end(self.close())
             raise
 
     async def stop(self) -> CommandResult | None:
@@ -183,17 +183,17 @@ class Screen:
         """Serve the program of `launch` until it ends (8 hours at most), then wait for `stop`, so that its files are
         collected only then.
         """
-        finished = await self._served(launch)
+        finished = await self._serve(launch)
         self._ended = _ENDED.get(finished.ending, _OVER)
         await self._collected.wait()
         return finished
 
-    async def _served(self, launch: Launch) -> Finished:
+    async def _serve(self, launch: Launch) -> Finished:
         self._guarded = guarded = Guarded()
         limits = ProcessLimits(seconds=LONGEST_SECONDS, disk_folder=launch.reports)
         serving = _serving(launch)
         try:
-            await settled(guarded.start(serving, limits, apart=True, talk=True))
+            await run_to_end(guarded.start(serving, limits, apart=True, talk=True))
             streams = dict(guarded.streams)
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._hear(streams["stdout"]))
@@ -207,7 +207,7 @@ class Screen:
             return Finished(0, "", ending=answer["ending"] if answer["ending"] in _ENDED else "exited")
         finally:
             self._guarded = None
-            await settled(guarded.close())
+            await run_to_end(guarded.close())
 
     async def _tell(self, guarded: Guarded, launch: Launch) -> None:
         recipe = self._recipe

@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from codeagent_lsp.workspace.text.visible import some_of
+
 # In this order: what is searched for says more than where.
 _KEYS = (
     "pattern",
@@ -48,7 +50,7 @@ def subject_of(arguments: object, name: Callable[[str], str] = str) -> str:
     names = [str(each.get("path", "")) for key in _LISTS for each in _rows(given.get(key))]
     names += _PATCHED.findall(given["patch"]) if isinstance(given.get("patch"), str) else []
     if names := list(dict.fromkeys(map(name, filter(None, names)))):
-        return ", ".join(names[:_MOST_NAMED]) + f", … ({len(names)})" * (len(names) > _MOST_NAMED)
+        return some_of(names, _MOST_NAMED)
     questions = [str(each.get("text", "")) for each in _rows(given.get("questions"))]
     return questions[0] if questions else _todo(_rows(given.get("todos")))
 

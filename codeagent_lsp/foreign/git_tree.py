@@ -60,10 +60,12 @@ async def entries(repository: Repository, paths: Iterable[str] = ()) -> dict[str
     """
     wanted = list(map(repository.inner, paths))
     few = wanted if len(wanted) <= _FEW else []
-    return dict(_parsed(await call(repository, "ls-files", "--stage", "--debug", "-z", "--", *few), repository.top))
+    return dict(
+        _parse_index(await call(repository, "ls-files", "--stage", "--debug", "-z", "--", *few), repository.top)
+    )
 
 
-def _parsed(output: bytes, top: str) -> Iterator[tuple[str, Entry]]:
+def _parse_index(output: bytes, top: str) -> Iterator[tuple[str, Entry]]:
     for match in _ENTRY.finditer(output):
         if match["stage"] != b"0":  # a conflict of a merge: what was there is in question
             continue

@@ -141,7 +141,7 @@ class ForeignWatch:
         rests = self._moved_at is not None and not self._gathering and now - self._moved_at >= self._pace.tick
         if not paths and not rests:
             return
-        marks = await self._rested()
+        marks = await self._wait_for_git()
         await self._look(paths, marks)
         if self._moved_at is not None and not self._gathering:
             await self._after_git(marks)
@@ -166,7 +166,7 @@ class ForeignWatch:
         begun = time.thread_time()
         return stamps(self._tree, self._baseline.stopped), time.thread_time() - begun
 
-    async def _rested(self) -> dict[str, Marks]:
+    async def _wait_for_git(self) -> dict[str, Marks]:
         """Return git's marks once it is not at work, or after some seconds."""
         end = time.monotonic() + BUSY_SECONDS
         while True:
@@ -198,7 +198,7 @@ class ForeignWatch:
                 git_moved=self._is_by_git(path, states[path][1], marks),
                 is_as_staged=path in staged,
             )
-            found = self._judged(path, seen)
+            found = self._judge(path, seen)
             changes += found.changes
             unknown += found.unknown
         # Before they are handed on: what follows takes long, and the next look must not find the same again.
@@ -219,7 +219,7 @@ class ForeignWatch:
             return here
         return Saved(elsewhere, None)
 
-    def _judged(self, path: str, seen: Seen) -> Found:
+    def _judge(self, path: str, seen: Seen) -> Found:
         """Return the changes that one file has gone through since the last look."""
         judged, was, now = verdict(seen), seen.was, seen.now
         changes: list[DiskChange] = []

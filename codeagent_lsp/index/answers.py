@@ -23,7 +23,7 @@ from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.store import Store, saved_graph
 from codeagent_lsp.index.symbols import SymbolInfo, unpack
 from codeagent_lsp.index.view import Unsaved, View
-from codeagent_lsp.index.words import QueryTerms, as_word, counted
+from codeagent_lsp.index.words import QueryTerms, as_word, count_words
 from codeagent_lsp.workspace.files.file_view import FileView
 
 LEAST_SHARE = 0.5  # share of the query's words that an unsaved text must have to be found
@@ -133,7 +133,7 @@ def _with_unsaved(ranked: list[tuple[str, float]], view: View, asking: QueryTerm
     asked = {word for word, _ in asking.words} | {as_word(name) for name in asking.names} - {""}
     scores = dict(ranked)
     for path, unsaved in view.unsaved.items() if asked else ():
-        share = len(asked.intersection(counted(f"{path}\n{unsaved.text}"))) / len(asked)
+        share = len(asked.intersection(count_words(f"{path}\n{unsaved.text}"))) / len(asked)
         if share >= LEAST_SHARE:
             scores[path] = max(share, scores.get(path, 0.0))
     return sorted(scores.items(), key=lambda each: (-each[1], each[0]))
@@ -254,29 +254,29 @@ class Mapper:
         best = relevance.definitions(ranked, self._read, outline, asking)
         key = ("task", task.text, task.focused, task.mentioned, budget, lines)
         among = len(self._files)
-        return self._made(key, self._filled(ranked), best, outline, budget, lines=lines, among=among)
+        return self._make_map(key, self._fill(ranked), best, outline, budget, lines=lines, among=among)
 
     def overview(self, budget: int) -> RepoMap:
         """Return the map that does not depend on a task: the most central files, in at most `budget` tokens, for the
         stable part of a prompt.
         """
-        self._refreshed()
+        self._refresh_graph()
         outline = cache(self._index.symbols)
         best = relevance.central(self._important, outline)
-        return self._made(("overview", budget), self._important, best, outline, budget)
+        return self._make_map(("overview", budget), self._important, best, outline, budget)
 
     def ranked(self, task: Task) -> list[tuple[str, float]]:
         """Return index paths and scores by relevance to the task, best first; irrelevant files are left out."""
-        graph = self._refreshed()
-        return rank.ranked(self._index, graph, self._files, task)
+        graph = self._refresh_graph()
+        return rank.rank_files(self._index, graph, self._files, task)
 
-    def _filled(self, ranked: list[tuple[str, float]]) -> list[tuple[str, float]]:
+    def _fill(self, ranked: list[tuple[str, float]]) -> list[tuple[str, float]]:
         """Append generally important files, for a map with room left."""
         known = {path for path, _ in ranked}
         rest = [(path, LEAST_SCORE * rank) for path, rank in self._important if path not in known]
         return ranked + rest[: max(0, repomap.MOST_FILES - len(ranked))]
 
-    def _made(
+    def _make_map(
         self,
         key: object,
         ranked: list[tuple[str, float]],
@@ -295,7 +295,7 @@ class Mapper:
             del self._last[next(iter(self._last))]
         return made
 
-    def _refreshed(self) -> rank.Graph:
+    def _refresh_graph(self) -> rank.Graph:
         """Return the graph, rebuilt only when more than a share of `STALE` has changed."""
         generation = self._index.generation()
         if self._graph is not None and generation == self._generation:

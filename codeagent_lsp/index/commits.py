@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from math import log, sqrt
 from typing import NamedTuple
 
-from codeagent_lsp.index.store import asked
-from codeagent_lsp.index.words import QueryTerms, counted
+from codeagent_lsp.index.store import search_words
+from codeagent_lsp.index.words import QueryTerms, count_words
 
 MOST_FILES = 12
 """Of one commit: one that changes more says little about any of them."""
@@ -34,7 +34,9 @@ class PastCommits:
     """Past commits, searchable by their words. Made once for many questions: it splits all messages into words."""
 
     def __init__(self, commits: Iterable[PastCommit] = ()) -> None:
-        self._commits = [(counted(each.subject), each.files) for each in commits if 0 < len(each.files) <= MOST_FILES]
+        self._commits = [
+            (count_words(each.subject), each.files) for each in commits if 0 < len(each.files) <= MOST_FILES
+        ]
         having = Counter(word for words, _ in self._commits for word in words)
         count = len(self._commits)
         self._rarity = {word: log(1 + (count - often + 0.5) / (often + 0.5)) for word, often in having.items()}
@@ -42,7 +44,7 @@ class PastCommits:
 
     def files(self, question: QueryTerms) -> dict[str, float]:
         """Return index paths with scores from 0 to 1: the files that the 30 commits nearest to a question changed."""
-        wanted = frozenset(asked(question)) & self._rarity.keys()
+        wanted = frozenset(search_words(question)) & self._rarity.keys()
         scored = [(score, files) for words, files in self._commits if (score := self._score(words, wanted)) > 0]
         found: dict[str, float] = {}
         for score, files in sorted(scored, key=lambda each: -each[0])[:NEAREST]:

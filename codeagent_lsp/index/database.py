@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from codeagent_lsp.state import locked, make_private
+from codeagent_lsp.state import lock_file, make_private
 
 _BUSY = 30.0  # seconds that one writer waits for another
 _DAMAGE = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_IOERR))
@@ -49,7 +49,7 @@ class Database:
         If the file is damaged at the beginning, the transaction begins on a new, empty file; if that is found later,
         what it wrote is lost without an error.
         """
-        db = self._begun()
+        db = self._begin()
         try:
             yield db
             db.execute("COMMIT")
@@ -62,10 +62,10 @@ class Database:
 
     def renew(self) -> None:
         """Replace the file by an empty one, for all processes that use it."""
-        with locked(self._lock_path()):
+        with lock_file(self._lock_path()):
             self.close()
             self._remove()
-            self._made()
+            self._make()
 
     def close(self) -> None:
         """Close the connections of all threads; the next use opens new ones."""
@@ -75,7 +75,7 @@ class Database:
             connection.close()
         self._local = threading.local()
 
-    def _begun(self) -> sqlite3.Connection:
+    def _begin(self) -> sqlite3.Connection:
         db = self._connection()
         try:
             # With the write lock at once: a transaction that begins as a reader may not get it later.
@@ -105,24 +105,24 @@ class Database:
         """Return a new connection to a file that has our tables."""
         if self.path.exists():
             try:
-                connection = _connected(self.path)
+                connection = _connect(self.path)
                 if _stamp_of(connection) == self._stamp:
                     return connection
                 connection.close()
             except sqlite3.DatabaseError as error:
                 if not _is_damage(error):
                     raise
-        with locked(self._lock_path()):
-            return self._made()
+        with lock_file(self._lock_path()):
+            return self._make()
 
-    def _made(self) -> sqlite3.Connection:
+    def _make(self) -> sqlite3.Connection:
         """Create the file if necessary and connect to it.
 
         The caller holds the lock, but another process may have been first.
         """
         make_private(self.path.parent)
         try:
-            connection = _connected(self.path)
+            connection = _connect(self.path)
             found = _stamp_of(connection)
         except sqlite3.DatabaseError as error:
             if not _is_damage(error):
@@ -132,7 +132,7 @@ class Database:
             return connection
         if found is not None:
             self._remove()
-            connection = _connected(self.path)
+            connection = _connect(self.path)
         with connection:
             # No reader may see a part of the tables.
             connection.execute("BEGIN EXCLUSIVE")
@@ -160,7 +160,7 @@ class Database:
         return self.path.with_name(self.path.name + ".lock")
 
 
-def _connected(path: Path) -> sqlite3.Connection:
+def _connect(path: Path) -> sqlite3.Connection:
     # `close` is called in one thread and closes the connections of all.
     connection = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
     try:

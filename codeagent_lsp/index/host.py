@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.index.port import Finder, VectorSearch
 from codeagent_lsp.state import index_file
@@ -67,7 +68,7 @@ class IndexHost:
         self._watched: bool | None = None  # until the client has answered
         self._turn = asyncio.Lock()
         self._first: asyncio.Task[None] | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
 
     @property
     def whole(self) -> bool:
@@ -135,7 +136,7 @@ class IndexHost:
     def wanted(self) -> None:
         """Start opening the index in the background, as a query will follow soon; returns at once."""
         if self._index is None:
-            self._spawn(self._begun())
+            self._tasks.start(self._begin())
 
     def touched(self, paths: Iterable[str]) -> None:
         """Report files, by absolute path, that were saved, created, changed or deleted; ignored while the index is not
@@ -147,12 +148,12 @@ class IndexHost:
     def folders_changed(self) -> None:
         """Reopen the index in the background for the new workspace folders, if it was open."""
         if self._index is not None:
-            self._spawn(self._begun())
+            self._tasks.start(self._begin())
 
     async def close(self) -> None:
         """Cancel all work on the index, wait for its end and close it; no process, task or file handle is left."""
-        for task in (self._first, *self._tasks):
-            await ended(task)
+        await end_task(self._first)
+        await self._tasks.end()
         await self._shut()
 
     def was_built(self) -> bool:
@@ -173,7 +174,7 @@ class IndexHost:
             if self._index is None:
                 path = index_file(folders)
                 self._index = await asyncio.to_thread(OpenIndex, folders, path, settings, self._tell, self._vectors)
-                self._spawn(self._follow(self._index))
+                self._tasks.start(self._follow(self._index))
             return self._index
 
     @property
@@ -197,18 +198,13 @@ class IndexHost:
     async def _first_build(self) -> None:
         await asyncio.sleep(FIRST_BUILD_AFTER)
         if self._index is None and not await asyncio.to_thread(self.was_built):
-            await self._begun()
+            await self._begin()
 
-    async def _begun(self) -> None:
+    async def _begin(self) -> None:
         try:
             await (await self.opened()).looked(self._age)
         except ToolFailed:
             return  # there is nothing to index, and no caller to report to
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 def _unfit(folders: Sequence[str], settings: IndexSettings) -> str:
@@ -236,7 +232,7 @@ class OpenIndex:
         from codeagent_lsp.index.service import IndexService  # late: an idle server does without it
 
         self.folders = tuple(folders)
-        self.service: IndexService = IndexService(folders, path, settings, tell=self._heard)
+        self.service: IndexService = IndexService(folders, path, settings, tell=self._on_status)
         self.answers: Answers = Answers(self.service.store, self.service.folders)
         self.vectors = vectors(self.service.store, self.service.folders)
         self.feed = Feed(self._look)
@@ -267,7 +263,7 @@ class OpenIndex:
 
     async def rebuild(self) -> None:
         """Cancel the current scan and start a rebuild in its place; does not wait for it."""
-        await ended(self._looking)
+        await end_task(self._looking)
         self._looking = asyncio.create_task(self.service.rebuild())
         # It begins now, so that the caller reads its status, not the one before.
         await asyncio.sleep(0)
@@ -275,8 +271,8 @@ class OpenIndex:
     async def close(self) -> None:
         """Cancel all work on this index, wait for its end and close the files."""
         await self.feed.close()
-        await ended(self._looking)
-        await ended(self._following)
+        await end_task(self._looking)
+        await end_task(self._following)
         if self.vectors is not None:
             await self.vectors.close()
         await self.service.close()
@@ -284,7 +280,7 @@ class OpenIndex:
     async def _look(self, paths: tuple[str, ...] | None) -> Status:
         return await (self.service.refresh() if paths is None else self.service.changed(paths))
 
-    def _heard(self, status: Status) -> None:
+    def _on_status(self, status: Status) -> None:
         """Pass on a status, and update the vectors after each scan of the disk."""
         self._tell(status)
         if status.state != "ready" or self.vectors is None:
@@ -293,7 +289,7 @@ class OpenIndex:
             self._following = asyncio.ensure_future(self.vectors.refresh())
 
 
-async def ended(task: asyncio.Task[Any] | None) -> None:
+async def end_task(task: asyncio.Task[Any] | None) -> None:
     """Cancel a task and wait until it has ended; None and finished tasks are accepted. Its exception is not raised."""
     if task is not None and not task.done():
         task.cancel()

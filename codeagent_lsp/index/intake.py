@@ -53,7 +53,7 @@ def take(store: Store, work: Work) -> IndexEntry | Same | None:
     if read is None:
         return None
     data, stamp = read
-    stamp = _settled(stamp, now)
+    stamp = _settled_stamp(stamp, now)
     if data is None:
         # The content was not read, so the stamp stands for it: a changed file still has another digest.
         return _without_tags(store, work, blake2b(repr(stamp).encode(), digest_size=16).digest(), stamp, "large")
@@ -64,7 +64,7 @@ def take(store: Store, work: Work) -> IndexEntry | Same | None:
         text = decode(data).text
     except FileRefused:
         return _without_tags(store, work, digest, stamp, "binary")
-    text = kept(work.path, text)
+    text = indexed_part(work.path, text)
     known = store.content(digest)
     if known is None:
         found = find(work.path, text)
@@ -74,7 +74,7 @@ def take(store: Store, work: Work) -> IndexEntry | Same | None:
     return IndexEntry(work.path, digest, packed, store.prepare(work.path, FileTags("", symbols), text), stamp)
 
 
-def failed(store: Store, work: Work) -> IndexEntry | None:
+def failure_entry(store: Store, work: Work) -> IndexEntry | None:
     """Return the entry for a file that crashed the process that parsed it, so that no other tries again until it
     changes; None if it is gone.
     """
@@ -90,9 +90,9 @@ def looked_at(path: str, size: int) -> int:
     return min(size, _longest(path) or size)
 
 
-def kept(path: str, text: str) -> str:
+def indexed_part(path: str, text: str) -> str:
     """Return the part of a saved text that is indexed: of data files only the beginning, and with secrets masked."""
-    return masked(_head(text, _longest(path) or len(text)))
+    return mask_secrets(_head(text, _longest(path) or len(text)))
 
 
 def digest_of(path: str, data: bytes) -> bytes:
@@ -142,7 +142,7 @@ def _read(path: str) -> tuple[bytes | None, Stamp] | None:
         os.close(fd)
 
 
-def _settled(stamp: Stamp, now: int) -> Stamp:
+def _settled_stamp(stamp: Stamp, now: int) -> Stamp:
     """Return the stamp, or the unknown stamp if the file was changed so recently that it may change again unnoticed."""
     coarse = stamp.mtime % 1_000_000_000 == 0
     fresh = now - max(stamp.mtime, stamp.ctime) < (_FRESH_COARSE_NS if coarse else _FRESH_NS)
@@ -152,7 +152,7 @@ def _settled(stamp: Stamp, now: int) -> Stamp:
 # Masking of secrets in a text before the index stores any of it; line numbers do not change.
 
 
-def masked(text: str) -> str:
+def mask_secrets(text: str) -> str:
     """Return the text with secrets replaced by marks, with as many lines as before."""
     pieces: list[str] = []
     end = 0

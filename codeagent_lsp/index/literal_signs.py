@@ -298,14 +298,16 @@ def _end(text: str, found: re.Match[str], form: Form) -> int | None:
     two = groups.get("operator") in ("s", "tr", "y")
     bracket = groups.get("delimiter", "")
     if bracket in _PAIRS:
-        end = _balanced(text, found.end(), re.escape(bracket), re.escape(_PAIRS[bracket]))
+        end = _match_bracket(text, found.end(), re.escape(bracket), re.escape(_PAIRS[bracket]))
         second = re.compile(r"\s*([({\[<])").match(text, end) if two and end is not None else None
         return (
-            end if second is None else _balanced(text, second.end(), re.escape(second[1]), re.escape(_PAIRS[second[1]]))
+            end
+            if second is None
+            else _match_bracket(text, second.end(), re.escape(second[1]), re.escape(_PAIRS[second[1]]))
         )
     closing = re.sub(r"\(\?P=(\w+)\)", lambda name: re.escape(groups.get(name[1], "")), form.closing)
     if form.kind == "nested comment":
-        return _balanced(text, found.end(), form.opening, closing)
+        return _match_bracket(text, found.end(), form.opening, closing)
     end = _first(text, found.end(), closing, form.escape)
     return _first(text, end, closing, form.escape) if two and end is not None else end
 
@@ -316,7 +318,7 @@ def _first(text: str, place: int, closing: str, escape: str) -> int | None:
     return next((token.end() for token in tokens if token["escape"] is None), None)
 
 
-def _balanced(text: str, place: int, opening: str, closing: str) -> int | None:
+def _match_bracket(text: str, place: int, opening: str, closing: str) -> int | None:
     depth = 1
     tokens = re.compile(rf"(?P<escape>\\.)|(?P<open>{opening})|{closing}", re.DOTALL)
     for token in tokens.finditer(text, place):

@@ -147,7 +147,7 @@ def literals(text: str, language: Language, rows: tuple[int, int] | None = None)
     found = tuple(_in_tree(root, language.name, rows or (0, root.end_point.row)))
     if language.name not in _GAPS or not root.has_error:
         return found
-    return _joined((*found, *literals(text, signs_of(_GAPS[language.name]))))
+    return _join_overlapping((*found, *literals(text, signs_of(_GAPS[language.name]))))
 
 
 def literals_of_piece(code: str, grammar: Grammar) -> tuple[Literal, ...]:
@@ -206,7 +206,7 @@ def may_hold_more(code: str, language: Language) -> bool:
     return isinstance(language, Signs) and is_unclear(code, language)
 
 
-def kept(
+def kept_literal_lines(
     lines: Sequence[str], inside: Iterable[Literal], known: Counter[str], move: Callable[[str], str]
 ) -> dict[int, str]:
     """Return, by 0-based number, the lines inside literals as they have to be after the code around them was changed by
@@ -375,7 +375,7 @@ def _by_signs(text: str, found: Iterable[Span]) -> Iterator[Literal]:
         place, row = each.end, last
 
 
-def _joined(found: Iterable[Literal]) -> tuple[Literal, ...]:
+def _join_overlapping(found: Iterable[Literal]) -> tuple[Literal, ...]:
     """Return literals in order, those that overlap as one."""
     made: list[Literal] = []
     for each in sorted(found):

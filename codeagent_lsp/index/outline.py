@@ -101,10 +101,10 @@ class Outline:
             return
         name, owner, named = self._name(definition)
         around = next((each for each in reversed(self._open) if each.kind not in _OPAQUE), None)
-        parent = _dotted(around.name if around else "", owner)
+        parent = _join_names(around.name if around else "", owner)
         if definition.kind != "scope":
             self._keep(path, definition, named, (name, parent, owner), around)
-        self._open.append(_Open(definition.end, definition.kind, _dotted(parent, name), definition.node))
+        self._open.append(_Open(definition.end, definition.kind, _join_names(parent, name), definition.node))
 
     def _keep(
         self, path: str, definition: Definition, named: Node | None, names: tuple[str, str, str], around: _Open | None
@@ -149,7 +149,7 @@ class Outline:
         while not (sign := _operator(node, self.source)) and (inner := _inner_name(node)) is not None:
             scope = node.child_by_field_name("scope") or node.child_by_field_name("object")
             if scope is not None and node.type in ("qualified_identifier", "member_expression"):
-                owner = _dotted(owner, _owner(_text(scope, self.source)))
+                owner = _join_names(owner, _owner(_text(scope, self.source)))
             node = inner
         if sign:
             return sign, owner, None
@@ -176,7 +176,7 @@ class Outline:
             if first is not None and first.type == "expression_statement" and first.child_count:
                 first = first.child(0)
             if first is not None and first.type == "string":
-                return _paragraph(_unquoted(_text(first, self.source)))
+                return _paragraph(_unquote(_text(first, self.source)))
         line = outer.start_point[0]
         if line in self._described:  # the comment is about what else begins on this line
             return ""
@@ -194,7 +194,7 @@ class Outline:
         return _paragraph(_MARKS.sub("", "\n".join(reversed(lines)))) if lines else ""
 
 
-def ordered(captures: Mapping[str, Sequence[Node]]) -> Iterator[Definition]:
+def order_definitions(captures: Mapping[str, Sequence[Node]]) -> Iterator[Definition]:
     """Yield the captured definitions, outer ones first; a node captured twice gets the more specific kind."""
     found = [
         Definition(node.start_byte, node.end_byte, kind, node) for kind in _ORDER for node in captures.get(kind, ())
@@ -227,12 +227,12 @@ def signature(node: Node, outer: Node, source: bytes) -> str:
     else:
         stop = next((child.start_byte for child in node.children if child.type == "comment"), body.start_byte)
         text = source[start : min(stop, body.start_byte, start + 8 * MAX_SIGNATURE)].decode("utf-8", "replace")
-    text = _joined(text)
+    text = _one_line(text)
     text = text.rstrip(" ;{,") if body is None else text.removesuffix("=>").rstrip(" :={;")
     return cut(text, MAX_SIGNATURE)
 
 
-def _joined(text: str) -> str:
+def _one_line(text: str) -> str:
     """Join a text to one line, without the blanks that come from line ends within brackets."""
     text = " ".join(text.split())
     if "( " in text or "[ " in text:
@@ -282,7 +282,7 @@ def _owner(text: str) -> str:
     return ".".join(_simple(part) for part in text.split("::")) if len(text) <= MAX_NAME else ""
 
 
-def _dotted(outer: str, inner: str) -> str:
+def _join_names(outer: str, inner: str) -> str:
     return f"{outer}.{inner}" if outer and inner else outer or inner
 
 
@@ -302,7 +302,7 @@ def _last_line(node: Node) -> int:
     return row if column == 0 and row > node.start_point[0] else row + 1
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     found = _QUOTE.match(text)
     return text[found.end() :].removesuffix(found[1]) if found else text
 

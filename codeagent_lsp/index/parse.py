@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.index import grammars
-from codeagent_lsp.index.outline import Outline, by_last_line, ordered
+from codeagent_lsp.index.outline import Outline, by_last_line, order_definitions
 from codeagent_lsp.index.symbols import FileTags, Import, RawTags, tags_of
 from codeagent_lsp.workspace.text.encoding import decode
 
@@ -44,10 +44,10 @@ def parse(path: str, data: bytes | str, *, seconds: float = SECONDS) -> FileTags
 
 def find(path: str, data: bytes | str, *, seconds: float = SECONDS) -> RawTags:
     """Parse a text as `parse` does, and return the result in the form that is fast to pack."""
-    known = _known(path, data)
+    known = _grammar_and_bytes(path, data)
     if known is None:
         return RawTags("")
-    parsed = _parsed(path, *known, seconds)
+    parsed = _parse(path, *known, seconds)
     if parsed is None:
         return RawTags(known[0].name, broken=True)
     return RawTags(
@@ -80,7 +80,7 @@ class Parsed:
     def outline(self) -> Outline:
         """The definitions of the text; computed on first use."""
         outline = Outline(self.source, by_last_line(self.captures.get("above", ())))
-        for definition in ordered(self.captures):
+        for definition in order_definitions(self.captures):
             outline.add(self.path, definition)
         return outline
 
@@ -89,8 +89,8 @@ def parsed(path: str, data: bytes | str, *, within: tuple[int, int] | None = Non
     """Return the parsed text with its tree; None if the language is unknown, the text is over 1 MiB, or parsing takes
     more than 5 s.
     """
-    known = _known(path, data)
-    return _parsed(path, *known, SECONDS, within) if known is not None else None
+    known = _grammar_and_bytes(path, data)
+    return _parse(path, *known, SECONDS, within) if known is not None else None
 
 
 def faults_of(root: Node) -> Iterator[Node]:
@@ -111,7 +111,7 @@ def imports_of(parsed: Parsed) -> list[Import]:
     return _imports(parsed.captures, parsed.source)
 
 
-def _known(path: str, data: bytes | str) -> tuple[grammars.Grammar, bytes] | None:
+def _grammar_and_bytes(path: str, data: bytes | str) -> tuple[grammars.Grammar, bytes] | None:
     """Return the grammar and the UTF-8 bytes of a text.
 
     None for an unknown language, binary data or too long a text.
@@ -121,7 +121,7 @@ def _known(path: str, data: bytes | str) -> tuple[grammars.Grammar, bytes] | Non
     return None if source is None or grammar is None or len(source) > MAX_BYTES else (grammar, source)
 
 
-def _parsed(
+def _parse(
     path: str, grammar: grammars.Grammar, source: bytes, seconds: float, within: tuple[int, int] | None = None
 ) -> Parsed | None:
     end = time.monotonic() + seconds

@@ -127,7 +127,7 @@ def left_out(before: str, after: str, *, document: bool = False) -> str:
         spare[line] -= 1
         if spare[line] < 0 and _stands_for_code(line, document=document, whole=whole):
             return line
-    return _emptied(old, new)
+    return _emptied_name(old, new)
 
 
 def filled_lines(text: str) -> list[str]:
@@ -136,7 +136,7 @@ def filled_lines(text: str) -> list[str]:
 
 
 def _stands_for_code(line: str, *, document: bool, whole: bool) -> bool:
-    """Return whether a stripped line is a placeholder by itself. The statement `...` may be one: see `_emptied`."""
+    """Return whether a stripped line is a placeholder by itself; the statement `...` may be (see `_emptied_name`)."""
     if len(line) > _LONGEST:
         return False
     comment, bracketed = COMMENT.match(line), _BRACKETED.fullmatch(line)
@@ -156,7 +156,7 @@ def is_phrase(words: str) -> bool:
     return bool(_PHRASE.fullmatch(words) or _CHINESE.fullmatch(words))
 
 
-def _emptied(old: list[str], new: list[str]) -> str:
+def _emptied_name(old: list[str], new: list[str]) -> str:
     """Return the name of a definition of `old` whose body is only `...` in `new`, or `...` itself where it stands
     among statements; '' for none. New definitions may be stubs, as in a protocol.
     """

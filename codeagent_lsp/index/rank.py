@@ -20,7 +20,7 @@ from math import log, sqrt
 from codeagent_lsp.index.commits import NO_COMMITS, PastCommits
 from codeagent_lsp.index.grammars import is_made, is_prose, is_source, is_test
 from codeagent_lsp.index.relevance import Chunk
-from codeagent_lsp.index.store import Tables, asked, folder_and_stem, matching, rarity
+from codeagent_lsp.index.store import Tables, folder_and_stem, matching, rarity, search_words
 from codeagent_lsp.index.words import QueryTerms, question
 
 SEEDS = 20
@@ -77,7 +77,7 @@ class Task:
         return question(next(lines, ""))
 
 
-def ranked(tables: Tables, graph: Graph, paths: Collection[str], task: Task) -> list[tuple[str, float]]:
+def rank_files(tables: Tables, graph: Graph, paths: Collection[str], task: Task) -> list[tuple[str, float]]:
     """Return index paths and scores by relevance, best first; scores from 0 to about 3, irrelevant files left out."""
     asking, subject = task.question(), task.subject()
     # A first line without a word, such as `Fix this:`, says nothing about what the task is about.
@@ -90,7 +90,7 @@ def ranked(tables: Tables, graph: Graph, paths: Collection[str], task: Task) -> 
     # Scaled before the bonuses: a file that is named counts as much as the best match, however well that matches.
     best = max(scores.values(), default=0.0) or 1.0
     scores = {path: score / best for path, score in scores.items()}
-    for path in _named(paths, asking.paths):
+    for path in _named_files(paths, asking.paths):
         scores[path] = scores.get(path, 0.0) + NAMED_BONUS
     for path in task.focused:
         if path in paths:
@@ -135,8 +135,8 @@ def _add_path_words(
     tables: Tables, scores: dict[str, float], asking: QueryTerms, subject: QueryTerms, files: int
 ) -> None:
     """Add a bonus for words in a file's path, as BM25 saturates quickly there; those of the first line count twice."""
-    counts = rarity(tables, asked(asking)[:500])
-    first = frozenset(asked(subject)) if subject.words != asking.words else frozenset()
+    counts = rarity(tables, search_words(asking)[:500])
+    first = frozenset(search_words(subject)) if subject.words != asking.words else frozenset()
     weight = {
         word: log(1 + files / (count + 0.5)) * (1 + SUBJECT_SHARE * (word in first)) for word, count in counts.items()
     }
@@ -148,7 +148,7 @@ def _add_path_words(
         scores[path] += bonus * worth(path, subject)
 
 
-def _named(paths: Collection[str], wanted: Sequence[str]) -> Iterable[str]:
+def _named_files(paths: Collection[str], wanted: Sequence[str]) -> Iterable[str]:
     """Yield the files that the task names by path, by the end of a path, or by folder; none if more than 20 match."""
     for name in wanted:
         if name in paths:
@@ -198,7 +198,7 @@ def _asks(asking: QueryTerms, words: frozenset[str]) -> bool:
 # Fusion of the results of several searches into one list. Pure. Not here: searching.
 
 
-def fused(found: Sequence[Sequence[Chunk]], limit: int) -> tuple[Chunk, ...]:
+def fuse_lists(found: Sequence[Sequence[Chunk]], limit: int) -> tuple[Chunk, ...]:
     """Merge ranked lists by reciprocal rank fusion, as scores of different searches are not comparable.
 
     The first list has the greatest weight. A chunk that a list lacks gets the rank after its file's first chunk in that
@@ -286,7 +286,7 @@ def build_graph(
     seconds for large workspaces. Of each file only the strongest 32 edges to others are kept.
     """
     paths, definers = _definers(defined)
-    number = _numbered(paths)
+    number = _positions(paths)
     ends, weights = array("I"), array("f")
     for path, names in used:
         user = number.get(path)
@@ -332,7 +332,7 @@ def load_graph(data: bytes) -> Graph:
     # The file may be damaged, and an index out of range would fail much later, amid a query.
     if list(starts) != sorted(starts) or starts[0] != 0 or starts[-1] != edges or max(targets, default=-1) >= files:
         raise ValueError("edges that lead nowhere")
-    return Graph(tuple(paths), starts, targets, weights, importance, contents, _numbered(paths))
+    return Graph(tuple(paths), starts, targets, weights, importance, contents, _positions(paths))
 
 
 def _places(way: Sequence[Chunk]) -> tuple[Mapping[_Key, int], Mapping[str, int]]:
@@ -418,7 +418,7 @@ def _pagerank(starts: array[int], targets: array[int], weights: array[float]) ->
     return array("f", rank)
 
 
-def _numbered(paths: Iterable[str]) -> dict[str, int]:
+def _positions(paths: Iterable[str]) -> dict[str, int]:
     return {path: number for number, path in enumerate(paths)}
 
 

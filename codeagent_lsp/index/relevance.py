@@ -100,7 +100,7 @@ class QueryWords:
         return tuple(word for word in terms_of(token) if word in self._asked)
 
 
-def weighed(parts: Sequence[FilePart]) -> list[float]:
+def weigh_parts(parts: Sequence[FilePart]) -> list[float]:
     """Return the score of each part: its file's score, scaled by its words, which count the more the rarer they are.
 
     How often a part has a word is dampened; a word in its name counts as much again, even if it is not in its text.
@@ -137,7 +137,7 @@ def definitions(
         for symbol in symbols:
             found.append(symbol)
             parts.append(FilePart(score, _counts(symbol, lines, words), words.named(symbol.qualified)))
-    return list(zip(found, weighed(parts), strict=True))
+    return list(zip(found, weigh_parts(parts), strict=True))
 
 
 def central(ranked: Sequence[tuple[str, float]], outline: Outline) -> list[tuple[SymbolInfo, float]]:
@@ -192,8 +192,8 @@ def answers(
             pieces.append(piece)
             counts = lines.counts(piece.line_start, piece.line_end)
             parts.append(FilePart(score if piece.symbol else NAMELESS * score, counts, words.named(piece.symbol)))
-    scored = [replace(piece, score=score) for piece, score in zip(pieces, weighed(parts), strict=True)]
-    return _spread(scored)[:limit]
+    scored = [replace(piece, score=score) for piece, score in zip(pieces, weigh_parts(parts), strict=True)]
+    return _by_file(scored)[:limit]
 
 
 def split(path: str, text: str, symbols: Sequence[SymbolInfo]) -> list[Chunk]:
@@ -256,7 +256,7 @@ def _innermost(symbols: Sequence[SymbolInfo]) -> Callable[[int, int], str]:
     return name
 
 
-def _spread(chunks: Sequence[Chunk]) -> list[Chunk]:
+def _by_file(chunks: Sequence[Chunk]) -> list[Chunk]:
     """Return the chunks best first, the second of a file at 0.8 of its score, the third at 0.64, and so on."""
     before: dict[str, int] = {}
     spread: list[Chunk] = []

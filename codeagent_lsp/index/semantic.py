@@ -102,7 +102,7 @@ class Semantic:
         failed, the next call continues.
         """
         async with self._turn:
-            return await self._working(self._refreshed(), 0)
+            return await self._working(self._refresh(), 0)
 
     async def search(self, query: str, limit: int) -> tuple[Chunk, ...]:
         """Return at most `limit` chunks closest to the query, best first; () if that fails, and for 60 s after a
@@ -110,7 +110,7 @@ class Semantic:
         """
         if time.monotonic() < self._rests_until or not query.strip():
             return ()
-        return await self._working(self._found(query, limit), ())
+        return await self._working(self._find(query, limit), ())
 
     async def close(self) -> None:
         """Close the database of locations and the embedder; a search in progress finds nothing."""
@@ -130,7 +130,7 @@ class Semantic:
                 self._note(str(error) or type(error).__name__)
             return otherwise
 
-    async def _refreshed(self) -> int:
+    async def _refresh(self) -> int:
         kept = await self._ready()
         changed, gone = await asyncio.to_thread(self._news, kept.places)
         await asyncio.to_thread(kept.places.forget, gone)
@@ -182,17 +182,17 @@ class Semantic:
         if self._kept is None:
             # By a trial, as servers do not tell the dimension.
             size = len((await self._embedding.embed(["size"]))[0])
-            self._kept = await asyncio.to_thread(self._opened, await self._embedding.model(), size)
+            self._kept = await asyncio.to_thread(self._open, await self._embedding.model(), size)
         return self._kept
 
-    def _opened(self, model: str, size: int) -> _Kept:
+    def _open(self, model: str, size: int) -> _Kept:
         kept = _Kept(Places(self._store.path.with_name(PLACES_FILE), f"{model} {size}"), self._vectors(model), size)
         some = kept.places.any_key()
         if some is not None and not kept.vectors.known([some], size):
             kept.places.clear()  # the vectors are gone
         return kept
 
-    async def _found(self, query: str, limit: int) -> tuple[Chunk, ...]:
+    async def _find(self, query: str, limit: int) -> tuple[Chunk, ...]:
         async with asyncio.timeout(ASK_SECONDS):
             kept = await self._ready()
             vector = await self._embedding.embed_query(query[:MAX_CHARS])

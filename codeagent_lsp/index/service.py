@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from codeagent_lsp.config import IndexSettings
-from codeagent_lsp.index.intake import failed, looked_at
+from codeagent_lsp.index.intake import failure_entry, looked_at
 from codeagent_lsp.index.scan import Folders, Scan, scan, scan_files
 from codeagent_lsp.index.store import Known, Store, Work, open_index
 from codeagent_lsp.index.view import View
@@ -335,6 +335,6 @@ def _environment() -> dict[str, str]:
 
 
 def _remember(store: Store, work: Work) -> None:
-    entry = failed(store, work)
+    entry = failure_entry(store, work)
     if entry is not None:
         store.write([entry])

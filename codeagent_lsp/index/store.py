@@ -31,7 +31,7 @@ from codeagent_lsp.index.symbols import (
     unpack_symbols,
     unpack_used,
 )
-from codeagent_lsp.index.words import QueryTerms, as_word, counted, terms_of, words_of
+from codeagent_lsp.index.words import QueryTerms, as_word, count_words, terms_of, words_of
 
 FORMAT = 2  # raise it when the tables, the packing or what parsing finds changes
 _SPARE = 10_000  # contents kept although no file has them, for the next switch of branch
@@ -367,7 +367,7 @@ def document(path: str, outline: Iterable[SymbolInfo], text: str) -> tuple[str, 
     """Return the words of a file as they are indexed: of its path, of the names it defines, of its text."""
     names = (symbol.name for symbol in outline)
     read = text[: MAX_CHARS if is_source(path) else MAX_OTHER_CHARS]
-    return " ".join(words_of(path)), " ".join(terms_of(" ".join(names))), _repeated(counted(read))
+    return " ".join(words_of(path)), " ".join(terms_of(" ".join(names))), _repeat_words(count_words(read))
 
 
 def matching(tables: Tables, question: QueryTerms, limit: int = CANDIDATES) -> list[tuple[str, float]]:
@@ -394,7 +394,7 @@ def rarity(tables: Tables, words: Sequence[str]) -> Mapping[str, int]:
     return {word: count for word, count in rows}  # noqa: C416 - rows are tuples of unknown types
 
 
-def asked(question: QueryTerms) -> list[str]:
+def search_words(question: QueryTerms) -> list[str]:
     """Return the words to search for: those of the query, its identifiers as whole words, and its joined words."""
     wholes = (as_word(name) for name in question.names)
     words = (word for word, _ in question.words)
@@ -452,7 +452,7 @@ def _folder_words(folder: str) -> frozenset[str]:
 def _telling(tables: Tables, question: QueryTerms) -> list[str]:
     """Return the rarest words, as many as can be searched quickly; none that most files have."""
     # SQLite limits the variables of a statement.
-    counts = rarity(tables, asked(question)[:500])
+    counts = rarity(tables, search_words(question)[:500])
     files = sum(count for (count,) in tables.query("SELECT count(*) FROM files"))
     known = sorted((count, word) for word, count in counts.items() if count <= max(2, files * _TOO_COMMON))
     words: list[str] = []
@@ -465,5 +465,5 @@ def _telling(tables: Tables, question: QueryTerms) -> list[str]:
     return words
 
 
-def _repeated(counts: Mapping[str, int]) -> str:
+def _repeat_words(counts: Mapping[str, int]) -> str:
     return "".join([f"{word} " * min(often, _MOST_PER_WORD) for word, often in counts.items()])

@@ -51,7 +51,7 @@ class VectorsUnusable(Exception):
     """Raised when the database cannot be read or written; the message is the reason."""
 
 
-def installed() -> bool:
+def is_installed() -> bool:
     """Return whether the extra `semantic` is installed."""
     return importlib.util.find_spec("lancedb") is not None
 

@@ -63,11 +63,11 @@ def words_of(text: str) -> Iterator[str]:
 
 
 def terms_of(text: str) -> Iterator[str]:
-    """Yield words as `words_of` does, and each identifier of several parts also as a whole, as `counted` does."""
+    """Yield words as `words_of` does, and each identifier of several parts also as a whole, as `count_words` does."""
     return (word for token in _tokens(text) for word in _terms(token))
 
 
-def counted(text: str) -> dict[str, int]:
+def count_words(text: str) -> dict[str, int]:
     """Return how often each word occurs; an identifier of several parts also counts as a whole, in lower case."""
     counts: dict[str, int] = {}
     known = counts.get
@@ -114,7 +114,7 @@ def stem(word: str) -> str:
     for ending, least in (("ing", 6), ("ed", 5)):
         # The `ed` of `need` and `feed` is no ending.
         if word.endswith(ending) and len(word) >= least and not word.endswith("eed"):
-            word = _undoubled(word[: -len(ending)])
+            word = _without_double(word[: -len(ending)])
             break
     return word[:-1] if len(word) > 3 and word.endswith("e") else word
 
@@ -169,7 +169,7 @@ def _pairs(word: str) -> Iterator[str]:
     yield from (word[at : at + 2] for at in range(max(1, len(word) - 1)))
 
 
-def _undoubled(word: str) -> str:
+def _without_double(word: str) -> str:
     # `fall`, `pass` and `buzz` have a double letter of their own.
     double = len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz"
     return word[:-1] if double else word

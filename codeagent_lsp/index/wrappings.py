@@ -136,7 +136,7 @@ def _wrapping(
         token = _REPLY_END.search(line)
         if token is not None and (not line[: token.start()].strip() or line in edges):
             return line, _ENDING_LEFT
-    if code and (number := _numbered(rows, [number for number in fresh if number not in inside])):
+    if code and (number := _first_numbered(rows, [number for number in fresh if number not in inside])):
         return number, _NUMBER_LEFT
     # A document may show such marks, between fences or indented.
     shown = inside | _between_fences(rows) if document else inside
@@ -145,7 +145,7 @@ def _wrapping(
     return (mark, _MARK_LEFT) if mark and not block_mark(before) else None
 
 
-def _numbered(rows: Sequence[str], fresh: Iterable[int]) -> str:
+def _first_numbered(rows: Sequence[str], fresh: Iterable[int]) -> str:
     """Return the first of several lines, one below the other, that begin with their numbers; '' if there are none."""
     found: list[tuple[int, int]] = []
     for number in fresh:
@@ -211,7 +211,7 @@ def _escaped_as_json(path: str, before: str, after: str, joined: Sequence[str], 
     """Return a line, of those with `\\n` in them, or the whole text, if its escapes must be line ends; '' for none."""
     ending = path.rpartition(".")[2].lower()
     if isinstance(language, Grammar):
-        ended = {line: _unescaped(line) for line in joined if _ENDED.search(_bare(line)) or '\\"' in line}
+        ended = {line: _unescape(line) for line in joined if _ENDED.search(_bare(line)) or '\\"' in line}
         if ended and _parses_only(after, ended, language):
             return joined[0]
     elif is_source(path) and ending not in _WITH_BACKSLASHES and any(map(_SEVERAL_LINES.search, map(_bare, joined))):
@@ -221,7 +221,7 @@ def _escaped_as_json(path: str, before: str, after: str, joined: Sequence[str], 
     if "\n" in whole or len(_ENDED.findall(whole)) < 2:
         return ""
     if ending == "json":
-        return whole if not _is_json(whole) and _is_json(_unescaped(whole)) else ""
+        return whole if not _is_json(whole) and _is_json(_unescape(whole)) else ""
     several = before.strip().count("\n") > 1 or "\\n\\n" in whole or whole.endswith("\\n")
     return whole if several and len(_ENDED.findall(_bare(whole))) > 1 else ""
 
@@ -250,7 +250,7 @@ def _bare(line: str) -> str:
     return _REMARK.sub("", _QUOTED.sub('""', line))
 
 
-def _unescaped(line: str) -> str:
+def _unescape(line: str) -> str:
     """Return a line with the escapes of JSON undone; also one with quotes that are not escaped."""
     try:
         return str(json.loads(f'"{line}"', strict=False))

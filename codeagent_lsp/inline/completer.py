@@ -112,7 +112,7 @@ class Completer:
             return draft
         if self._latest is not token:
             return ""
-        joined = await self._joined(place)
+        joined = await self._join_flight(place)
         if joined is not None:
             return joined
         if not invoked:
@@ -128,7 +128,7 @@ class Completer:
         if self._latest is not token:
             return ""
         self.counts.sent += 1
-        self._flight = flight = self._started(place, request, options)
+        self._flight = flight = self._start_flight(place, request, options)
         return await flight.wait(place) or ""
 
     def moved(self, path: str, text: str) -> None:
@@ -163,7 +163,7 @@ class Completer:
         finally:
             await check.close()
 
-    async def _joined(self, place: Place) -> str | None:
+    async def _join_flight(self, place: Place) -> str | None:
         flight = self._flight
         if flight is None or flight.over or not flight.fits(place):
             return None
@@ -182,17 +182,17 @@ class Completer:
         prefix, suffix = prefix_of(place, budget), suffix_of(place, budget)
         pieces = await self._pieces_for(place, budget)
         return FillRequest(
-            self._sent(prefix),
-            self._sent(suffix),
+            self._send(prefix),
+            self._send(suffix),
             place.path,
-            tuple(Piece(piece.path, self._sent(piece.text)) for piece in pieces),
+            tuple(Piece(piece.path, self._send(piece.text)) for piece in pieces),
             place.comment,
             budget.tokens,
             # Within a line only the line is completed, so the model need not write more.
             ("\n",) if place.line_after.strip() else (),
         )
 
-    def _sent(self, text: str) -> str:
+    def _send(self, text: str) -> str:
         # Models have seen little with CRLF, and would mix both; the answer gets the file's line breaks back.
         return self._clean(text.replace("\r\n", "\n"))
 
@@ -210,14 +210,14 @@ class Completer:
         self._pieces = (place, now, pieces)
         return pieces
 
-    def _started(self, place: Place, request: FillRequest, options: Options) -> Flight:
+    def _start_flight(self, place: Place, request: FillRequest, options: Options) -> Flight:
         def texts(number: int) -> AsyncGenerator[str, None]:
             self.counts.dropped += number > 0
-            return self._timed(replace(request, sample=number))
+            return self._within_time(replace(request, sample=number))
 
         return Flight(place, texts, options.max_lines, self._known.keep, self._failed, self._checks(place))
 
-    async def _timed(self, request: FillRequest) -> AsyncGenerator[str, None]:
+    async def _within_time(self, request: FillRequest) -> AsyncGenerator[str, None]:
         began, first = time.monotonic(), True
         async with aclosing(self.filler.stream(request)) as texts:
             async for text in texts:

@@ -96,14 +96,14 @@ def definitions(place: Place, index: Symbols, shown: Iterable[str] = ()) -> list
             symbols = index.symbols(path)
             for symbol in symbols:
                 if symbol.name == name and not symbol.parent and symbol.signature:
-                    text = _described(symbol, symbols)
+                    text = _describe(symbol, symbols)
                     if not any(symbol.signature in each for each in texts):
                         pieces.append(Piece(path, text))
                     break
     return pieces
 
 
-def _described(symbol: SymbolInfo, others: Sequence[SymbolInfo]) -> str:
+def _describe(symbol: SymbolInfo, others: Sequence[SymbolInfo]) -> str:
     """Return the signature of a definition; of a class also those of its members."""
     lines = [symbol.signature]
     if symbol.kind in _CLASSES:
@@ -138,7 +138,7 @@ def pieces_for(place: Place, material: Material, budget: Budget) -> tuple[Piece,
     known = [] if material.symbols is None else definitions(place, material.symbols, [each.text for each in alike])
     first = within(known, int(budget.pieces * DEFINITION_SHARE))
     left = budget.pieces - sum(_size(piece) for piece in first)
-    second = within((Piece(each.path, _trimmed(each)) for each in alike), left)
+    second = within((Piece(each.path, _trim(each)) for each in alike), left)
     # Models weigh what stands nearest to the cursor most.
     return (*reversed(first), *reversed(second))
 
@@ -167,7 +167,7 @@ def within(pieces: Iterable[Piece], limit: int) -> list[Piece]:
     return taken
 
 
-def _trimmed(piece: Similar) -> str:
+def _trim(piece: Similar) -> str:
     lines = piece.text.splitlines()
     while lines and not lines[-1].strip():
         lines.pop()
@@ -198,7 +198,7 @@ def similar(place: Place, texts: Iterable[tuple[str, str]], limit: int) -> list[
     """Return at most `limit` pieces of `texts` (path and text) that are like the lines around the cursor, best first,
     one of two that overlap. In the cursor's own file the lines around the cursor are left out.
     """
-    asked = _asked(place)
+    asked = _asked_words(place)
     if not asked:
         return []
     windows = [window for path, text in texts for window in _windows(place, path, text)]
@@ -221,7 +221,7 @@ def words_in(text: str) -> list[str]:
     return [word for word in _WORD.findall(text) if word.lower() not in _STOP]
 
 
-def _asked(place: Place) -> Mapping[str, float]:
+def _asked_words(place: Place) -> Mapping[str, float]:
     """Return the words of the lines before the cursor; those of the last lines weigh more."""
     lines = place.text[: place.offset].splitlines()[-LOOKED_BACK:]
     weights: dict[str, float] = {}

@@ -57,15 +57,15 @@ class WorkspaceSource:
             answers: Answers | None = await self._index.ready(INDEX_SECONDS)
         except ToolFailed:
             answers = None
-        return await asyncio.to_thread(self._gathered, place, files, answers)
+        return await asyncio.to_thread(self._gather, place, files, answers)
 
-    def _gathered(self, place: Place, files: FileView, answers: Answers | None) -> Material:
+    def _gather(self, place: Place, files: FileView, answers: Answers | None) -> Material:
         view = answers.view(files) if answers is not None else None
-        opened = [path for path in self._recent() if self._allowed(files, path)][:MOST_OPEN]
+        opened = [path for path in self._recent() if self._is_allowed(files, path)][:MOST_OPEN]
         names = {files.roots.relative(path): path for path in opened}
-        for found in self._found(place, view) if view is not None else ():
+        for found in self._find_files(place, view) if view is not None else ():
             path = next((full for root in files.roots.folders if files.exists(full := path_of(root, found))), None)
-            if path is not None and self._allowed(files, path):
+            if path is not None and self._is_allowed(files, path):
                 names.setdefault(found, path)
         # From the request, not the buffer, which may have gone on since.
         texts = [(place.path, place.text)]
@@ -74,17 +74,17 @@ class WorkspaceSource:
         shown = _Shown(view, lambda name: self._shows(files, name)) if view is not None else None
         return Material(tuple(texts), shown)
 
-    def _found(self, place: Place, view: View) -> list[str]:
+    def _find_files(self, place: Place, view: View) -> list[str]:
         lines = place.text[: place.offset].splitlines()[-_LINES_ASKED:]
         asked = question(" ".join([place.path, *lines]))
         return [path for path, _ in store.matching(view, asked, MOST_FOUND)]
 
     def _shows(self, files: FileView, name: str) -> bool:
         return any(
-            self._allowed(files, full) for root in files.roots.folders if files.exists(full := path_of(root, name))
+            self._is_allowed(files, full) for root in files.roots.folders if files.exists(full := path_of(root, name))
         )
 
-    def _allowed(self, files: FileView, path: str) -> bool:
+    def _is_allowed(self, files: FileView, path: str) -> bool:
         return self._may_show(path) and not files.is_ignored(path)
 
 

@@ -68,11 +68,11 @@ class KnownServer:
         return self.languages.get(PurePath(path).suffix.removeprefix(".").lower())
 
 
-def _named(language: str, suffixes: Iterable[str]) -> Mapping[str, str]:
+def _by_suffix(language: str, suffixes: Iterable[str]) -> Mapping[str, str]:
     return MappingProxyType(dict.fromkeys(suffixes, language))
 
 
-_PYTHON = _named("python", ("py", "pyi"))
+_PYTHON = _by_suffix("python", ("py", "pyi"))
 _PYRIGHT = {"typeCheckingMode": "standard", "diagnosticMode": "openFilesOnly", "autoImportCompletions": False}
 _PYTHON_MARKERS = ("pyproject.toml", "pyrightconfig.json", "setup.py", "setup.cfg", "requirements.txt")
 
@@ -118,7 +118,7 @@ KNOWN: tuple[KnownServer, ...] = (
     KnownServer(
         "gopls",
         ("gopls",),
-        _named("go", ("go",)),
+        _by_suffix("go", ("go",)),
         diagnostics="pull",  # where it is new enough
         markers=("go.work", "go.mod"),
         settings={"gopls": {"pullDiagnostics": True}},
@@ -128,7 +128,7 @@ KNOWN: tuple[KnownServer, ...] = (
     KnownServer(
         "rust-analyzer",
         ("rust-analyzer",),
-        _named("rust", ("rs",)),
+        _by_suffix("rust", ("rs",)),
         markers=("Cargo.toml",),
         needs_marker=True,
         settings={"rust-analyzer": {"cargo": {"extraEnv": {"CARGO_NET_OFFLINE": "true"}}}},
@@ -138,14 +138,14 @@ KNOWN: tuple[KnownServer, ...] = (
         "clangd",
         # A limit of 0 is none: a rename has to know every use.
         ("clangd", "-j=2", "--limit-references=0", "--limit-results=0", "--rename-file-limit=0", "--log=error"),
-        MappingProxyType({**_named("c", _C), **_named("cpp", _CPP)}),
+        MappingProxyType({**_by_suffix("c", _C), **_by_suffix("cpp", _CPP)}),
         markers=("compile_commands.json", "compile_flags.txt", ".clangd", "CMakeLists.txt", "Makefile"),
         max_open=24,  # it keeps the whole tree of each
     ),
     KnownServer(
         "jdtls",
         ("jdtls",),
-        _named("java", ("java",)),
+        _by_suffix("java", ("java",)),
         markers=("pom.xml", "build.gradle", "build.gradle.kts", ".project"),
         needs_marker=True,
     ),

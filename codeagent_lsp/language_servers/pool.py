@@ -41,7 +41,7 @@ class LanguageServerPool:
 
     def of(self, session_id: str) -> SessionServers:
         """Return the servers of a session, made anew if it has none; none is started by this. The pool closes them."""
-        servers = self._sessions.pop(session_id, None) or self._made()
+        servers = self._sessions.pop(session_id, None) or self._make()
         self._sessions[session_id] = servers  # the one used last stands last
         if self._watching is None or self._watching.done():
             self._watching = asyncio.create_task(self._watch())
@@ -65,7 +65,7 @@ class LanguageServerPool:
         made = [servers for name in ending if (servers := self._sessions.pop(name, None))]
         await asyncio.gather(*(servers.close() for servers in made))
 
-    def _made(self) -> SessionServers:
+    def _make(self) -> SessionServers:
         from codeagent_lsp.language_servers.session_servers import SessionServers  # late: an idle server has none
 
         return SessionServers(self._open_copy, self._known, MEMORY)

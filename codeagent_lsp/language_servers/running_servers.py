@@ -21,13 +21,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.language_servers.known import KnownServer
 from codeagent_lsp.language_servers.language_server import LanguageServer
 from codeagent_lsp.language_servers.server_connection import ServerFailed
 from codeagent_lsp.shadow.private_copy import FileChangeKind
 from codeagent_lsp.shadow.shell import Command, Launch, ProcessLimits
-from codeagent_lsp.shadow.wanted import UnsavedState, wanted
+from codeagent_lsp.shadow.wanted import UnsavedState, unsaved_state
 from codeagent_lsp.workspace.files.file_view import FileView
 
 MAX_SERVERS = 4
@@ -64,7 +65,7 @@ def servers_for(
     """Return the installed servers for a file, by absolute path: at most one that knows types and one linter, the first
     installed of each. `which` finds programs on PATH; those of the project come first. Blocks on the disk.
     """
-    above = view.roots.folders_above(path)
+    above = view.roots.upwards(str(Path(path).parent))
     found: dict[str, Installed] = {}
     for server in known:
         if not above or server.role in found or server.language_of(path) is None:
@@ -134,7 +135,7 @@ class RunningServers:
         self._memory = memory
         self._entries: dict[Key, _Entry] = {}
         self._starts: dict[Key, int] = {}
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing = BackgroundTasks()
         self._one_launch = asyncio.Lock()  # of one copy only one program is started at a time
 
     @property
@@ -167,11 +168,11 @@ class RunningServers:
             self._drop(key)
         if self.gave_up(each):
             raise ServerFailed(f"{each.server.name} ended too often.")
-        entry = self._entries.pop(key, None) or self._started(each)
+        entry = self._entries.pop(key, None) or self._begin_start(each)
         self._entries[key] = entry  # the one used last stands last
         self._stop_oldest()
         try:
-            server = await _started(entry)
+            server = await _wait_for_start(entry)
             # Only after the wait, as more may have been noted meanwhile.
             changed, entry.changed = entry.changed, {}
             server.open.note_files(changed)
@@ -185,9 +186,9 @@ class RunningServers:
         """Stop all servers and wait for their end; never raises."""
         for key in list(self._entries):
             self._drop(key)
-        await asyncio.gather(*self._closing, return_exceptions=True)
+        await self._closing.close(None)
 
-    def _started(self, each: Installed) -> _Entry:
+    def _begin_start(self, each: Installed) -> _Entry:
         self._starts[_key(each)] = self._starts.get(_key(each), 0) + 1
         return _Entry(asyncio.create_task(self._start(each)))
 
@@ -217,12 +218,10 @@ class RunningServers:
     def _drop(self, key: Key) -> None:
         entry = self._entries.pop(key, None)
         if entry is not None:
-            task = asyncio.create_task(_ended(entry))
-            self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
+            self._closing.start(_end(entry))
 
 
-async def _started(entry: _Entry) -> LanguageServer:
+async def _wait_for_start(entry: _Entry) -> LanguageServer:
     """Wait for the start. ServerFailed also if it was stopped meanwhile, which is no cancelling of who waits."""
     # Not awaited itself, as that would cancel the start for all others with one who stops waiting.
     await asyncio.wait([entry.starting])
@@ -231,7 +230,7 @@ async def _started(entry: _Entry) -> LanguageServer:
     return entry.starting.result()
 
 
-async def _ended(entry: _Entry) -> None:
+async def _end(entry: _Entry) -> None:
     entry.starting.cancel()
     try:
         server = await entry.starting
@@ -306,7 +305,7 @@ class ServedCopy:
         """Update the copy to the state of a view, and return what differs from the disk, and what changed in the copy
         by absolute path. The disk is looked at at most every 10 s. ToolFailed or OSError if that is impossible.
         """
-        seen = wanted(view)
+        seen = unsaved_state(view)
         folders = view.roots.folders
         if self._copy is None or folders != self._folders:
             self.close()

@@ -22,7 +22,7 @@ from pygls.protocol import JsonRPCProtocol
 from pygls.protocol.json_rpc import JsonRPCNotification, JsonRPCRequestMessage
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.shadow.process import Guarded, settled
+from codeagent_lsp.shadow.process import Guarded, run_to_end
 from codeagent_lsp.shadow.shell import Launch, ProcessLimits
 
 MAX_MESSAGE = 32 << 20
@@ -79,7 +79,7 @@ class ServerConnection:
     async def start(self, launch: Launch, limits: ProcessLimits) -> None:
         """Start the process. ToolFailed if that is impossible; `close` must be called, however this ends."""
         # Cancelled halfway, a process would run that nobody knows of.
-        await settled(self._guarded.start(launch, limits, apart=True, talk=True))
+        await run_to_end(self._guarded.start(launch, limits, apart=True, talk=True))
         streams, flood = dict(self._guarded.streams), _Flood()
         assert self._guarded.stdin is not None
         self._protocol.set_writer(_Writer(self._guarded.stdin, self.end))
@@ -116,10 +116,10 @@ class ServerConnection:
     async def close(self) -> None:
         """Ask the process to end, kill it after 1 s, and wait for its end, also when cancelled."""
         try:
-            await settled(self._leave())
+            await run_to_end(self._leave())
         finally:
             self._lose("it was stopped")
-            await settled(self._guarded.close())
+            await run_to_end(self._guarded.close())
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -145,7 +145,7 @@ class ServerConnection:
         try:
             while (body := await reader.message()) is not None:
                 try:
-                    message = _parsed(body) if len(body) < _LARGE else await asyncio.to_thread(_parsed, body)
+                    message = _parse(body) if len(body) < _LARGE else await asyncio.to_thread(_parse, body)
                     self._protocol.take(message)
                 except Exception as error:  # noqa: BLE001 (what a handler cannot take must not end the reading)
                     logger.info("%s: %s", self.name, type(error).__name__)
@@ -312,7 +312,7 @@ class _Writer:
         self._stream.close()
 
 
-def _parsed(body: bytes) -> Any:
+def _parse(body: bytes) -> Any:
     """Return a message as JSON. The hook lets other threads run meanwhile."""
     return json.loads(body, object_hook=_same)
 

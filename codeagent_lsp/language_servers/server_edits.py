@@ -57,7 +57,7 @@ def server_edit(answer: ServerAnswer, edit: Any, texts: Texts) -> ServerEdit:
     return replace(reader.done(), to_confirm=_to_confirm(edit))
 
 
-def edited(edit: Any) -> set[str]:
+def edited_paths(edit: Any) -> set[str]:
     """Return the absolute paths of the files whose text a WorkspaceEdit changes."""
     documents = [each.get("textDocument") for each in _changes(edit) if "kind" not in each]
     found = (uris.to_path(str(document.get("uri"))) for document in documents if isinstance(document, dict))
@@ -82,22 +82,22 @@ class _Reader:
             case "rename":
                 old, new = self._old(change.get("oldUri")), self._new(change.get("newUri"))
                 if old in self._created:
-                    raise self._refused(f"it moves {self._name(old)}, which it creates itself")
+                    raise self._refusal(f"it moves {self._name(old)}, which it creates itself")
                 self._moves[old] = new
             case "delete":
                 self._delete(self._old(change.get("uri")))
             case kind:
-                raise self._refused(f"it holds an operation of the unknown kind {kind!r}")
+                raise self._refusal(f"it holds an operation of the unknown kind {kind!r}")
 
     def done(self) -> ServerEdit:
         found: dict[str, str | None] = dict.fromkeys(self._deleted)
         inserted = sum(len(splice.new) for each in self._splices.values() for splice in each)
         if len(self._splices) > MAX_FILES or sum(map(len, self._splices.values())) > MAX_EDITS:
-            raise self._refused("it changes too many places")
+            raise self._refusal("it changes too many places")
         if inserted > MAX_INSERTED:
-            raise self._refused("it inserts too much text")
+            raise self._refusal("it inserts too much text")
         for path, each in self._splices.items():
-            found[path] = self._spliced(self._text(path), each)
+            found[path] = self._splice(self._text(path), each)
         # One that is created and edited has its text already.
         for path, text in self._created.items():
             found.setdefault(path, text)
@@ -111,7 +111,7 @@ class _Reader:
         if before == path:
             self._require_there(path)
         elif before in self._splices:
-            raise self._refused(f"it changes {self._name(before)} before and after it moves it")
+            raise self._refusal(f"it changes {self._name(before)} before and after it moves it")
         path = before
         text = self._text(path)
         known = self._texts.get(path)
@@ -119,24 +119,24 @@ class _Reader:
         for each in change.get("edits") or ():
             new = each.get("newText") if isinstance(each, dict) else None
             if not isinstance(new, str) or "snippet" in each:
-                raise self._refused("one of its edits has no plain text")
+                raise self._refusal("one of its edits has no plain text")
             lines = known[1] if known is not None else None
             # A file that this edit creates is empty, so everything comes at its beginning.
             offsets = offsets_in(each.get("range"), text, lines, self._answer.encoding) if lines is not None else (0, 0)
             if offsets is None:
-                raise self._refused(f"a range of it is not in {self._name(path)}")
+                raise self._refusal(f"a range of it is not in {self._name(path)}")
             self._splices.setdefault(path, []).append(Splice(*offsets, new))
 
     def _delete(self, path: str) -> None:
         if path in self._created:
-            raise self._refused(f"it deletes {self._name(path)}, which it creates itself")
+            raise self._refusal(f"it deletes {self._name(path)}, which it creates itself")
         self._deleted.add(path)
         self._splices.pop(path, None)
 
     def _require_there(self, path: str) -> None:
         """Raise EditRefused for a file that the parts before have deleted, or moved away."""
         if path in self._deleted or path in self._moves:
-            raise self._refused(f"it deletes or moves {self._name(path)} before it changes it")
+            raise self._refusal(f"it deletes or moves {self._name(path)} before it changes it")
 
     def _require_version(self, path: str, version: Any) -> None:
         """Raise EditRefused for another version of a text than the editor's own servers were asked about. Our own have
@@ -145,18 +145,18 @@ class _Reader:
         if version is None:
             return
         if isinstance(version, bool) or not isinstance(version, int) or version < 0:
-            raise self._refused("it is for a version of a text that never was")
+            raise self._refusal("it is for a version of a text that never was")
         file = self._texts.files.get(path)
         present = file.version if file is not None and self._answer.lent else None
         if present is not None and version not in (0, present):
-            raise self._refused(f"it is for version {version} of {self._name(path)}, which is at {present}")
+            raise self._refusal(f"it is for version {version} of {self._name(path)}, which is at {present}")
 
-    def _spliced(self, text: str, splices: list[Splice]) -> str:
+    def _splice(self, text: str, splices: list[Splice]) -> str:
         splices.sort(key=lambda each: (each.start, each.end))  # stable: insertions at one place keep their order
         parts, place = [], 0
         for splice in splices:
             if splice.start < place:
-                raise self._refused("its edits overlap")
+                raise self._refusal("its edits overlap")
             parts += [text[place : splice.start], splice.new]
             place = splice.end
         return "".join([*parts, text[place:]])
@@ -166,7 +166,7 @@ class _Reader:
             return ""
         known = self._texts.get(path)
         if known is None:
-            raise self._refused(f"{self._name(path)} cannot be read")
+            raise self._refusal(f"{self._name(path)} cannot be read")
         return known[0]
 
     def _old(self, uri: Any) -> str:
@@ -178,7 +178,7 @@ class _Reader:
     def _new(self, uri: Any) -> str:
         path = self._path(uri)
         if self._texts.view.exists(path) or path in self._created or path in self._moves.values():
-            raise self._refused(f"{self._name(path)} exists already")
+            raise self._refusal(f"{self._name(path)} exists already")
         return path
 
     def _path(self, uri: Any) -> str:
@@ -186,15 +186,15 @@ class _Reader:
         try:
             path = self._texts.view.roots.resolve(written) if written else None
         except AgentError as problem:
-            raise self._refused(str(problem)) from problem
+            raise self._refusal(str(problem)) from problem
         if path is None or self._texts.view.roots.root_of(path) is None:
-            raise self._refused(f"{written or uri!r} is outside of the workspace")
+            raise self._refusal(f"{written or uri!r} is outside of the workspace")
         return path
 
     def _name(self, path: str) -> str:
         return self._texts.view.roots.relative(path)
 
-    def _refused(self, reason: str) -> EditRefused:
+    def _refusal(self, reason: str) -> EditRefused:
         return EditRefused("not_found", f"The edit of {self._answer.server} was not made: {reason}.")
 
 

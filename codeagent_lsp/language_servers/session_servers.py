@@ -116,7 +116,7 @@ class SessionServers:
             return ()
         try:
             async with asyncio.timeout(seconds + SPARE_SECONDS), self._turn:
-                texts = await self._synced(view, [question.path])
+                texts = await self._sync(view, [question.path])
                 if texts is None:
                     return ()
                 work = (self._answer(each, question, texts, deadline) for each in asked)
@@ -138,9 +138,9 @@ class SessionServers:
         known: dict[str, tuple[FoundDiagnostics, ...] | None] = dict.fromkeys(asked)
         try:
             async with asyncio.timeout(seconds), self._turn:
-                texts = await self._synced(view, list(asked)) or {}
+                texts = await self._sync(view, list(asked)) or {}
                 for path, servers in asked.items():
-                    work = (self._diagnosed(each, path, texts, deadline) for each in servers)
+                    work = (self._diagnose(each, path, texts, deadline) for each in servers)
                     answers = await asyncio.gather(*work)
                     # Those of a linter alone would pass for all of them.
                     known[path] = None if None in answers else tuple(filter(None, answers))
@@ -161,13 +161,13 @@ class SessionServers:
             return
 
         async def look(each: Installed, texts: Mapping[str, str]) -> None:
-            answer = await self._diagnosed(each, path, texts, deadline)
+            answer = await self._diagnose(each, path, texts, deadline)
             if answer is not None:
                 found(answer)
 
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds + SPARE_SECONDS), self._turn:
-                texts = await self._synced(view, [path]) or {}
+                texts = await self._sync(view, [path]) or {}
                 # The next question shows the file's own text again.
                 await asyncio.gather(*(look(each, {**texts, path: text}) for each in running))
 
@@ -192,7 +192,7 @@ class SessionServers:
         await self._running.close()  # whoever waits for an answer of theirs waits no longer
         await self.rest()
 
-    async def _synced(self, view: FileView, paths: Sequence[str]) -> dict[str, str] | None:
+    async def _sync(self, view: FileView, paths: Sequence[str]) -> dict[str, str] | None:
         """Bring the copy to the state of `view`, and return the texts that servers must have open; None if there is no
         copy.
         """
@@ -244,7 +244,7 @@ class SessionServers:
             return None
         return None if result is None else ServerAnswer(each.server.name, result, server.encoding)
 
-    async def _diagnosed(
+    async def _diagnose(
         self, each: Installed, path: str, texts: Mapping[str, str], deadline: float
     ) -> FoundDiagnostics | None:
         if path not in texts:
@@ -289,17 +289,17 @@ async def _settled_result(
 
 def _is_same(one: Any, other: Any) -> bool:
     try:
-        return _unordered(one) == _unordered(other)
+        return _order_free(one) == _order_free(other)
     except RecursionError:  # nested as no answer is
         return True
 
 
-def _unordered(value: Any) -> str:
+def _order_free(value: Any) -> str:
     """Return a text that is equal for equal answers, whatever the order of their parts: gopls has none."""
     if isinstance(value, dict):
-        return f"{{{','.join(f'{name}:{_unordered(value[name])}' for name in sorted(value))}}}"
+        return f"{{{','.join(f'{name}:{_order_free(value[name])}' for name in sorted(value))}}}"
     if isinstance(value, list):
-        return f"[{','.join(sorted(map(_unordered, value)))}]"
+        return f"[{','.join(sorted(map(_order_free, value)))}]"
     return repr(value)
 
 

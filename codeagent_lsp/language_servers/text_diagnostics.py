@@ -141,7 +141,7 @@ class TextDiagnostics:
         if text is None:
             return None
         try:
-            found = await self._found(path, text, deadline, pulls=pulls)
+            found = await self._find(path, text, deadline, pulls=pulls)
         except ServerFailed:
             return None
         # Changed meanwhile, they would be those of another text.
@@ -170,9 +170,9 @@ class TextDiagnostics:
             del self._published[next(iter(self._published))]
         self._came.set()
 
-    async def _found(self, path: str, text: str, deadline: float, *, pulls: bool) -> list[Any] | None:
+    async def _find(self, path: str, text: str, deadline: float, *, pulls: bool) -> list[Any] | None:
         if self._known.diagnostics == "pull" and pulls:
-            return await self._pulled(path, deadline)
+            return await self._pull(path, deadline)
         await self._open.noticed(deadline)
         if self._known.diagnostics == "tsserver":
             return await self._by_tsserver(path, deadline)
@@ -180,12 +180,12 @@ class TextDiagnostics:
             self._broken += 1  # on another line than before, as a question that was cancelled may have left one
             lines = "\n" * (1 + self._broken % _PLACES)
             self._open.change(path, f"{text}{lines}{_BROKEN}")
-            broken = await self._pushed(path, deadline)
+            broken = await self._wait_for_push(path, deadline)
             self._open.change(path, text)
-            return None if broken is None else await self._pushed(path, deadline)
-        return await self._pushed(path, deadline)
+            return None if broken is None else await self._wait_for_push(path, deadline)
+        return await self._wait_for_push(path, deadline)
 
-    async def _pulled(self, path: str, deadline: float) -> list[Any] | None:
+    async def _pull(self, path: str, deadline: float) -> list[Any] | None:
         params = {"textDocument": {"uri": uris.from_path(path)}}
         while (seconds := deadline - time.monotonic()) > 0:
             try:
@@ -200,14 +200,14 @@ class TextDiagnostics:
             return items[:MAX_ITEMS] if isinstance(items, list) else None
         return None
 
-    async def _pushed(self, path: str, deadline: float) -> list[Any] | None:
+    async def _wait_for_push(self, path: str, deadline: float) -> list[Any] | None:
         """Wait for the diagnostics of the newest version of a text."""
-        items = await self._arrived(path, deadline)
+        items = await self._wait_for_publish(path, deadline)
         if items is None or self._names_versions:
             return items
-        return await self._arrived(path, deadline) if await self._open.read(deadline) else None
+        return await self._wait_for_publish(path, deadline) if await self._open.read(deadline) else None
 
-    async def _arrived(self, path: str, deadline: float) -> list[Any] | None:
+    async def _wait_for_publish(self, path: str, deadline: float) -> list[Any] | None:
         """Wait for what was published after the newest version of a text was sent, until it counts."""
         while not self._connection.lost.is_set():
             now, found = time.monotonic(), self._published.get(path)

@@ -97,7 +97,7 @@ class EmbeddingChild:
         while True:
             reply = await self._reply()
             if not self.model:
-                self._introduced(reply)
+                self._take_introduction(reply)
             # Answers with other numbers are those of requests that were cancelled.
             elif reply.get("id") == self._number:
                 self._waiting_since = None
@@ -147,7 +147,7 @@ class EmbeddingChild:
             return signal.Signals(-code).name
         return f"exit {code}"
 
-    def _introduced(self, reply: dict[str, Any]) -> None:
+    def _take_introduction(self, reply: dict[str, Any]) -> None:
         """Take the first line for what the process says of itself."""
         model, size, error = reply.get("model"), reply.get("size"), reply.get("error")
         if error:
@@ -245,7 +245,7 @@ class BuiltinEmbedder:
         async with self._turn:
             self._refuse()
             try:
-                return await self._tried(_readable(text), is_query=is_query)
+                return await self._embed_once(_readable(text), is_query=is_query)
             except ModelError as error:
                 # A search must not wait for a start that has just failed, and each would begin one.
                 self._failure = time.monotonic() + self._limits.rest, error
@@ -261,7 +261,7 @@ class BuiltinEmbedder:
         if self._failure is not None and time.monotonic() < self._failure[0]:
             raise self._failure[1]
 
-    async def _tried(self, text: str, *, is_query: bool) -> Vector:
+    async def _embed_once(self, text: str, *, is_query: bool) -> Vector:
         """Return the vector; a process that died is replaced once."""
         reason = ""
         for _ in range(ATTEMPTS):

@@ -18,7 +18,7 @@ import httpx
 
 from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.errors import ModelRejected, ModelUnreachable, SettingError
-from codeagent_lsp.network import PROXY_SCHEMES, is_loopback, secrets_of, shown, way_to
+from codeagent_lsp.network import PROXY_SCHEMES, is_loopback, redact_url, secrets_of, way_to
 
 CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 60.0
@@ -151,7 +151,9 @@ def open_client(where: Endpoint, limits: TimeLimits) -> httpx.AsyncClient:
     except SettingError as error:
         raise ModelUnreachable(error.key, **error.values) from error
     except (ImportError, ValueError) as error:  # socks without its library
-        raise ModelUnreachable("network.proxy.bad", proxy=shown(proxy), schemes=", ".join(PROXY_SCHEMES)) from error
+        raise ModelUnreachable(
+            "network.proxy.bad", proxy=redact_url(proxy), schemes=", ".join(PROXY_SCHEMES)
+        ) from error
 
 
 async def _ask_with(query: Mapping[str, str], request: httpx.Request) -> None:
@@ -170,10 +172,10 @@ def _split(url: str) -> SplitResult:
     except (ValueError, httpx.InvalidURL) as error:
         # The error of the parser would repeat the password.
         reason = _NO_USER if "@" in url else str(error)
-        raise ModelRejected("model.bad_url", url=shown(url), reason=reason) from error
+        raise ModelRejected("model.bad_url", url=redact_url(url), reason=reason) from error
     reason = _objection(parts) or ("" if port_is_number else "the port is 0")
     if reason:
-        raise ModelRejected("model.bad_url", url=shown(url), reason=reason)
+        raise ModelRejected("model.bad_url", url=redact_url(url), reason=reason)
     return parts
 
 

@@ -172,10 +172,10 @@ async def _backend(settings: ModelSettings, around: Surroundings, state_dir: Pat
         case "scripted":
             return load_script(Path(settings.name or ""))
         case "embedded":
-            return _embedded(settings, around)
+            return _open_embedded(settings, around)
     home = home_of(settings)
     if not home:
-        return await _discovered(settings, around, state_dir)
+        return await _discover(settings, around, state_dir)
     return await _server(settings, endpoint_of(settings, home, around), state_dir, interactive=around.interactive)
 
 
@@ -199,12 +199,12 @@ async def server_here(settings: ModelSettings, around: Surroundings) -> Endpoint
     return found[0].where if found else None
 
 
-async def _discovered(settings: ModelSettings, around: Surroundings, state_dir: Path) -> Model:
+async def _discover(settings: ModelSettings, around: Surroundings, state_dir: Path) -> Model:
     """Return the model of a server on this machine, else the embedded model."""
     if (where := await server_here(settings, around)) is not None:
         return await _server(settings, where, state_dir, interactive=around.interactive)
     if settings.provider == "auto" and has_embedded(around):
-        return _embedded(settings, around)
+        return _open_embedded(settings, around)
     raise ModelNotFound("model.not_found")
 
 
@@ -230,7 +230,7 @@ def _embedded_weights(around: Surroundings) -> Path:
     return path
 
 
-def _embedded(settings: ModelSettings, around: Surroundings) -> EmbeddedModel:
+def _open_embedded(settings: ModelSettings, around: Surroundings) -> EmbeddedModel:
     _embedded_weights(around)
     longest = settings.max_tokens if isinstance(settings.max_tokens, int) else None
     return EmbeddedModel(embedded_host(settings, around), limits=_limits(settings), max_tokens=longest)

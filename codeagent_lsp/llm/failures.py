@@ -32,7 +32,7 @@ from codeagent_lsp.errors import (
 )
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.learned_facts import window_in
-from codeagent_lsp.network import PROXY_LOGIN, client_refused, proxy_refused, refusal, shown
+from codeagent_lsp.network import PROXY_LOGIN, client_refused, proxy_refused, redact_url, refusal
 from codeagent_lsp.workspace.text.visible import printable_line
 
 LONGEST_REASON = 300
@@ -99,7 +99,7 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes, where: E
         status = 402
     # Not followed: the key would go along, to another server.
     if 300 <= status < 400:
-        target = printable_line(shown(headers.get("location") or "?"), LONGEST_REASON)
+        target = printable_line(redact_url(headers.get("location") or "?"), LONGEST_REASON)
         return ModelRejected("model.redirected", url=url, target=target)
     delay = _GOOGLE_DELAY.search(body)
     if status == 402 or (status == 429 and _out_of_quota(reason, body, told=delay is not None)):

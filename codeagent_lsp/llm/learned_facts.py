@@ -146,7 +146,7 @@ class Prices:
         # `prompt_tokens` is all of the prompt, whatever its source; some servers count the parts inconsistently.
         fresh = max(0, usage.prompt_tokens - usage.cached_tokens - usage.written_tokens)
         hour = min(usage.written_1h_tokens, usage.written_tokens)
-        written = (usage.written_tokens - hour) * self._written + hour * self._hour
+        written = (usage.written_tokens - hour) * self._write_price + hour * self._hour
         prompt = fresh * self.input + usage.cached_tokens * cached + written
         return (prompt + usage.completion_tokens * self.output) / 1_000_000
 
@@ -154,11 +154,11 @@ class Prices:
         """Return the most that a prompt of so many tokens can cost, in USD: if all of it is written to a cache, and
         `lasting` tokens of it for an hour.
         """
-        dear = max(self.input, self._written)
+        dear = max(self.input, self._write_price)
         return ((prompt - lasting) * dear + lasting * max(dear, self._hour)) / 1_000_000
 
     @property
-    def _written(self) -> float:
+    def _write_price(self) -> float:
         return self.input if self.written is None else self.written
 
     @property
@@ -240,10 +240,10 @@ def facts_data(facts: KnownFacts) -> dict[str, Any]:
 
 def facts_told(facts: KnownFacts, language: str) -> str:
     """Return all facts in one line in the user's language, unknown ones included."""
-    return clauses((_told(item.name, facts, language) for item in fields(Facts)), language)
+    return clauses((_fact_line(item.name, facts, language) for item in fields(Facts)), language)
 
 
-def _told(name: str, facts: KnownFacts, language: str) -> str:
+def _fact_line(name: str, facts: KnownFacts, language: str) -> str:
     value = getattr(facts, name)
     label = text(f"fact.{name}", language)
     if value is None:

@@ -114,7 +114,7 @@ async def survey(where: Endpoint, provider: str, limits: TimeLimits, *, named: b
     """
     stated = stated_kind(provider, where.root)
     listing = KINDS[stated or "openai"].entries(where, limits)
-    asked, entries = await asyncio.gather(_recognised(stated, where, limits), listing, return_exceptions=True)
+    asked, entries = await asyncio.gather(_recognise(stated, where, limits), listing, return_exceptions=True)
     if isinstance(asked, BaseException):
         raise asked
     kind, props = asked
@@ -130,7 +130,7 @@ def _keeps_its_list(error: BaseException) -> bool:
     return isinstance(error, ModelRejected) and (error.key != "model.unauthorized" or error.values["status"] == 403)
 
 
-async def _recognised(kind: str, where: Endpoint, limits: TimeLimits) -> tuple[str, Props | None]:
+async def _recognise(kind: str, where: Endpoint, limits: TimeLimits) -> tuple[str, Props | None]:
     """Return the kind of a server, which is asked if it is not known, and what llama.cpp says of itself."""
     if kind not in ("", "llamacpp"):
         return kind, None

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import re
 
-from codeagent_lsp.llm.harmony import HEAD, begins_head, call_head, recipient
-
 _SURE = ("think", "thinking", "antthinking", "seed:think", "mm:think", "longcat_think")
 _NAMED = (*_SURE, "thought", "reasoning", "reflection", "scratchpad")
 _TOKENS = {
@@ -194,7 +192,7 @@ class ThinkFilter:
         while mark := _MARKS.search(self._held, at):
             text += self._say(self._held[at : mark.start()])
             rest = self._held[mark.end() :]
-            verdict = None if self._code.inside else self._judged(mark, text, rest)
+            verdict = None if self._code.inside else self._judge_rest(mark, text, rest)
             if verdict == "wait":
                 self._held = self._held[mark.start() :]
                 return text, "", False
@@ -207,7 +205,7 @@ class ThinkFilter:
         text, self._held = text + self._say(self._held[at:text_end]), self._held[text_end:]
         return text, "", False
 
-    def _judged(self, mark: re.Match[str], text: str, rest: str) -> str | None:
+    def _judge_rest(self, mark: re.Match[str], text: str, rest: str) -> str | None:
         """Return what follows a mark that ends the message, `wait` if more has to be seen, None if it is text."""
         if mark["ends"]:
             return self._judged_end(mark[0], rest)
@@ -302,3 +300,36 @@ class _CodeState:
 
 
 _LINE_START = 40
+
+
+# The heads of messages in harmony, the format of gpt-oss, as servers pass them on that do not know it: a head is
+# `<|start|>assistant to=NAME<|channel|>commentary to=NAME <|constrain|>json<|message|>`, of which all parts but the
+# last may be missing, and the recipient stands in one place or the other.
+
+LONGEST_HEAD = 200
+"""Characters; longer texts that begin like a head are none."""
+HEAD = re.compile(
+    r"(?:<\|start\|>\s*)?(?:assistant\s*)?(?:to=(?P<first>[\w.\-]+)\s*)?"
+    r"(?:<\|channel\|>\s*)?(?P<channel>analysis|commentary|final)?\s*(?:to=(?P<second>[\w.\-]+)\s*)?"
+    r"(?:<\|constrain\|>\s*\w*|json|code)?\s*<\|message\|>"
+)
+_BEGUN = re.compile(
+    r"(?:(?:assistant|analysis|commentary|final)\s*(?:t|to|to=[\w.\-]*\s*(?:\s[a-z]{0,4}\s*)?)?)?"
+    # Behind a token all may come; without one, words that an answer begins with are not held back.
+    r"(?:<\|(?:start|channel|constrain)\|>(?:<\|(?:channel|constrain)\|>|[\w.=\-]+|\s+)*)?(?:<[|a-z]*>?)?"
+)
+
+
+def recipient(head: re.Match[str]) -> str:
+    """Return the tool that a message is for, '' for one that is text."""
+    return head["second"] or head["first"] or ""
+
+
+def begins_head(text: str) -> bool:
+    """Return whether a text is the beginning of a head, so that it can become one."""
+    return len(text) < LONGEST_HEAD and _BEGUN.fullmatch(text) is not None
+
+
+def call_head(name: str) -> str:
+    """Return the head of a message for a tool, in the one spelling that the parser of calls is given."""
+    return f"<|channel|>commentary to={name}<|message|>"

@@ -222,10 +222,10 @@ def _from_sources(
             return path
         source.clean(work)
         failures.append(f"{source.name}: checksum {digest[:12]}…")
-    raise _failed(failures, weights)
+    raise _pull_error(failures, weights)
 
 
-def _failed(failures: list[str], weights: Weights) -> ModelError:
+def _pull_error(failures: list[str], weights: Weights) -> ModelError:
     # If every source delivered and none of it was right, the network is not the cause and trying again does not help.
     damaged = [failure for failure in failures if "checksum" in failure]
     if damaged and len(damaged) == len(failures):

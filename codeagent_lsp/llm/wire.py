@@ -18,7 +18,7 @@ from uuid import uuid4
 
 from codeagent_lsp.llm.calls.jsontext import loads_object
 from codeagent_lsp.llm.model import ModelInfo
-from codeagent_lsp.messages import UNREADABLE, Image, Message, ToolCall, ToolSpec, sent
+from codeagent_lsp.messages import UNREADABLE, Image, Message, ToolCall, ToolSpec, without_forms
 
 PICTURES = "(The pictures of the results above.)"
 
@@ -84,7 +84,9 @@ def _shown_after(messages: Iterable[Message]) -> Iterator[Message]:
 
 def tool_list(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:
     """Return the tool descriptions in the form of the API, in the given order."""
-    return [{"type": "function", "function": {**sent(tool), "name": wire_name(tool["name"])}} for tool in tools]
+    return [
+        {"type": "function", "function": {**without_forms(tool), "name": wire_name(tool["name"])}} for tool in tools
+    ]
 
 
 def wire_name(name: str) -> str:

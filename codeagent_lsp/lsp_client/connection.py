@@ -155,7 +155,7 @@ class Connection:
         elif identity is not None:
             task = asyncio.ensure_future(self._answer(identity, method, message.get("params")))
             self._answering[identity] = task
-            task.add_done_callback(lambda _: self._answered(identity, task))
+            task.add_done_callback(lambda _: self._finish_answer(identity, task))
         elif method == "$/cancelRequest":
             answering = self._answering.get(message["params"]["id"])
             if answering is not None:
@@ -182,7 +182,7 @@ class Connection:
         except (OSError, ValueError, KeyError, TypeError) as error:
             self._send({"id": identity, "error": {"code": INTERNAL_ERROR, "message": str(error)}})
 
-    def _answered(self, identity: Any, task: asyncio.Task[None]) -> None:
+    def _finish_answer(self, identity: Any, task: asyncio.Task[None]) -> None:
         """Remove a finished request; answer one that was cancelled before its handler began."""
         self._answering.pop(identity, None)
         if task.cancelled():

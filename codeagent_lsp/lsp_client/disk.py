@@ -165,7 +165,7 @@ class _Commit:
 
     def run(self, writes: Sequence[FileWrite]) -> None:
         try:
-            targets = [self._resolved(write) for write in writes]
+            targets = [self._resolve_links(write) for write in writes]
             for write in targets:
                 self._prepare(write)
             for write in sorted(targets, key=lambda item: item.after is None):  # deletions last
@@ -232,7 +232,7 @@ class _Commit:
         for staged in [*self._staged.values(), *self._backups.values()]:
             self._disk.discard(staged)
 
-    def _resolved(self, write: FileWrite) -> FileWrite:
+    def _resolve_links(self, write: FileWrite) -> FileWrite:
         """Return the write with links resolved, so that a target is written; a deletion removes the link itself."""
         path = self._disk.real(write.path.parent) / write.path.name
         return replace(write, path=path if write.after is None else self._disk.real(path))
@@ -344,13 +344,13 @@ class _Draft:
             raise EditImpossible(f"{path} does not exist")
         try:
             decoded = decode(content)
-            text = _applied(path, decoded.text, edits)
+            text = _apply(path, decoded.text, edits)
             self._after[path] = encode(text, decoded.encoding)
         except FileRefused as error:
             raise EditImpossible(f"{path}: {error}") from error
 
 
-def _applied(path: Path, text: str, edits: list[Mapping[str, Any]]) -> str:
+def _apply(path: Path, text: str, edits: list[Mapping[str, Any]]) -> str:
     """Return `text` with edits applied, whose ranges all refer to `text`; new lines end with CRLF if all old
     ones do.
     """

@@ -49,9 +49,9 @@ def sandbox_command(workspace: str, language: str, *, http: Address | None, ws: 
         if not all(map(find_spec, _NEEDED)):
             raise UsageError("sandbox.needs_mcp")
     except UsageError as error:
-        return _failed("sandbox-mcp", error, language, USAGE)
+        return _fail("sandbox-mcp", error, language, USAGE)
     serving = _sandbox(str(folder), http, ws, language, stdio=stdio or not (http or ws))
-    return _served("sandbox-mcp", serving, language)
+    return _serve("sandbox-mcp", serving, language)
 
 
 def editor_command(workspace: str, language: str) -> int:
@@ -63,21 +63,21 @@ def editor_command(workspace: str, language: str) -> int:
         if not find_spec("mcp"):
             raise UsageError("lend.needs_mcp")
     except UsageError as error:
-        return _failed("editor-mcp", error, language, USAGE)
-    return _served("editor-mcp", _editor(str(folder)), language)
+        return _fail("editor-mcp", error, language, USAGE)
+    return _serve("editor-mcp", _editor(str(folder)), language)
 
 
-def _served(command: str, serving: Coroutine[Any, Any, None], language: str) -> int:
+def _serve(command: str, serving: Coroutine[Any, Any, None], language: str) -> int:
     # On stderr, which clients show or keep, and where they look for addresses.
     logging.basicConfig(level=logging.CRITICAL)
     try:
         asyncio.run(serving)
     except CodeAgentError as error:
-        return _failed(command, error, language, FAILED)
+        return _fail(command, error, language, FAILED)
     return DONE
 
 
-def _failed(command: str, error: CodeAgentError, language: str, code: int) -> int:
+def _fail(command: str, error: CodeAgentError, language: str, code: int) -> int:
     words = error.localized(language) if isinstance(error, UserError) else str(error)
     sys.stderr.write(f"codeagent-lsp {command}: {words}\n")
     return code
@@ -110,9 +110,9 @@ async def _sandbox(folder: str, http: Address | None, ws: Address | None, langua
     ways: list[Coroutine[Any, Any, None]] = []
     try:
         if http is not None:
-            ways.append(over_http(server, _announced(http, "http", "/mcp", token, language), token))
+            ways.append(over_http(server, _announce(http, "http", "/mcp", token, language), token))
         if ws is not None:
-            ways.append(over_websocket(server, _announced(ws, "ws", "", token, language), token))
+            ways.append(over_websocket(server, _announce(ws, "ws", "", token, language), token))
         if stdio:
             ways.append(over_stdio(server))
         await _until_one_ends(ways)
@@ -127,7 +127,7 @@ async def _until_one_ends(ways: list[Coroutine[Any, Any, None]]) -> None:
     """Serve until the first transport ends or a signal arrives; then end all others."""
     stopped = asyncio.Event()
     call_on_stop(asyncio.get_running_loop(), stopped.set, STOP_SIGNALS)
-    tasks = [asyncio.create_task(way) for way in (*ways, _waited(stopped))]
+    tasks = [asyncio.create_task(way) for way in (*ways, _wait(stopped))]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -138,11 +138,11 @@ async def _until_one_ends(ways: list[Coroutine[Any, Any, None]]) -> None:
         task.result()
 
 
-async def _waited(event: asyncio.Event) -> None:
+async def _wait(event: asyncio.Event) -> None:
     await event.wait()
 
 
-def _announced(address: Address, scheme: str, path: str, token: str, language: str) -> socket.socket:
+def _announce(address: Address, scheme: str, path: str, token: str, language: str) -> socket.socket:
     """Open a listening socket and print its URL and token on stderr. UsageError if the port cannot be used."""
     from codeagent_lsp.mcp_server.transports import address_of  # late: heavy
 

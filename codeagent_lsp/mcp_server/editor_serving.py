@@ -44,7 +44,7 @@ from codeagent_lsp.lend import (
     holding,
 )
 from codeagent_lsp.mcp_server.progress import Listener, report_of, telling
-from codeagent_lsp.mcp_server.stdio import claimed, stdio_streams
+from codeagent_lsp.mcp_server.stdio import claim_stdio, stdio_streams
 from codeagent_lsp.session.lending.lent_tools import LENT_TOOLS, LentTool, lent_tool
 
 NAME = "codeagent-editor"
@@ -64,7 +64,7 @@ Context = ServerRequestContext[Any, Any]
 async def over_stdio(attachment: Attachment) -> None:
     """Serve the parent process until it closes our standard input. Prints go to stderr from then on."""
     server = make_server(attachment)
-    async with stdio_streams(*claimed()) as (read, write):
+    async with stdio_streams(*claim_stdio()) as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 
@@ -72,7 +72,7 @@ def make_server(attachment: Attachment) -> Server[Any]:
     """Return an MCP server for one client whose calls go to the editor of this attachment."""
 
     async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[_listed(tool) for tool in LENT_TOOLS])
+        return ListToolsResult(tools=[_list_tool(tool) for tool in LENT_TOOLS])
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         if lent_tool(params.name) is None:
@@ -151,7 +151,7 @@ class Attachment:
             # calls do not wait for each other.
             async with self._attaching:
                 if self._line is None or self._line.broken:
-                    self._line = await self._attached(client)
+                    self._line = await self._attach(client)
                 line = self._line
             return await line.call(tool, arguments)
         except Unattached as problem:
@@ -164,7 +164,7 @@ class Attachment:
         if self._ticket is not None:
             self._ticket[1].withdraw()
 
-    async def _attached(self, client: str) -> _Line:
+    async def _attach(self, client: str) -> _Line:
         """Return a connection that may be used. Unattached with the reason if there is none."""
         found = await asyncio.to_thread(find_editor, self._root, self._folder)
         if found is None:
@@ -186,7 +186,7 @@ class Attachment:
         if answer.state != "granted":
             reason = REFUSED.get(answer.reason, SILENT)
             raise Unattached(reason.format(client=client, folder=self._folder))
-        return await _connected(answer, client, workspace)
+        return await _connect(answer, client, workspace)
 
     async def _answer(self, ticket: Ticket, client: str) -> LendAnswer:
         """Return the decision about a request. Unattached if there is none yet; the request then stays."""
@@ -206,7 +206,7 @@ class Attachment:
             await asyncio.sleep(LOOK_SECONDS)
 
 
-async def _connected(answer: LendAnswer, client: str, workspace: str) -> _Line:
+async def _connect(answer: LendAnswer, client: str, workspace: str) -> _Line:
     """Connect to the editor. Unattached with the reason if it does not let us in."""
     kind, _, address = answer.address.partition(":")
     try:
@@ -312,6 +312,6 @@ def _client(context: Context) -> str:
     return clean_name(known.client_info.name if known is not None else "") or UNNAMED
 
 
-def _listed(tool: LentTool) -> Tool:
+def _list_tool(tool: LentTool) -> Tool:
     hints = ToolAnnotations(read_only_hint=tool.reads, destructive_hint=False, open_world_hint=False)
     return Tool(name=tool.name, description=tool.description, input_schema=tool.schema(), annotations=hints)

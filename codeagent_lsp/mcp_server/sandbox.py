@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from codeagent_lsp.call_forms import translated
+from codeagent_lsp.call_forms import translate_arguments
 from codeagent_lsp.config import Settings
 from codeagent_lsp.environments.environment import Screens
 from codeagent_lsp.environments.environments import Environments
@@ -25,7 +25,7 @@ from codeagent_lsp.mcp_server.progress import SILENCE, Listener
 from codeagent_lsp.mcp_server.table import BY_NAME, tools
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.run_index import RunIndex
-from codeagent_lsp.session.screens import Desk, SessionScreens
+from codeagent_lsp.session.screens import ScreenPorts, SessionScreens
 from codeagent_lsp.shadow.shell import CommandResult, Shell, approve_none
 from codeagent_lsp.state import state_root, workspace_state
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
@@ -121,7 +121,7 @@ class Sandbox:
             return problem
         self._running += 1
         try:
-            return await self._called(ToolCall(name, {**arguments, **BY_NAME[name].fixed}), complete, listener)
+            return await self._call(ToolCall(name, {**arguments, **BY_NAME[name].fixed}), complete, listener)
         finally:
             self._running -= 1
 
@@ -144,7 +144,7 @@ class Sandbox:
         if self._running >= MAX_CALLS:
             return Answer(f"{MAX_CALLS} calls are running. Try again later.", code=ErrorCode.TIMEOUT_ERROR)
         try:
-            hidden = [key for key in translated(arguments, entry.tool.forms) if entry.hides(key)]
+            hidden = [key for key in translate_arguments(arguments, entry.tool.forms) if entry.hides(key)]
             if hidden:
                 return Answer(f"{name} has no parameter {hidden[0]} here.", code=ErrorCode.VALIDATION_ERROR)
             understood(ToolCall(name, {**arguments, **entry.fixed}), self._registry.get(name))
@@ -152,7 +152,7 @@ class Sandbox:
             return Answer(str(error), code=ErrorCode.VALIDATION_ERROR)
         return None
 
-    async def _called(self, call: ToolCall, complete: Complete | None, listener: Listener) -> Answer:
+    async def _call(self, call: ToolCall, complete: Complete | None, listener: Listener) -> Answer:
         if BY_NAME[call.name].tool.traits.effect == "read":
             return answer_of(await (await self._executor(complete, listener)).execute(call))
         async with self._turn:  # two edits at once could lose one
@@ -171,7 +171,7 @@ class Sandbox:
             (Complete, complete),
             (Reader, Reader(ASSUMED_WINDOW)),
             (ArtifactStore, self._artifacts),
-            (Screens, self._screens.of(SESSION, Desk(self._view, self._staging, approve_none))),
+            (Screens, self._screens.of(SESSION, ScreenPorts(self._view, self._staging, approve_none))),
             (CodeIndex, RunIndex(self._index, self._view, lambda: self._settings.permissions)),
             asker=_NobodyToAsk(),
             note=listener.note,
@@ -215,7 +215,7 @@ def answer_of(result: ToolResult) -> Answer:
     if not isinstance(result.data, CommandResult):
         return Answer(result.text, _small(plain(result.data)))
     late = result.data.finished.ending == "timeout"
-    return Answer(result.text, _finished(result.data), ErrorCode.TIMEOUT_ERROR if late else None)
+    return Answer(result.text, _result_data(result.data), ErrorCode.TIMEOUT_ERROR if late else None)
 
 
 def _small(value: Any) -> Any:
@@ -223,7 +223,7 @@ def _small(value: Any) -> Any:
     return None if value is None or len(json.dumps(value)) > MOST_DATA else value
 
 
-def _finished(result: CommandResult) -> dict[str, Any]:
+def _result_data(result: CommandResult) -> dict[str, Any]:
     """Return the data of a command: its end in flat fields, beside all else unless that is too long."""
     finished = result.finished
     stdout = finished.streams.get("stdout", finished.output)

@@ -80,7 +80,7 @@ def make_server(sandbox: Sandbox) -> Server[Any]:
     """Return an MCP server for one sandbox; it can serve many connections at once."""
 
     async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[_listed(entry) for entry in TABLE])
+        return ListToolsResult(tools=[_list_entry(entry) for entry in TABLE])
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
         if params.name not in BY_NAME:
@@ -114,7 +114,7 @@ def make_server(sandbox: Sandbox) -> Server[Any]:
     )
 
 
-def _listed(entry: SandboxTool) -> Tool:
+def _list_entry(entry: SandboxTool) -> Tool:
     reads = entry.tool.traits.effect == "read"
     hints = ToolAnnotations(read_only_hint=reads, destructive_hint=False, open_world_hint=False)
     return Tool(name=entry.name, description=entry.description, input_schema=entry.schema(), annotations=hints)
@@ -163,10 +163,10 @@ def model_of(context: Context, params: CallToolRequestParams) -> Complete | None
     capabilities = context.session.client_capabilities
     if capabilities is None or capabilities.sampling is None:
         return None
-    return _requested(context) if context.session.can_send_request else _replayed(params)
+    return _request_completions(context) if context.session.can_send_request else _replay_completions(params)
 
 
-def _requested(context: Context) -> Complete:
+def _request_completions(context: Context) -> Complete:
     async def complete(instructions: str, text: str) -> str:
         try:
             async with asyncio.timeout(REPLY_SECONDS):
@@ -187,7 +187,7 @@ def _requested(context: Context) -> Complete:
     return complete
 
 
-def _replayed(params: CallToolRequestParams) -> Complete:
+def _replay_completions(params: CallToolRequestParams) -> Complete:
     answers = dict(_answers(params.request_state))
     for name, response in (params.input_responses or {}).items():
         answers[name] = _words(response)

@@ -45,7 +45,7 @@ async def stdio_streams(read_fd: int, write_fd: int) -> AsyncGenerator[tuple[Any
         group.cancel_scope.cancel()
 
 
-def claimed() -> tuple[int, int]:
+def claim_stdio() -> tuple[int, int]:
     """Return duplicates of the descriptors of standard input and output. From now on prints go to stderr, and standard
     input is empty.
     """

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from codeagent_lsp.call_forms import published
+from codeagent_lsp.call_forms import published_schema
 from codeagent_lsp.tools.artifacts.artifact_tools import (
     BatchExportArtifacts,
     ExportArtifact,
@@ -80,7 +80,7 @@ class SandboxTool:
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of its arguments, in all spellings that are understood, without hidden parameters."""
-        schema = {"type": "object", **published(self.made().input_schema(), self.tool.forms)}
+        schema = {"type": "object", **published_schema(self.made().input_schema(), self.tool.forms)}
         # A hidden parameter is hidden under all of its names.
         own = self.tool.forms.parameters
         kept = {name: value for name, value in schema["properties"].items() if not self.hides(own.get(name, name))}

@@ -31,7 +31,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
-from codeagent_lsp.mcp_server.stdio import MAX_MESSAGE, claimed, stdio_streams
+from codeagent_lsp.mcp_server.stdio import MAX_MESSAGE, claim_stdio, stdio_streams
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PATH = "/mcp"
@@ -47,7 +47,7 @@ MAX_UNFINISHED = 32
 
 async def over_stdio(server: Server[Any]) -> None:
     """Serve the parent process until it closes our standard input. Prints go to stderr from then on."""
-    async with stdio_streams(*claimed()) as (read, write):
+    async with stdio_streams(*claim_stdio()) as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 
@@ -104,8 +104,8 @@ async def over_websocket(server: Server[Any], opened: socket.socket, token: str)
     """
 
     def check(connection: ServerConnection, request: Request) -> Response | None:
-        status = _refused(request.headers.get("Host"), request.headers.get("Origin"))
-        if status is None and not _authorised(request.headers.get("Authorization"), token):
+        status = _refusal_status(request.headers.get("Host"), request.headers.get("Origin"))
+        if status is None and not _is_authorised(request.headers.get("Authorization"), token):
             status = HTTPStatus.UNAUTHORIZED
         return None if status is None else connection.respond(status, f"{status.phrase}\n")
 
@@ -145,8 +145,8 @@ class _Guarded:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        status = _refused(headers.get("host"), headers.get("origin"))
-        if status is None and not _authorised(headers.get("authorization"), self._token):
+        status = _refusal_status(headers.get("host"), headers.get("origin"))
+        if status is None and not _is_authorised(headers.get("authorization"), self._token):
             status = HTTPStatus.UNAUTHORIZED
         if status is None:
             await self._app(scope, receive, send)
@@ -155,7 +155,7 @@ class _Guarded:
         await PlainTextResponse(f"{status.phrase}\n", status_code=status, headers=close)(scope, receive, send)
 
 
-def _refused(host: str | None, origin: str | None) -> HTTPStatus | None:
+def _refusal_status(host: str | None, origin: str | None) -> HTTPStatus | None:
     """Return the status for a request whose Host or Origin is not loopback; None if it is. Prevents DNS rebinding."""
     if _name(f"//{host}") not in LOOPBACK:
         return HTTPStatus.MISDIRECTED_REQUEST
@@ -171,7 +171,7 @@ def _name(url: str) -> str | None:
         return None
 
 
-def _authorised(header: str | None, token: str) -> bool:
+def _is_authorised(header: str | None, token: str) -> bool:
     scheme, _, given = (header or "").partition(" ")
     return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), token.encode())
 
@@ -242,14 +242,14 @@ class PatientProtocol(H11Protocol):
         """Parse more of the request; a complete head ends the time limit."""
         super().data_received(data)
         if self.cycle is not None:
-            self._finished()
+            self._finish_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop counting the connection as unfinished."""
-        self._finished()
+        self._finish_head()
         super().connection_lost(exc)
 
-    def _finished(self) -> None:
+    def _finish_head(self) -> None:
         if (timer := self.unfinished.pop(self, None)) is not None:
             timer.cancel()
             self.connections.add(self)

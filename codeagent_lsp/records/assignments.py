@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from codeagent_lsp.records.given import Given
 from codeagent_lsp.records.literals import LONGEST, MARGIN, Literal, heredoc, is_key, literal
-from codeagent_lsp.records.mark import MARK, Mark, marked
+from codeagent_lsp.records.mark import MARK, Mark, mark_spans
 from codeagent_lsp.records.names import Name, NameKind, sensitive_names
 from codeagent_lsp.records.positions import Behind, before, elsewhere, is_one_of_several
 from codeagent_lsp.records.tables import in_column
@@ -205,7 +205,7 @@ def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
         # Last: what stands before a name belongs to it only where nothing behind it does.
         elif behind.may_have(name.start):
             spans += before(text, name)
-    return marked(text, sorted(spans), mark)
+    return mark_spans(text, sorted(spans), mark)
 
 
 class _Finder:
@@ -235,7 +235,7 @@ class _Finder:
             return True
         if after == ";" and text[name.start - 1 : name.start] in (";", "\n"):  # in the heading of a table
             return False
-        if after in _BEFORE_SAID and self._said(name):
+        if after in _BEFORE_SAID and self._secret_in_words(name):
             return False
         around = text[max(0, name.start - 8) : name.start]
         if "ame" in around or "ey" in around or "," in around[-3:]:
@@ -264,7 +264,7 @@ class _Finder:
             # An earlier layer has masked it; anything further on belongs to something else.
             if span and MARK.fullmatch(self._text, *span):
                 return None
-        if told := self._told(name, beside=place is None and name.kind is NameKind.SECRET):
+        if told := self._sentence_password(name, beside=place is None and name.kind is NameKind.SECRET):
             return told
         # Nothing right behind the name, so it may be a call or a mapping further on in the statement.
         if name.kind in (NameKind.SECRET, NameKind.PERHAPS):
@@ -327,7 +327,7 @@ class _Finder:
         if place.spoken:
             return self._spoken(start)
         if _ENCLOSING.search(place.sign):
-            return self._enclosed(place)
+            return self._span_in_element(place)
         # Only behind a colon can a type, a block or a tag of YAML stand before the value.
         if ":" in place.sign or place.named:
             if annotation := _ANNOTATION.match(text, start):
@@ -341,44 +341,44 @@ class _Finder:
         if builder := _BUILDER.match(text, start):
             start = builder.end()
         if found := literal(text, start):
-            return None if self._closes(place, found) else _quoted(found, place)
+            return None if self._closes(place, found) else _quoted_span(found, place)
         kind = place.name.kind
-        if kind in (NameKind.SECRET, NameKind.PERHAPS) and (bracketed := self._bracketed(start, kind)):
+        if kind in (NameKind.SECRET, NameKind.PERHAPS) and (bracketed := self._span_in_brackets(start, kind)):
             return bracketed
         if (document := heredoc(text, start)) and looks_random(document.value):
             return document.start, document.end
-        return self._unquoted(place, start)
+        return self._bare_span(place, start)
 
     def _spoken(self, start: int) -> _Span | None:
         if mark := _SPOKEN_QUOTE.match(self._text, start):
             start = mark.end()
         found = literal(self._text, start)
-        span = (found.start, found.end) if found else _shortened(self._text, self._bare(_SPOKEN, start))
+        span = (found.start, found.end) if found else _without_punctuation(self._text, self._bare(_SPOKEN, start))
         return span if looks_random(self._text[slice(*span)], least=6) else None
 
-    def _told(self, name: Name, *, beside: bool) -> _Span | None:
+    def _sentence_password(self, name: Name, *, beside: bool) -> _Span | None:
         """Return the span of a password that a sentence tells: some words behind its name one that is nothing else;
         right beside it, as in `use the password …`, also one that may be a word.
         """
         text = self._text
-        if said := self._said(name):
+        if said := self._secret_in_words(name):
             return said
         blank = _BLANK.match(text, name.end) if beside else None
         if blank is None or not _PASSWORD.search(name.text):
             return None
         if mark := _SPOKEN_QUOTE.match(text, blank.end()):
             blank = mark
-        span = _shortened(text, self._bare(_SPOKEN, blank.end()))
+        span = _without_punctuation(text, self._bare(_SPOKEN, blank.end()))
         after = text[span[1] : span[1] + 1]
         return span if after not in _NO_SENTENCE and looks_spoken(text[slice(*span)]) else None
 
-    def _said(self, name: Name) -> _Span | None:
+    def _secret_in_words(self, name: Name) -> _Span | None:
         """Return the span of a secret some words behind its name, that is nothing else."""
         password = _SAID_NAME.search(name.text)
         later = _SAID_LATER.match(self._text, name.end) if password or name.kind is NameKind.SECRET else None
         if later is None:
             return None
-        first, last = _shortened(self._text, later.span("value"))
+        first, last = _without_punctuation(self._text, later.span("value"))
         value = self._text[first:last].rstrip(",;)")
         spoken = later["told"] is not None and looks_spoken(value) and not is_no_secret(name.text, value)
         alone = looks_scrambled(value) and _stands_alone(self._text, name.start)
@@ -395,7 +395,7 @@ class _Finder:
         # After an odd number of quotes, the name stands inside a string.
         return line.endswith(quote) or (quote == '"' and line.count('"') % 2 == 1)
 
-    def _bracketed(self, start: int, kind: NameKind) -> _Span | None:
+    def _span_in_brackets(self, start: int, kind: NameKind) -> _Span | None:
         """Return the span of a text in a bracket, of the characters of an array, or of a heredoc."""
         text = self._text
         if (document := heredoc(text, start)) and quoted_reveals(document.value, sure=True):
@@ -440,7 +440,7 @@ class _Finder:
             return None
         return start, start + len(found[0].rstrip())
 
-    def _enclosed(self, place: _Place) -> _Span | None:
+    def _span_in_element(self, place: _Place) -> _Span | None:
         """Return the span of the content of an XML element, or of a value that is written for a URL."""
         text, start = self._text, place.value
         if "%3" in place.sign:
@@ -470,7 +470,7 @@ class _Finder:
         self._run = (start, found.end() if found else start)
         return self._run
 
-    def _unquoted(self, place: _Place, start: int) -> _Span | None:
+    def _bare_span(self, place: _Place, start: int) -> _Span | None:
         text = self._text
         # `${TOKEN}`, `<your key>`: where a value comes from, or is to be put.
         if _REFERENCE.match(text, start):
@@ -481,11 +481,11 @@ class _Finder:
             return phrase.span()
         # Shells and dotenv files take everything up to a blank for the value, whatever signs it has.
         if alone and place.sign == "=" and name.text.upper() == name.text and place.sure:
-            return _continued(text, _of_env_line(text, start), alone)
+            return _with_continuation(text, _of_env_line(text, start), alone)
         span = self._bare(_BARE, start)
         if span[1] == start:
             return None
-        stop, span = span[1], _shortened(text, span)
+        stop, span = span[1], _without_punctuation(text, span)
         after = text[stop : stop + 1]
         # `self.token` alone on a line is code.
         whole = alone and "." not in name.text and after in ("", "\n", "\r")
@@ -496,7 +496,7 @@ class _Finder:
         reveals = bare_reveals(value, after, sure=place.sure, tight=tight, whole_line=whole)
         if reveals and alone and place.sure and (rest := _REST.match(text, stop)):
             span = (span[0], rest.end())  # a password may hold any sign
-        return _continued(text, span, alone) if reveals or _is_number_token(name.text, value) else None
+        return _with_continuation(text, span, alone) if reveals or _is_number_token(name.text, value) else None
 
     def _near(self, name: Name, start: int) -> _Span | None:
         """Return the span of the first surely generated value of the statement behind a name."""
@@ -514,7 +514,7 @@ class _Finder:
                 return None
             by_itself = alone and self._alone(name, piece.first, piece.last)
             if piece.scrambled or by_itself:
-                return _continued(text, (piece.first, piece.last), alone=True)
+                return _with_continuation(text, (piece.first, piece.last), alone=True)
             passed.append(start)
             start = piece.after if alone else self._plain.get(piece.after, piece.after)
         # From each of these on, there is nothing up to here: the next name need not look again.
@@ -562,7 +562,7 @@ class _Finder:
             return _Piece(*found.span(), found.end(), found.end(), marked=True)
         if found["bare"]:
             span = self._bare(_BARE if text.isascii() else _SPOKEN, found.start())
-            first, last = _shortened(text, span)
+            first, last = _without_punctuation(text, span)
             after, least = span[1], found.start() + LEAST_PIECE
         elif quoted := literal(text, found.start()):
             first, last, least = quoted.start, quoted.end, found.end()
@@ -608,7 +608,7 @@ def _directive(before: str) -> str:
     return word if word in _DIRECTIVES else ""
 
 
-def _quoted(found: Literal, place: _Place) -> _Span | None:
+def _quoted_span(found: Literal, place: _Place) -> _Span | None:
     if "," in place.sign and (not any(map(str.isdigit, found.value)) or is_other_name(found.value)):
         return None
     return (found.start, found.end) if quoted_reveals(found.value, sure=place.sure) else None
@@ -641,7 +641,7 @@ def _of_env_line(text: str, start: int) -> _Span | None:
     return (start, start + len(value)) if bare_reveals(value, "", sure=True, tight=True, whole_line=True) else None
 
 
-def _continued(text: str, span: _Span | None, alone: bool) -> _Span | None:
+def _with_continuation(text: str, span: _Span | None, alone: bool) -> _Span | None:
     """Return a span with the lines that the value goes on in."""
     if span is None or not alone:
         return span
@@ -649,7 +649,7 @@ def _continued(text: str, span: _Span | None, alone: bool) -> _Span | None:
     return (span[0], more.end()) if more else span
 
 
-def _shortened(text: str, span: _Span) -> _Span:
+def _without_punctuation(text: str, span: _Span) -> _Span:
     """Return a span without the punctuation of the sentence around it."""
     start, stop = span
     while stop - start > 1 and text[stop - 1] in ".。！!?:*":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from codeagent_lsp.records.mark import MARK, Mark, lowered, places, replaced
+from codeagent_lsp.records.mark import MARK, Mark, lower_in_place, places, replace_matches
 from codeagent_lsp.records.values import is_placeholder, looks_chosen, looks_random, looks_scrambled, looks_spoken
 
 HASH = 40  # characters of a SHA-1 in hexadecimal
@@ -242,71 +242,71 @@ def mask_command_lines(text: str, mark: Mark) -> str:
     # A form is looked for only where a word of it stands: most texts have none, and words are found ten times faster.
     if any(sign in text for sign in (" -", "\t-", "pass:", '"-', "'-")):
         options = places(text, *_OPTIONS)
-        text = replaced(options, text, _TOOLS, lambda match: _command(match[0], mark))
+        text = replace_matches(options, text, _TOOLS, lambda match: _command(match[0], mark))
     if "login" in text and "password" in text:
-        text = _NETRC.sub(lambda match: _masked(match, mark), text)
+        text = _NETRC.sub(lambda match: _mask_match(match, mark), text)
     ports = (match.start() for match in _PORT.finditer(text))
-    text = replaced(ports, text, _PGPASS, lambda match: _of_pgpass(match, mark))
+    text = replace_matches(ports, text, _PGPASS, lambda match: _of_pgpass(match, mark))
     told = places(text, "PASS ", "LOGIN ", "AUTH ")
-    text = replaced(told, text, _SPOKEN_TO_SERVER, lambda match: _scrambled(match, mark))
+    text = replace_matches(told, text, _SPOKEN_TO_SERVER, lambda match: _mask_scrambled(match, mark))
     if "<<" in text and any(word in text for word in _FEEDING):
         fed = places(text, "<<")
-        text = replaced(fed, text, _FED_TO, lambda match: _masked(match, mark), _BEHIND)
+        text = replace_matches(fed, text, _FED_TO, lambda match: _mask_match(match, mark), _BEHIND)
     users = places(text, *_USERS)
-    text = replaced(users, text, _AFTER_USER, lambda match: _random(match, mark))
+    text = replace_matches(users, text, _AFTER_USER, lambda match: _random(match, mark))
     users = places(text, *_USERS_OF_HOSTS)
-    text = replaced(users, text, _AFTER_USER_OF_HOST, lambda match: _random(match, mark))
+    text = replace_matches(users, text, _AFTER_USER_OF_HOST, lambda match: _random(match, mark))
     if "|" in text:
         piped = places(text, "echo ", "printf ", "print ")
-        text = replaced(piped, text, _PIPED, lambda match: _piped(match, mark), _BEHIND)
+        text = replace_matches(piped, text, _PIPED, lambda match: _mask_piped(match, mark), _BEHIND)
     written = places(text, "echo ", "printf ", "print ") if ">" in text or "tee " in text else ()
-    text = replaced(written, text, _INTO_FILE, lambda match: _random(match, mark))
+    text = replace_matches(written, text, _INTO_FILE, lambda match: _random(match, mark))
     documents = places(text, "<<") if "cat " in text or "tee " in text else ()
-    text = replaced(documents, text, _DOCUMENT, lambda match: _scrambled(match, mark), 2)
+    text = replace_matches(documents, text, _DOCUMENT, lambda match: _mask_scrambled(match, mark), 2)
     secured = places(text, "ConvertTo-SecureString")
-    text = replaced(secured, text, _SECURED, lambda match: _random(match, mark))
+    text = replace_matches(secured, text, _SECURED, lambda match: _random(match, mark))
     if "expect" in text or "spawn " in text:
-        text = replaced(places(text, "send "), text, _TYPED, lambda match: _random(match, mark))
-    lower = lowered(text)
+        text = replace_matches(places(text, "send "), text, _TYPED, lambda match: _random(match, mark))
+    lower = lower_in_place(text)
     if any(word in lower for word in _SECRET_WORDS):
         text = _mask_said(text, mark)
     if "identified" in lower:
-        identified = places(lowered(text), "identified")
-        text = replaced(identified, text, _IDENTIFIED, lambda match: _masked(match, mark), _BEHIND)
-        bare = places(lowered(text), "identified")
-        text = replaced(bare, text, _IDENTIFIED_BARE, lambda match: _random(match, mark), _BEHIND)
+        identified = places(lower_in_place(text), "identified")
+        text = replace_matches(identified, text, _IDENTIFIED, lambda match: _mask_match(match, mark), _BEHIND)
+        bare = places(lower_in_place(text), "identified")
+        text = replace_matches(bare, text, _IDENTIFIED_BARE, lambda match: _random(match, mark), _BEHIND)
     passwords = places(text, "PASSWORD", "password")
-    text = replaced(passwords, text, _SQL_PASSWORD, lambda match: _of_sql(match, mark), _BEHIND)
+    text = replace_matches(passwords, text, _SQL_PASSWORD, lambda match: _of_sql(match, mark), _BEHIND)
     # The second time for a secret behind the mark that the first one made of its identifier.
     for _ in range(2):
         keys = places(text, "aws", "<secret:")
-        text = replaced(keys, text, _AFTER_AWS, lambda match: _mixed(match, mark), _BEHIND)
+        text = replace_matches(keys, text, _AFTER_AWS, lambda match: _mask_mixed(match, mark), _BEHIND)
     for pattern in (_AFTER_TWILIO, _TWILIO_ID) if "twilio" in lower else ():
-        named = places(lowered(text), "twilio")
-        text = replaced(named, text, pattern, lambda match: _mixed(match, mark), _BEHIND)
+        named = places(lower_in_place(text), "twilio")
+        text = replace_matches(named, text, pattern, lambda match: _mask_mixed(match, mark), _BEHIND)
     return text
 
 
-def _piped(match: re.Match[str], mark: Mark) -> str:
+def _mask_piped(match: re.Match[str], mark: Mark) -> str:
     """Mask what a program reads as a password; what a container reads may be anything."""
     if match["encodes"] and not (looks_scrambled(match["value"]) or looks_chosen(match["value"])):
         return match[0]
     # `echo … | docker exec` may feed any program.
     anything = match["container"] and match["reads"] is None and not looks_scrambled(match["value"])
-    return match[0] if anything else _masked(match, mark)
+    return match[0] if anything else _mask_match(match, mark)
 
 
 def _of_pgpass(match: re.Match[str], mark: Mark) -> str:
     """Mask the last field of a line: surely if the port is a usual one of PostgreSQL."""
     value = match["value"]
     usual = match["port"] in ("*", "5432", "5433", "6432")
-    return _masked(match, mark) if usual or looks_random(value, least=8) else match[0]
+    return _mask_match(match, mark) if usual or looks_random(value, least=8) else match[0]
 
 
 def _of_sql(match: re.Match[str], mark: Mark) -> str:
     """Mask the text behind `PASSWORD`; behind `password`, which may be prose, only what looks generated."""
     sure = match["head"].startswith("PASSWORD")
-    return _masked(match, mark) if sure or looks_random(match["value"]) else match[0]
+    return _mask_match(match, mark) if sure or looks_random(match["value"]) else match[0]
 
 
 def _mask_said(text: str, mark: Mark) -> str:
@@ -338,7 +338,7 @@ def _sayings(text: str) -> list[re.Match[str]]:
     return sorted(found, key=lambda said: (said.start(), said.end()))
 
 
-def _scrambled(match: re.Match[str], mark: Mark) -> str:
+def _mask_scrambled(match: re.Match[str], mark: Mark) -> str:
     return match["head"] + mark(match["value"]) if looks_scrambled(match["value"]) else match[0]
 
 
@@ -347,7 +347,7 @@ def _random(match: re.Match[str], mark: Mark) -> str:
     return match["head"] + mark(match["value"]) if secret else match[0]
 
 
-def _mixed(match: re.Match[str], mark: Mark) -> str:
+def _mask_mixed(match: re.Match[str], mark: Mark) -> str:
     """Mask a token with digits and letters, and of 40 characters no hash, which has no capitals."""
     value = match["value"]
     digits, letters = any(map(str.isdigit, value)), any(map(str.isalpha, value))
@@ -356,12 +356,12 @@ def _mixed(match: re.Match[str], mark: Mark) -> str:
 
 
 def _command(command: str, mark: Mark) -> str:
-    command = _USER.sub(lambda match: _masked(match, mark), command)
+    command = _USER.sub(lambda match: _mask_match(match, mark), command)
     if command.startswith(_SHORT_TOOLS) and any(sign in command for sign in (" -", '"-', "'-")):
         command = _SHORT.sub(lambda match: _short(match, mark, command), command)
     if command.startswith("curl"):
         command = _COOKIES.sub(lambda match: _random(match, mark), command)
-    return _OPENSSL.sub(lambda match: _masked(match, mark), command) if command.startswith("openssl") else command
+    return _OPENSSL.sub(lambda match: _mask_match(match, mark), command) if command.startswith("openssl") else command
 
 
 def _short(match: re.Match[str], mark: Mark, command: str) -> str:
@@ -373,15 +373,15 @@ def _short(match: re.Match[str], mark: Mark, command: str) -> str:
     takes = {"mysql": glued and flag == "-p", "maria": glued and flag == "-p", "redis": flag == "-a"}
     for tool, fits in takes.items():
         if command.startswith(tool):
-            return _masked(match, mark) if fits else match[0]
+            return _mask_match(match, mark) if fits else match[0]
     if command.startswith(("docker", "podman")) and " login" not in command:
         return match[0]
     if flag in ("-a", "-P") and not command.startswith(("az", "sqlcmd", "zip", "unzip", "mosquitto")):
         return match[0]
     path = "/" in value and not looks_scrambled(value) and not command.startswith("sshpass")
-    return match[0] if value.replace(":", "").replace(".", "").isdigit() or path else _masked(match, mark)
+    return match[0] if value.replace(":", "").replace(".", "").isdigit() or path else _mask_match(match, mark)
 
 
-def _masked(match: re.Match[str], mark: Mark) -> str:
+def _mask_match(match: re.Match[str], mark: Mark) -> str:
     value = match["value"]
     return match[0] if is_placeholder(value) else match["head"] + mark(value)

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from codeagent_lsp.records.mark import MARK, Mark, lowered, marked, places, replaced
+from codeagent_lsp.records.mark import MARK, Mark, lower_in_place, mark_spans, places, replace_matches
 from codeagent_lsp.records.values import looks_random, looks_scrambled
 
 PEM_WINDOW = 16_384
@@ -60,8 +60,8 @@ def mask_blocks(text: str, mark: Mark) -> str:
     if "eyJ" in text:
         text = _JWT_PREFIXED.sub(lambda match: mark(match[0]), text)
         text = _JWT.sub(lambda match: _without_dots(match[0], mark), text)
-    bearers = places(lowered(text), "bearer")
-    text = replaced(bearers, text, _BEARER, lambda match: _bearer(match, mark))
+    bearers = places(lower_in_place(text), "bearer")
+    text = replace_matches(bearers, text, _BEARER, lambda match: _bearer(match, mark))
     return _mask_kubernetes(text, mark) if "Secret" in text and _KUBERNETES.search(text) else text
 
 
@@ -268,17 +268,17 @@ _DISCORD = re.compile(
 
 def mask_vendor_tokens(text: str, mark: Mark) -> str:
     """Return `text` with tokens of the known providers' formats masked."""
-    spans = _found(_BEGINNING, text)
+    spans = _find(_BEGINNING, text)
     if "\\" in text or "%" in text:
-        spans += _found(_ESCAPED_BEGINNING, text)
+        spans += _find(_ESCAPED_BEGINNING, text)
     for middle, before, pattern in _MIDDLES:
         if middle in text:
-            spans += [_widened(text, match.start() - before, match.end()) for match in pattern.finditer(text)]
+            spans += [_widen(text, match.start() - before, match.end()) for match in pattern.finditer(text)]
     spans += [match.span() for match in _DISCORD.finditer(text)]
-    return marked(text, sorted(spans), mark) if spans else text
+    return mark_spans(text, sorted(spans), mark) if spans else text
 
 
-def _found(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
+def _find(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     position = 0
     for match in pattern.finditer(text):
@@ -302,7 +302,7 @@ def _fits(item: Format, body: str) -> bool:
     return (digits >= 1 and (mixed or digits >= 3)) or (mixed and "-" not in body and "_" not in body)
 
 
-def _widened(text: str, start: int, stop: int) -> tuple[int, int]:
+def _widen(text: str, start: int, stop: int) -> tuple[int, int]:
     """Return the span extended to the left by up to 4 digits of a number it begins in."""
     first = start
     while first > 0 and first > start - 4 and text[first - 1].isdigit():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from codeagent_lsp.records.mark import MARK, Mark, lowered, marked, places
+from codeagent_lsp.records.mark import MARK, Mark, lower_in_place, mark_spans, places
 from codeagent_lsp.records.values import (
     is_placeholder,
     looks_chosen,
@@ -88,7 +88,7 @@ def mask_held(text: str, mark: Mark) -> str:
     """Return `text` with values masked that only their surroundings show to be secrets, such as entries of `[tokens]`
     or `stringData: {…}`.
     """
-    return marked(text, sorted(span for span in _spans(text) if not MARK.search(text, *span)), mark)
+    return mark_spans(text, sorted(span for span in _spans(text) if not MARK.search(text, *span)), mark)
 
 
 def _spans(text: str) -> Iterator[_Span]:
@@ -100,7 +100,7 @@ def _spans(text: str) -> Iterator[_Span]:
             yield from _of_lines(text, _BLOCK.match(text, start), _BLOCK_LINE)
         if (held := _FLOW.match(text, at)) and not _WORD_BEFORE.search(text[max(0, at - 2) : at]):
             yield from _of_flow(text, held)
-    for at in places(lowered(text), *_LOGINS, *(() if text.isascii() else _FOREIGN_LOGINS)):
+    for at in places(lower_in_place(text), *_LOGINS, *(() if text.isascii() else _FOREIGN_LOGINS)):
         if found := _USER_AND.match(text, at):
             value = found["value"].rstrip(_PUNCTUATION)
             either = looks_chosen(value) or looks_random(value, least=12) or bool(_HEXADECIMAL.fullmatch(value))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
-from codeagent_lsp.records.mark import MARK, Mark, places, replaced
+from codeagent_lsp.records.mark import MARK, Mark, places, replace_matches
 from codeagent_lsp.records.names import NameKind, kind_of
 from codeagent_lsp.records.values import is_placeholder, looks_random, looks_scrambled
 
@@ -46,13 +46,13 @@ def mask_headers(text: str, mark: Mark) -> str:
     if "form-data" in text:
         text = _PART.sub(lambda match: _part(match, mark), text)
     named = places(text, "uthorization", "UTHORIZATION")
-    text = replaced(named, text, _AUTHORIZATION, lambda match: _authorization(match, mark))
+    text = replace_matches(named, text, _AUTHORIZATION, lambda match: _authorization(match, mark))
     cookies = places(text, "ookie", "OOKIE")
-    text = replaced(cookies, text, _COOKIE, lambda match: _cookie(match, mark))
+    text = replace_matches(cookies, text, _COOKIE, lambda match: _cookie(match, mark))
     basic = places(text, "asic")
-    text = replaced(basic, text, _BASIC, lambda match: _basic(match, mark))
+    text = replace_matches(basic, text, _BASIC, lambda match: _basic(match, mark))
     made = places(text, "asic ")
-    return replaced(made, text, _MADE_BASIC, lambda match: _between(match, mark))
+    return replace_matches(made, text, _MADE_BASIC, lambda match: _between(match, mark))
 
 
 # A password may have an `@` of its own: the last one before the host ends it.
@@ -108,9 +108,9 @@ def mask_urls(text: str, mark: Mark) -> str:
     if "//" in text or "\\/\\/" in text:
         text = _USERINFO.sub(lambda match: _userinfo(match, mark), text)
         hooks = places(text, *_STARTS)
-        text = replaced(hooks, text, _HOOKS, lambda match: match["head"] + mark(match["value"]))
+        text = replace_matches(hooks, text, _HOOKS, lambda match: match["head"] + mark(match["value"]))
     for pattern, words in ((_SOURCE, ("@tcp", "@udp", "@unix", "@cloudsql", "@(")), (_WIRELESS, ("WIFI:",))):
-        text = replaced(places(text, *words), text, pattern, lambda match: _between(match, mark))
+        text = replace_matches(places(text, *words), text, pattern, lambda match: _between(match, mark))
     if "=" in text and ("?" in text or "&" in text or "%" in text):
         text = _QUERY.sub(lambda match: _query(match, mark), text)
     return text

@@ -92,7 +92,7 @@ def piece(text: str, at: int) -> Literal | None:
         end = text.find(quote, start, start + LONGEST)
         if end < 0:  # an empty text and something behind it, or a cut one
             end = _line_end(text, start)
-        return _trimmed(text, start, end, end + 3)
+        return _trim(text, start, end, end + 3)
     end = closing(text, start, quote)
     return Literal(start, end, text[start:end], min(len(text), end + len(quote)))
 
@@ -133,7 +133,7 @@ def heredoc(text: str, at: int) -> Literal | None:
     end = re.compile(rf"^{MARGIN}?[ \t]*{head['word']}\b", re.MULTILINE).search(text, head.end(), head.end() + LONGEST)
     if end is None:
         return None
-    return _trimmed(text, head.end(), end.start(), end.end())
+    return _trim(text, head.end(), end.start(), end.end())
 
 
 def _long(text: str, opening: re.Match[str]) -> Literal | None:
@@ -147,10 +147,10 @@ def _long(text: str, opening: re.Match[str]) -> Literal | None:
     else:
         close = {"<": "]]>", "$": "$$"}.get(head[0]) or f"]{opening[1]}]"
     end = text.find(close, opening.end(), opening.end() + LONGEST)
-    return _trimmed(text, opening.end(), end, end + len(close)) if end >= 0 else None
+    return _trim(text, opening.end(), end, end + len(close)) if end >= 0 else None
 
 
-def _trimmed(text: str, start: int, end: int, after: int) -> Literal:
+def _trim(text: str, start: int, end: int, after: int) -> Literal:
     """Return the content without the white space and the margins of tools around it."""
     content = text[start:end]
     begin = re.compile(rf"\\?\s*\n{MARGIN}?[ \t]*|\s*").match(content)
@@ -174,7 +174,7 @@ def _goes_on(text: str, start: int, line: int, end: int, quote: str) -> bool:
     """Return whether a text goes on after the end of a line: after a backslash, or as lines of one word each."""
     if quote == "`" and " " not in text[start:end]:
         return True
-    if text[line - 1] == "\\" and _escaped(text, start, line):
+    if text[line - 1] == "\\" and _is_escaped(text, start, line):
         more = _ESCAPED_LINES.match(text, line)
         return more is not None and end <= _line_end(text, more.end())
     lines = _LONE_LINES.match(text, line, start + LONGEST)
@@ -183,12 +183,12 @@ def _goes_on(text: str, start: int, line: int, end: int, quote: str) -> bool:
 
 def _find(text: str, quote: str, start: int, limit: int) -> int:
     end = text.find(quote, start, limit)
-    while end > start and text[end - 1] == "\\" and _escaped(text, start, end):
+    while end > start and text[end - 1] == "\\" and _is_escaped(text, start, end):
         end = text.find(quote, end + 1, limit)
     return end
 
 
-def _escaped(text: str, start: int, end: int) -> bool:
+def _is_escaped(text: str, start: int, end: int) -> bool:
     backslashes = 0
     # Bounded, as a long run of backslashes would take quadratic time.
     while end - backslashes > start and text[end - 1 - backslashes] == "\\" and backslashes < 64:

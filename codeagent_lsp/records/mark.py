@@ -39,7 +39,7 @@ def broken_marks(text: str) -> tuple[str, ...]:
     return tuple(_BROKEN_MARK.findall(text)) if "<secret:" in text else ()
 
 
-def marked(text: str, spans: Iterable[tuple[int, int]], mark: Mark) -> str:
+def mark_spans(text: str, spans: Iterable[tuple[int, int]], mark: Mark) -> str:
     """Return `text` with each of its `spans` (character offsets, in order) replaced by what `mark` returns for it. A
     span that begins inside the one before is left out.
     """
@@ -88,13 +88,13 @@ def places(text: str, *words: str) -> Iterator[int]:
             at = text.find(word, at + 1)
 
 
-def lowered(text: str) -> str:
+def lower_in_place(text: str) -> str:
     """Return a text in lower case in which every character keeps its offset."""
     lower = text.lower()
     return lower if len(lower) == len(text) else text.translate(_ASCII_LOWER)
 
 
-def replaced(
+def replace_matches(
     at: Iterable[int], text: str, pattern: re.Pattern[str], made: Callable[[re.Match[str]], str], behind: int = 0
 ) -> str:
     """Return a text with the matches of a pattern replaced by what `made` returns. Only the lines around the offsets

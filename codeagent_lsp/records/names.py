@@ -17,7 +17,7 @@ from enum import Enum, auto
 from functools import lru_cache
 from typing import NamedTuple
 
-from codeagent_lsp.records.mark import MARK, lowered, places
+from codeagent_lsp.records.mark import MARK, lower_in_place, places
 
 
 class NameKind(Enum):
@@ -357,7 +357,7 @@ def _read(escaped: str) -> str:
 
 def _stems(text: str, stems: tuple[str, ...]) -> list[tuple[int, int]]:
     found = [(match.start(), 3) for match in _ALONE.finditer(text)] if "PAT" in text else []
-    lower = lowered(text)
+    lower = lower_in_place(text)
     ascii_only = lower.isascii()
     for stem in stems:
         if stem.isascii() or not ascii_only:

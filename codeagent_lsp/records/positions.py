@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
 from codeagent_lsp.records.literals import MARGIN, arguments, is_key
-from codeagent_lsp.records.mark import MARK, Mark, marked, places
+from codeagent_lsp.records.mark import MARK, Mark, mark_spans, places
 from codeagent_lsp.records.names import Name, NameKind, kind_of
 from codeagent_lsp.records.values import bare_reveals, looks_generated, looks_random, looks_scrambled, quoted_reveals
 
@@ -125,7 +125,7 @@ def elsewhere(text: str, name: Name) -> Iterator[_Span]:
     if after[:1] in _BEFORE_ITEMS and name.kind is not NameKind.PERHAPS and _OPENS.search(after):
         yield from _items(text, name)
     elif is_one_of_several(text, name):
-        yield from _counted(text, name)
+        yield from _counted_values(text, name)
 
 
 def is_one_of_several(text: str, name: Name) -> bool:
@@ -151,7 +151,7 @@ def _targets(text: str, name: Name) -> re.Match[str] | None:
     return found if inside else None
 
 
-def _counted(text: str, name: Name) -> Iterator[_Span]:
+def _counted_values(text: str, name: Name) -> Iterator[_Span]:
     """Yield the value of a parallel assignment that has the place of the name."""
     found = _targets(text, name)
     if found is None:
@@ -217,7 +217,7 @@ def mask_calls(text: str, mark: Mark) -> str:
     """Return `text` with arguments masked that a known function takes as a password or a key."""
     if "(" not in text:
         return text
-    return marked(text, sorted(set(_of_calls(text))), mark)
+    return mark_spans(text, sorted(set(_of_calls(text))), mark)
 
 
 def _of_calls(text: str) -> Iterator[_Span]:
@@ -353,7 +353,7 @@ def before(text: str, name: Name) -> Iterator[_Span]:
     elif _OWNED.search(line[-_NEAR // 2 :]) and _ANNOTATED.match(text, start := _line_start(text, name), name.start):
         yield from _values(text, start, name.start, _is_token)
     elif len(line) < _NEAR and _OWN_LINE.match(line):
-        yield from _annotated(text, name.start - len(line))
+        yield from _annotated_defaults(text, name.start - len(line))
 
 
 def _line_start(text: str, name: Name) -> int:
@@ -361,7 +361,7 @@ def _line_start(text: str, name: Name) -> int:
     return text.rfind("\n", far, name.start) + 1 or far
 
 
-def _annotated(text: str, start: int) -> Iterator[_Span]:
+def _annotated_defaults(text: str, start: int) -> Iterator[_Span]:
     """Yield the defaults in the annotation on the line before the one that begins at an offset."""
     if text[start - 2 : start - 1] not in ("]", ")", "\r"):
         return

@@ -60,7 +60,7 @@ class RotatingFile:
         """Return the open descriptor of the file at our path; reopened after a rotation by another process."""
         if self._handle is not None and same_file(self._handle, self._path):
             return self._handle
-        lost = self._removed()
+        lost = self._removed_content()
         self.close()
         make_private(self._path.parent)
         if lost:
@@ -69,7 +69,7 @@ class RotatingFile:
         self._torn = _ends_within_a_line(self._handle)
         return self._handle
 
-    def _removed(self) -> bytes:
+    def _removed_content(self) -> bytes:
         """Return the content of the open file if it was removed, with its folder perhaps, and not only rotated."""
         if self._handle is None or not self._restores or self._path.exists():
             return b""
@@ -94,8 +94,8 @@ class RotatingFile:
                 return
             # From the oldest on, or each would overwrite the next.
             for number in range(self._keep, 0, -1):
-                older = numbered(self._path, number)
-                newer = numbered(self._path, number - 1)
+                older = rotated_path(self._path, number)
+                newer = rotated_path(self._path, number - 1)
                 if newer.exists():
                     newer.replace(older)
             if self._keep == 0:
@@ -104,7 +104,7 @@ class RotatingFile:
             self.close()  # this releases the lock
 
 
-def numbered(path: Path, number: int) -> Path:
+def rotated_path(path: Path, number: int) -> Path:
     """Return the path of the file rotated `number` times; 0 is the one being written."""
     return path if number == 0 else path.with_name(f"{path.name}.{number}")
 
@@ -117,7 +117,7 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
     numbers = [int(other.suffix[1:]) for other in path.parent.glob(f"{path.name}.*") if other.suffix[1:].isdecimal()]
     for number in (*sorted(numbers, reverse=True), 0):
         try:
-            with numbered(path, number).open("rb") as lines:
+            with rotated_path(path, number).open("rb") as lines:
                 yield from filter(None, map(parse_line, lines))
         except OSError:  # rotated or removed meanwhile
             continue

@@ -25,7 +25,7 @@ from codeagent_lsp.records.command_lines import mask_command_lines
 from codeagent_lsp.records.fixed_forms import mask_blocks, mask_vendor_tokens
 from codeagent_lsp.records.holders import mask_held
 from codeagent_lsp.records.http_secrets import mask_headers, mask_urls
-from codeagent_lsp.records.mark import MARK, Mark, Marker, marked, mask_id
+from codeagent_lsp.records.mark import MARK, Mark, Marker, mark_spans, mask_id
 from codeagent_lsp.records.names import NameKind, kind_of
 from codeagent_lsp.records.own import OwnSecrets
 from codeagent_lsp.records.positions import mask_calls
@@ -116,10 +116,10 @@ class Sanitizer:
 
     def _clean(self, text: str) -> str:
         """Return a text masked, also what unseen characters in a name or a secret would hide. They stay in the text."""
-        masked = self._masked(text, self._mark)
+        masked = self._mask(text, self._mark)
         if not text.isascii() and (_UNSEEN.search(text) or _WIDE.search(text)):
             masked = self._masked_as_read(text, masked)
-        return self._shortened(masked)
+        return self._shorten(masked)
 
     def _masked_as_read(self, text: str, masked: str) -> str:
         """Return a text with what is a secret without its unseen characters, or in letters of the usual width, masked;
@@ -133,7 +133,7 @@ class Sanitizer:
             return made
 
         plain = _UNSEEN.sub("", text).translate(_NARROW)
-        found = self._masked(plain, mark)
+        found = self._mask(plain, mark)
         # Nothing more was hidden by them, so the text stays as it was written.
         if len(MARK.sub("", found)) >= len(MARK.sub("", _UNSEEN.sub("", masked))):
             return masked
@@ -159,7 +159,7 @@ class Sanitizer:
             yield self._mark(given) if is_mark else given
             begin = end
 
-    def _masked(self, text: str, mark: Mark) -> str:
+    def _mask(self, text: str, mark: Mark) -> str:
         # From the surest layer to the vaguest: what one has marked, the later ones leave as it is.
         text = self._own.mask(text, mark)
         text = mask_blocks(text, mark)
@@ -170,9 +170,9 @@ class Sanitizer:
         text = mask_calls(text, mark)
         text = mask_held(text, mark)
         text = mask_assignments(text, mark, sessions=self._identities)
-        return _widened(text, mark) if "<secret:" in text else text
+        return _widen(text, mark) if "<secret:" in text else text
 
-    def _shortened(self, text: str) -> str:
+    def _shorten(self, text: str) -> str:
         if not self._identities:
             return text
         if "call_" in text:
@@ -180,7 +180,7 @@ class Sanitizer:
         return self._paths.shorten(text)
 
 
-def _widened(text: str, mark: Mark) -> str:
+def _widen(text: str, mark: Mark) -> str:
     """Return a masked text with the rest of a long secret masked, of which only a part has the form of another one."""
     spans, before = list[tuple[int, int]](), 0
     for each in MARK.finditer(text):
@@ -193,7 +193,7 @@ def _widened(text: str, mark: Mark) -> str:
         end += len(right[0]) if right and looks_scrambled(right[0]) else 0
         if (start, end) != each.span():
             spans.append((start, end))
-    return marked(text, spans, mark)
+    return mark_spans(text, spans, mark)
 
 
 # Shortening of paths in records: the home folder becomes `~`, a deep path keeps its ends. URLs are kept.
@@ -322,17 +322,17 @@ class Structure:
         if isinstance(value, Mapping):
             return self._replace_within(value, above)
         if isinstance(value, Sequence | Set) and not isinstance(value, str):
-            return self._guarded(value, above, lambda items, here: [self._replace(item, here) for item in items])
+            return self._guard(value, above, lambda items, here: [self._replace(item, here) for item in items])
         return self._mark(str(value)) if isinstance(value, str | int | float) else self._any(value, above)
 
     def _replace_within(self, value: Mapping[Any, Any], above: tuple[int, ...]) -> Any:
         if str(value.get("type")) in _SCHEMA_TYPES or _is_schema(value):  # it names a secret; it holds none
             return self._any(value, above)
-        return self._guarded(
+        return self._guard(
             value.items(), above, lambda items, here: {self._key(key): self._replace(item, here) for key, item in items}
         )
 
-    def _guarded(
+    def _guard(
         self, items: Iterable[Any], above: tuple[int, ...], make: Callable[[list[Any], tuple[int, ...]], Any]
     ) -> Any:
         if len(above) >= DEEPEST:

@@ -118,15 +118,15 @@ class RecordWriter:
                 _LOG.warning("%s is not written: %s", self._name, error.strerror or error)
 
     def _line(self, record: Mapping[str, Any]) -> bytes:
-        line = _encoded(self._sanitizer.sanitize(record))
+        line = _encode(self._sanitizer.sanitize(record))
         if len(line) <= LONGEST_RECORD:
             return line
         # Numbers and the type alone, which hold no secret: this line is not sanitized.
         head = {key: value for key, value in record.items() if isinstance(value, int | float) or key == "type"}
-        return _encoded({**head, "too_large": len(line)})
+        return _encode({**head, "too_large": len(line)})
 
 
-def _encoded(record: object) -> bytes:
+def _encode(record: object) -> bytes:
     try:
         return json.dumps(record, ensure_ascii=True, separators=(",", ":"), default=str).encode("ascii")
     except (TypeError, ValueError, RecursionError) as error:  # keys of odd types, for instance

@@ -6,20 +6,23 @@ the transcript. Not here: questions (`prompts.py`), pending changes (`lenses.py`
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
 from codeagent_lsp import events, protocol
+from codeagent_lsp.background_tasks import BackgroundTasks
+from codeagent_lsp.errors import EditorError
 from codeagent_lsp.session.request import ANSWERS, FOREIGN
 from codeagent_lsp.session.spending import cost_words
 from codeagent_lsp.session.transcript import block, inert
 from codeagent_lsp.state import STATE_VARIABLE
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.mcp.settings import names_server
+from codeagent_lsp.workspace.text.visible import some_of
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.front import Client
@@ -62,7 +65,7 @@ class Announcer:
         self._documents = documents
         self._hide = hide
         self._begun: dict[str, tuple[str, str]] = {}  # kind and title of the runs that are not over
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks = BackgroundTasks()
 
     @property
     def language(self) -> str:
@@ -80,7 +83,7 @@ class Announcer:
             self._documents.append(transcript_name(event.session_id), self._hide(addition))
         self._tell_of(event)
         if isinstance(event, events.RunCompleted):
-            self._finished(event)
+            self._show_end(event)
         if isinstance(event, _LENS_EVENTS):
             self.refresh_lenses()
         self._progress.observe(event)  # last: when progress ends, all messages about the run have been sent
@@ -135,7 +138,7 @@ class Announcer:
         """Warn the user that another program removed the file of a session, which was written again."""
         self.tell(text("store.restored", self._client.language), types.MessageType.Warning)
 
-    def _finished(self, event: events.RunCompleted) -> None:
+    def _show_end(self, event: events.RunCompleted) -> None:
         """Show the end of a run as a message or transcript."""
         # A run of an earlier process has not begun here.
         kind, title = self._begun.pop(event.run_id, ("run", ""))
@@ -149,7 +152,7 @@ class Announcer:
         elif event.status == "stopped":
             self.tell(summary, types.MessageType.Warning)
         elif event.status in SAYS and (kind in ANSWERS or long):
-            self._spawn(self._documents.show(self._answer(event, title)))
+            self._tasks.start(self._documents.show(self._answer(event, title)))
         elif event.status in SAYS and event.summary:
             self.tell(summary)
 
@@ -171,17 +174,11 @@ class Announcer:
         wait.
         """
         if self._client.policy.lens_refresh:
-            self._spawn(self._client.server.request(types.WORKSPACE_CODE_LENS_REFRESH, None, 5.0))
+            self._tasks.start(self._refresh_lenses())
 
-    def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._settled)
-
-    def _settled(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled():
-            task.exception()  # retrieved only: a client that fails to refresh or show needs no message
+    async def _refresh_lenses(self) -> None:
+        with suppress(EditorError):  # a client that fails to refresh needs no message
+            await self._client.server.request(types.WORKSPACE_CODE_LENS_REFRESH, None, 5.0)
 
 
 def transcript_name(session_id: str) -> str:
@@ -192,9 +189,8 @@ def transcript_name(session_id: str) -> str:
 def outcome_line(event: events.ChangesApplied, language: str) -> str:
     """Return a sentence for the user on the outcome of applying changes."""
     if event.unconfirmed:
-        names = ", ".join(PurePath(path).name for path in event.unconfirmed[:5])
-        more = f", … ({len(event.unconfirmed)})" if len(event.unconfirmed) > 5 else ""
-        return text("outcome.unconfirmed", language, names=names + more)
+        names = some_of((PurePath(path).name for path in event.unconfirmed), 5)
+        return text("outcome.unconfirmed", language, names=names)
     if event.conflicts:
         return text("outcome.conflict", language, places=", ".join(event.conflicts[:5]))
     if event.outcome == "none":

@@ -8,7 +8,6 @@ arrive. Not here: files on disk (`workspace/files/file_view.py`) and LSP types (
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -191,26 +190,6 @@ class Documents:
         """Call `listener(uri, document or None when closed)` on every change; the returned function ends that."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener) if listener in self._listeners else None
-
-    async def wait_for(self, uri: str, digest: str, seconds: float) -> bool:
-        """Wait until the text under `uri` has `digest`; return False when it has not within `seconds`."""
-        arrived = asyncio.Event()
-
-        def look(_uri: str, _document: Document | None) -> None:
-            found = self.get(uri)
-            if found is not None and found.digest == digest:
-                arrived.set()
-
-        unsubscribe = self.subscribe(look)
-        try:
-            look(uri, None)
-            async with asyncio.timeout(seconds):
-                await arrived.wait()
-        except TimeoutError:
-            return False
-        finally:
-            unsubscribe()
-        return True
 
     def _place(self, key: str, path: str | None) -> None:
         """Set the real path of a document, None for one that is closed. Of two names of a file the later one counts."""

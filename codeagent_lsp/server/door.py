@@ -65,7 +65,7 @@ class LentConnection:
         """Wait for the client's next call or cancellation; None when it has disconnected or sent an invalid frame."""
         try:
             frame = await self._frames.read()
-            return None if frame is None else _wanted(frame)
+            return None if frame is None else _request_in(frame)
         except BadFrame as bad:
             self._on_bad(bad.reason)
             await self._frames.end("closed", bad.reason)
@@ -91,7 +91,7 @@ class LentConnection:
         self._frames.abort()
 
 
-def _wanted(frame: dict[str, Any]) -> LentCall | CallCancelled:
+def _request_in(frame: dict[str, Any]) -> LentCall | CallCancelled:
     """Return what a frame wants. BadFrame if it is none that is known."""
     call, cancelled = frame.get("call"), frame.get("cancel")
     # Exactly one member: a frame that also says something else was meant for another protocol.
@@ -169,7 +169,7 @@ class Door:
 
     async def _listen(self) -> None:
         if sys.platform == "win32":  # asyncio has no Unix sockets there
-            self._server = await asyncio.start_server(self._came, "127.0.0.1", 0)
+            self._server = await asyncio.start_server(self._on_connection, "127.0.0.1", 0)
             host, port = self._server.sockets[0].getsockname()[:2]
             self.address = f"tcp:{host}:{port}"
         else:
@@ -184,19 +184,19 @@ class Door:
                 # In a folder that nobody else can enter, so that no moment is lost before the mode is set.
                 opened.bind(str(path))
                 path.chmod(0o600)
-                self._server = await asyncio.start_unix_server(self._came, sock=opened)
+                self._server = await asyncio.start_unix_server(self._on_connection, sock=opened)
             except OSError:
                 opened.close()
                 raise
             self._path, self.address = path, f"unix:{path}"
 
-    async def _came(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _on_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         frames = Frames(reader, writer)
         task = asyncio.current_task()
         assert task is not None
         self._open.add(frames)
         try:
-            connection = await self._checked(frames, writer)
+            connection = await self._check(frames, writer)
             if connection is not None:
                 self._admit(connection)
                 # The streams of asyncio are closed when this returns and nobody refers to them any more.
@@ -206,7 +206,7 @@ class Door:
         finally:
             self._open.discard(frames)
 
-    async def _checked(self, frames: Frames, writer: asyncio.StreamWriter) -> LentConnection | None:
+    async def _check(self, frames: Frames, writer: asyncio.StreamWriter) -> LentConnection | None:
         """Return the connection if it may stay; else None, after it was told why not and closed."""
         user = peer_user(writer.get_extra_info("socket")) if self._path is not None else user_id()
         name = ""
@@ -220,8 +220,8 @@ class Door:
             if frame is None:
                 raise BadFrame("hello")
             hello = frame.get("hello")
-            name = _shown(hello)
-            request = self._expected.pop(self._allowed(hello))
+            name = _client_name(hello)
+            request = self._expected.pop(self._allowed_token(hello))
             await frames.write({"welcome": {"protocol": PROTOCOL, "version": __version__}})
             return LentConnection(frames, request.request, lambda why: self._refuse(why, name, user))
         except BadFrame as bad:
@@ -235,7 +235,7 @@ class Door:
         await frames.end("refused", reason)
         return None
 
-    def _allowed(self, hello: Any) -> str:
+    def _allowed_token(self, hello: Any) -> str:
         """Return the token of a hello that is right. BadFrame with the reason if it is not."""
         if not isinstance(hello, dict):
             raise BadFrame("hello")
@@ -256,6 +256,6 @@ class Door:
         return matching[0]
 
 
-def _shown(hello: Any) -> str:
+def _client_name(hello: Any) -> str:
     name = hello.get("client") if isinstance(hello, dict) else None
     return name[:64] if isinstance(name, str) else ""

@@ -177,7 +177,7 @@ class _Applying:
         except asyncio.CancelledError as error:
             _cancel_later(error)
         stopped = str(EditorError("editor.stopped"))
-        untried = [_unsent(change, stopped) for group in self._waiting for change in group]
+        untried = [_untried_change(change, stopped) for group in self._waiting for change in group]
         conflicts = [conflict for found in self._conflicts.values() for conflict in found]
         return report(self._wanted, [*self._tries.values(), *untried], conflicts)
 
@@ -273,7 +273,7 @@ class _Applying:
             now = self._texts.current(change.moved_from or change.path)
             reason = self._reason_against(change, now)
             if reason:
-                self._tries[change.path] = _unsent(change, reason)
+                self._tries[change.path] = _untried_change(change, reason)
                 continue
             if self._is_left_open(change):
                 ready.append(change)
@@ -293,13 +293,13 @@ class _Applying:
 
     def _reason_against(self, change: FileChange, now: Current) -> str:
         """Return why a change cannot be made, as the text in the editor is not known; '' if it is."""
-        if lost := self._lost([change]):
+        if lost := self._lost_files([change]):
             return str(EditorError("editor.out_of_step", file=lost[0]))
         if self._is_misread(change, now):
             return str(EditorError("editor.encoding", file=change.moved_from or change.path))
         return ""
 
-    def _lost(self, group: Sequence[FileChange]) -> list[str]:
+    def _lost_files(self, group: Sequence[FileChange]) -> list[str]:
         """Return the files of which the text in the editor is not known; see `Documents.in_step`."""
         paths = (path for change in group for path in (change.moved_from, change.path))
         return [path for path in paths if path is not None and not self._texts.in_step(path)]
@@ -350,7 +350,7 @@ class _Applying:
                 await self._correct(change)
                 await self._take_back(change, arrivals.heard(change.path))
             said, reason = answer
-            if lost := self._lost(group):
+            if lost := self._lost_files(group):
                 reason = str(EditorError("editor.out_of_step", file=lost[0]))
             # Neovim says yes to an edit that it has skipped because its version is old.
             if self._policy.drops_stale and self._has_moved(group) and len(arrivals.missing) == len(group):
@@ -363,7 +363,7 @@ class _Applying:
             # Right before `_now`, with no wait between: a change is judged by the texts of one moment.
             arrivals.look()
             tries = [
-                self._judged(Try(change, change not in arrivals.missing, old, now, said, reason))
+                self._judge(Try(change, change not in arrivals.missing, old, now, said, reason))
                 for change, old, now in zip(group, before, self._now(group), strict=True)
             ]
             self._tries.update({item.change.path: item for item in tries})
@@ -402,7 +402,7 @@ class _Applying:
                 await self._send([correction])
                 await arrivals.until(lambda: False, SETTLE_SECONDS)
 
-    def _judged(self, item: Try) -> Try:
+    def _judge(self, item: Try) -> Try:
         """Return an attempt as it is once it has been taken back: the editor has not done it."""
         if item.change.path not in self._taken_back:
             return item
@@ -514,7 +514,7 @@ def _cancel_later(error: asyncio.CancelledError) -> None:
         task.cancel(*error.args)
 
 
-def _unsent(change: FileChange, reason: str) -> Try:
+def _untried_change(change: FileChange, reason: str) -> Try:
     return Try(change, arrived=False, before=None, now=None, said="no", reason=reason, sent=False)
 
 
@@ -618,7 +618,7 @@ class Prepared:
             return None
         after[place] = present[start:new_end]
         shift = new_end - end
-        edits = [edit if edit.range.start.line < start else _shifted(edit, shift) for edit in self.edits]
+        edits = [edit if edit.range.start.line < start else _shift(edit, shift) for edit in self.edits]
         change = replace(self.change, base=now.text, text="".join(after), version=now.version)
         return Prepared(change, edits)
 
@@ -631,7 +631,7 @@ def _added_lines(edit: types.TextEdit) -> int:
     return len(split_lines(f"{edit.new_text}.")) - 1 - (edit.range.end.line - edit.range.start.line)
 
 
-def _shifted(edit: types.TextEdit, lines: int) -> types.TextEdit:
+def _shift(edit: types.TextEdit, lines: int) -> types.TextEdit:
     start, end = edit.range.start, edit.range.end
     places = types.Range(
         types.Position(start.line + lines, start.character), types.Position(end.line + lines, end.character)

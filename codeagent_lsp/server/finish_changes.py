@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from codeagent_lsp.server.lenses import Waiting
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.files import uris
+from codeagent_lsp.workspace.text.visible import some_of
 
 if TYPE_CHECKING:
     from lsprotocol import types
@@ -84,7 +85,7 @@ class FinishChanges:
         self._finished_at: dict[str, str] = {}
         self._looking: asyncio.Task[None] | None = None
         # After the next edits, which note the texts before the edits.
-        self._unsubscribe = parts.front.server.documents.subscribe(self._changed)
+        self._unsubscribe = parts.front.server.documents.subscribe(self._on_change)
         if next_edits.history is not None:  # what was typed while this was being loaded
             self._looking = asyncio.get_running_loop().create_task(self._look())
 
@@ -153,12 +154,12 @@ class FinishChanges:
         output.emit(events.StatusChanged(message=output.text("finish_change.looking", change=title)))
         pool = self._parts.language_servers
         servers = next(iter(pool.warm), None) or pool.of(parts.session.session_id)
-        found, files = await self._finished(made, servers, RUN_SECONDS, INDEX_SECONDS)
+        found, files = await self._finish(made, servers, RUN_SECONDS, INDEX_SECONDS)
         if not found.checked:
             return "completed", output.text("finish_change.no_server", change=title)
         names = parts.proposal.view.roots.relative
         places = [f"{names(each.path)}:{each.line + 1}" for each in found.left]
-        left = output.text("finish_change.left", places=", ".join(_some(places))) if places else ""
+        left = output.text("finish_change.left", places=some_of(places, MOST_NAMED, counted=False)) if places else ""
         if not found.texts:
             return "completed", " ".join((output.text("finish_change.nothing", change=title), left)).strip()
         rewritten = tuple((files[path], new) for path, new in found.texts.items())
@@ -176,7 +177,7 @@ class FinishChanges:
         if self._looking is not None:
             self._looking.cancel()
 
-    def _changed(self, uri: str, document: Document | None) -> None:
+    def _on_change(self, uri: str, document: Document | None) -> None:
         if self._looking is not None:
             self._looking.cancel()
         path = uris.real_path(uri)
@@ -201,24 +202,24 @@ class FinishChanges:
         if warm is None or self._parts.manager.runs.active():
             self._offer(None)
             return
-        found, _ = await self._finished(made, warm, LOOK_SECONDS, 1.0)
+        found, _ = await self._finish(made, warm, LOOK_SECONDS, 1.0)
         self._looked = made.key if found.checked else ()
         self._offer(found if found.checked else None)
 
     async def _changes(self) -> _Made | None:
         """Return what the user has changed of definitions; None for nothing."""
-        from codeagent_lsp.inline.finish_change.finishing import changed  # late: parsers are heavy
+        from codeagent_lsp.inline.finish_change.finishing import changed_declarations  # late: parsers are heavy
 
         history = self._next_edits.history
         edited = [each for each in history.files if each.base != each.text] if history is not None else []
         bases = {each.path: each.base for each in edited}
         texts = {each.path: each.text for each in edited}
         since = {path: text for path, text in self._finished_at.items() if text != texts.get(path)}
-        newer = await asyncio.to_thread(changed, since, texts) if since else ()
-        found = (*newer, *await asyncio.to_thread(changed, bases, texts))
+        newer = await asyncio.to_thread(changed_declarations, since, texts) if since else ()
+        found = (*newer, *await asyncio.to_thread(changed_declarations, bases, texts))
         return _Made(found, bases, texts) if found else None
 
-    async def _finished(
+    async def _finish(
         self, made: _Made, servers: SessionServers, seconds: float, index_seconds: float
     ) -> tuple[Finished, Mapping[str, FileText]]:
         from codeagent_lsp.inline.finish_change.finishing import MOST_FILES, finish  # late: as above
@@ -278,7 +279,3 @@ def _counts(found: Finished) -> dict[str, Any]:
 def _offset(now: str, change: Change) -> int:
     """Return where the changed definition begins in a text, in characters."""
     return len(now.encode("utf-8", "replace")[: change.after.name_range[0]].decode("utf-8", "replace"))
-
-
-def _some(places: Sequence[str]) -> list[str]:
-    return [*places[:MOST_NAMED], *(["…"] if len(places) > MOST_NAMED else [])]

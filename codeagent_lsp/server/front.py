@@ -243,7 +243,7 @@ class SettingsLink:
         """The error that says why nothing may run, if there is a policy that cannot be followed; else None."""
         from codeagent_lsp import settings_layers  # late: the start-up path does without it
 
-        return settings_layers.refusal(self._followed())
+        return settings_layers.refusal(self._follow_policy())
 
     def fixed(self, key: str, value: Any = None) -> SettingError | None:
         """Return, without raising it, the error that the policy fixes a setting to another value than `value`; None if
@@ -251,13 +251,13 @@ class SettingsLink:
         """
         from codeagent_lsp import settings_layers  # late: the start-up path does without it
 
-        policy = self._followed()
+        policy = self._follow_policy()
         fixed = settings_layers.fixed_by(policy)[0]
         if key not in fixed or fixed[key] == value:
             return None
         return SettingError("policy.fixed", key=f"{SECTION}.{key}", path=policy.path)
 
-    def _followed(self) -> PolicyFile:
+    def _follow_policy(self) -> PolicyFile:
         if self._settings is None or self._policy is None:
             self._merge()
         assert self._policy is not None

@@ -151,10 +151,10 @@ def meaning(
 
 def _missing(settings: IndexSettings) -> str:
     """Return the key of the sentence that says what semantic search needs and is not there; '' for nothing."""
-    from codeagent_lsp.index.vectors import installed  # late, with the rest of the index
+    from codeagent_lsp.index.vectors import is_installed  # late, with the rest of the index
     from codeagent_lsp.llm.embeddings import engine_installed  # late, with the rest of the index
 
-    if not installed():
+    if not is_installed():
         return "index.semantic_missing"
     return "" if settings.embeddings_base_url or engine_installed() else "index.no_embedder"
 

@@ -67,13 +67,13 @@ class Inline:
 
     def refresh(self) -> None:
         """Switch completions on or off by the present settings, client and models, in the background."""
-        self._tasks.start(self._refreshed())
+        self._tasks.start(self._refresh())
 
     async def complete(self, params: types.InlineCompletionParams) -> types.InlineCompletionList | None:
         """Return the completion at a place: an edit that is due in its line, else one of the model, for which this
         waits; None for none.
         """
-        document = self._known(params.text_document.uri)
+        document = self._known_document(params.text_document.uri)
         due = self.next_edits.at_line(document, params.position.line) if document is not None else None
         # LSP wants the range of an inline completion on a single line.
         if document is not None and due is not None and "\n" not in due.old:
@@ -107,7 +107,7 @@ class Inline:
         """
         params = params if isinstance(params, Mapping) else {}
         named = params.get("textDocument") or {}
-        document = self._known(str(named.get("uri", "")))
+        document = self._known_document(str(named.get("uri", "")))
         version = named.get("version")
         if document is None or (version is not None and version != document.version):
             return {"edits": []}
@@ -122,7 +122,7 @@ class Inline:
         about = {"uri": document.uri, "version": document.version}
         return {"edits": [{"text": due.new, "range": ends, "textDocument": about}]}
 
-    def _known(self, uri: str) -> Document | None:
+    def _known_document(self, uri: str) -> Document | None:
         """Return the open document, if its text is known: else an edit would go to another place."""
         documents = self._parts.front.server.documents
         return documents.get(uri) if documents.in_step(uri) else None
@@ -136,7 +136,7 @@ class Inline:
         async with self._lock:
             await self._shut()
 
-    async def _refreshed(self) -> None:
+    async def _refresh(self) -> None:
         # Settings may change while a model is being opened: one after the other.
         async with self._lock:
             settings = self._parts.front.settings()
@@ -164,7 +164,7 @@ class Inline:
                 # A model that would have to be started is not, unless the user asked for completions.
                 await found.filler.close()
             return
-        self._completions = await asyncio.to_thread(self._made, found.filler)
+        self._completions = await asyncio.to_thread(self._make, found.filler)
         self._wanted = wanted
         self._capability.tell("ready")
         await self._capability.offer(offered=True)
@@ -174,7 +174,7 @@ class Inline:
         # What a next-edit model expects is shown in the same way.
         await self._capability.offer(offered=bool(self._parts.front.settings().model.next_edit))
 
-    def _made(self, filler: Filler) -> InlineCompletions:
+    def _make(self, filler: Filler) -> InlineCompletions:
         from codeagent_lsp.inline.checking import SuggestionChecks  # late: as below
         from codeagent_lsp.inline.completer import Completer  # late: an idle server completes nothing
         from codeagent_lsp.inline.workspace_source import WorkspaceSource  # late: the index is heavy
@@ -197,7 +197,7 @@ class Inline:
         # `made` is set below, before anything is asked of the source.
         source = WorkspaceSource(views.plain, self._parts.index, may_show, lambda: tuple(made.recent))
         checks = SuggestionChecks(lambda: self._parts.language_servers.warm, views.plain)
-        completer = Completer(filler, source.material, clean, self._failed, checks.begin)
+        completer = Completer(filler, source.material, clean, self._on_failure, checks.begin)
         made = InlineCompletions(texts, completer, self._options)
         return made
 
@@ -212,7 +212,7 @@ class Inline:
         ends = [document.position(at, encoding) for at in (due.start, due.end)]
         return types.Range(*(types.Position(at.line, at.character) for at in ends))
 
-    def _failed(self, error: ModelError) -> None:
+    def _on_failure(self, error: ModelError) -> None:
         self._capability.tell("unavailable", self._words(error))
 
     def _words(self, error: CodeAgentError) -> str:

@@ -61,7 +61,7 @@ class InlineCompletions:
         self._texts = texts
         self._options = options
         self._allowed: dict[str, tuple[float, str | None]] = {}
-        self._unsubscribe = texts.documents.subscribe(self._changed)
+        self._unsubscribe = texts.documents.subscribe(self._on_change)
 
     async def complete(self, params: types.InlineCompletionParams) -> types.InlineCompletionList | None:
         """Return at most one completion; None if there is none, or the text has changed while it was made."""
@@ -74,7 +74,7 @@ class InlineCompletions:
         # LSP wants an answer that begins with the chosen entry and replaces its range.
         if chosen is not None:
             place, begins = _with_chosen(place, document, chosen, self._texts.documents)
-        text = await self._completed(document, place, invoked=invoked)
+        text = await self._complete_at(document, place, invoked=invoked)
         if not text:
             return None
         range_ = types.Range(params.position, params.position) if chosen is None else chosen.range
@@ -90,10 +90,10 @@ class InlineCompletions:
         place = None if document is None else await self._place(document, params.position)
         if document is None or place is None or not self._texts.documents.is_current(document):
             return None
-        text = await self._completed(document, place, invoked=False)
+        text = await self._complete_at(document, place, invoked=False)
         if not text.strip():
             return None
-        before, word = parted(place.line_before)
+        before, word = split_last_word(place.line_before)
         start = document.position(place.offset - len(word), self._texts.documents.encoding)
         range_ = types.Range(types.Position(start.line, start.character), params.position)
         if cuts_words and not before.endswith(_IN_WORDS):
@@ -111,7 +111,7 @@ class InlineCompletions:
         file = uris.real_path(document.uri)
         return None if name is None else Place(name, document.text, offset, document.version, file)
 
-    async def _completed(self, document: Document, place: Place, *, invoked: bool) -> str:
+    async def _complete_at(self, document: Document, place: Place, *, invoked: bool) -> str:
         """Return what the model adds to a text, if that is the text still."""
         if not worth_asking(place, invoked=invoked) or self._hides(place):
             return ""
@@ -138,7 +138,7 @@ class InlineCompletions:
         line = place.text[place.line_start : place.line_end]
         return self._texts.clean(line) != line
 
-    def _changed(self, uri: str, document: Document | None) -> None:
+    def _on_change(self, uri: str, document: Document | None) -> None:
         path = uris.real_path(uri)
         if path is not None:
             self.recent[path] = None
@@ -162,7 +162,7 @@ def _with_chosen(
     return replace(place, text=text, offset=start + len(chosen.text)), chosen.text
 
 
-def parted(line_before: str) -> tuple[str, str]:
+def split_last_word(line_before: str) -> tuple[str, str]:
     """Return the text before the word that is being typed, and that word, '' if there is none."""
     word = "".join(_WORD_BEFORE.findall(line_before))
     return line_before[: len(line_before) - len(word)], word

@@ -5,7 +5,7 @@ Not here: which sessions these are (`session/left_waiting.py`), lenses and actio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -14,6 +14,7 @@ from codeagent_lsp.session.left_waiting import asked_again, lapsed_line, waiting
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.texts import text
+from codeagent_lsp.workspace.text.visible import some_of
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.backend import Backend
@@ -32,7 +33,7 @@ async def tell_what_waits(backend: Backend) -> None:
     backend.announcer.refresh_lenses()
     language = backend.front.language()
     runs = [run for session in sessions for run in waiting(session)]
-    for words in (_staged(runs, language), _unsettled(runs, backend.views.plain().roots.relative, language)):
+    for words in (_staged_line(runs, language), _unsettled_line(runs, backend.views.plain().roots.relative, language)):
         if words:
             backend.announcer.tell(words)
     for session in sessions:
@@ -50,17 +51,13 @@ def asked_about(backend: Backend, session: Session) -> Coroutine[Any, Any, None]
     return asked_again(session, backend.inbox, backend.manager.start)
 
 
-def _staged(runs: Iterable[RunRecord], language: str) -> str:
+def _staged_line(runs: Iterable[RunRecord], language: str) -> str:
     """Return a sentence that names the runs whose changes wait; '' for none."""
     titles = [f"{run.title[:MOST_TITLE]} ({len(run.staged.paths)})" for run in runs if run.staged]
-    return text("session.left", language, titles=_listed(titles)) if titles else ""
+    return text("session.left", language, titles=some_of(titles, MOST_NAMED, counted=False)) if titles else ""
 
 
-def _unsettled(runs: Iterable[RunRecord], name: Callable[[str], str], language: str) -> str:
+def _unsettled_line(runs: Iterable[RunRecord], name: Callable[[str], str], language: str) -> str:
     """Return a sentence that names the files of which it is not known whether they hold accepted changes."""
     names = [name(path) for run in runs for path in run.unsettled]
-    return text("session.unsettled", language, files=_listed(names)) if names else ""
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join((*names[:MOST_NAMED], *(["…"] if len(names) > MOST_NAMED else [])))
+    return text("session.unsettled", language, files=some_of(names, MOST_NAMED, counted=False)) if names else ""

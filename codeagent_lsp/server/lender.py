@@ -176,7 +176,7 @@ class Lender:
         """Have the user decide about a request, and write the answer."""
         try:
             if self._holds(os.path.realpath(request.workspace)):  # noqa: ASYNC240 (a link or two, once for a request)
-                answer = await self._decided(request, place)
+                answer = await self._grant(request, place)
             else:
                 answer = LendAnswer("refused", "workspace")
             place.answer(request.nonce, answer)
@@ -185,7 +185,7 @@ class Lender:
             words = {"client": request.client, "reason": problem.strerror or problem, "place": place.path}
             self._backend.announcer.tell(text("lend.no_socket", self._language, **words))
 
-    async def _decided(self, request: LendRequest, place: MeetingPlace) -> LendAnswer:
+    async def _grant(self, request: LendRequest, place: MeetingPlace) -> LendAnswer:
         name = request.client
         # Also one that is always allowed: the user has just ended what it did.
         declined = self._declined.get(name, 0.0) > time.monotonic()
@@ -201,7 +201,7 @@ class Lender:
         if decision != "always":
             return LendAnswer("refused", decision)
         await self._backend.ready()
-        address, token = await self._opened(place).expect(request)
+        address, token = await self._open_door(place).expect(request)
         return LendAnswer("granted", address=address, token=token)
 
     async def _ask(self, name: str) -> str:
@@ -223,12 +223,12 @@ class Lender:
             self._backend.announcer.tell(text("lend.not_kept", self._language, client=name, reason=reason))
         return decision
 
-    def _opened(self, place: MeetingPlace) -> Door:
+    def _open_door(self, place: MeetingPlace) -> Door:
         if self._door is None:
             from codeagent_lsp.server.door import Door  # late: nothing listens in an idle server
 
             self._noted = 0
-            self._door = Door(place.path, self._holds, self._admit, self._refused)
+            self._door = Door(place.path, self._holds, self._admit, self._note_refusal)
         return self._door
 
     def _holds(self, folder: str) -> bool:
@@ -253,9 +253,9 @@ class Lender:
         self._tasks.start(backend.redactor.note("lend_attached", client=connection.name, run=run_id, pid=request.pid))
         task = backend.manager.runs.task(run_id)
         assert task is not None
-        task.add_done_callback(lambda done: self._left(connection, cancelled=done.cancelled()))
+        task.add_done_callback(lambda done: self._on_leave(connection, cancelled=done.cancelled()))
 
-    def _left(self, connection: LentConnection, *, cancelled: bool) -> None:
+    def _on_leave(self, connection: LentConnection, *, cancelled: bool) -> None:
         # Also where the run was cancelled before its first step.
         run_id = self._attached.pop(connection)
         with suppress(SessionError):  # the user has deleted it
@@ -265,7 +265,7 @@ class Lender:
         if cancelled:
             self._declined[connection.name] = time.monotonic() + DECLINED_SECONDS
 
-    def _refused(self, reason: str, client: str, user: int | None) -> None:
+    def _note_refusal(self, reason: str, client: str, user: int | None) -> None:
         """Write to the audit log that somebody was turned away."""
         self._noted += 1
         if self._noted <= MOST_NOTED:

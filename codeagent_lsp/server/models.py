@@ -55,7 +55,7 @@ class Models:
         not the caller's to close. ModelError if it cannot be opened.
         """
         async with self._lock:
-            wanted = self._wanted()
+            wanted = self._wanted_settings()
             # Settings are read at each run, so a change takes effect without a restart.
             if self._model is None or self._opened_with != wanted:
                 # First: a local model takes much of the machine's memory, and two of them may not fit.
@@ -70,8 +70,8 @@ class Models:
         not allow it.
         """
         async with self._lock:
-            model, network, fills = self._wanted()
-            wanted = named(model, name), network, fills
+            model, network, fills = self._wanted_settings()
+            wanted = settings_for_model(model, name), network, fills
             self.check_named(model, wanted[0])
             known = self._named.get(name)
             if known is None or known[0] != wanted:
@@ -91,8 +91,8 @@ class Models:
         """Return the model that fills in by the settings, which the caller closes; None if none does. ModelError if its
         server does not answer or refuses.
         """
-        settings, network, fills = self._wanted()
-        other = named(settings, settings.inline) if settings.inline else settings
+        settings, network, fills = self._wanted_settings()
+        other = settings_for_model(settings, settings.inline) if settings.inline else settings
         self.check_named(settings, other)
         opener = await asyncio.to_thread(import_module, "codeagent_lsp.llm.fill.open_filler")
         found: Found | None = await opener.open_filler(other, await self._around(network, fills=fills))
@@ -100,8 +100,8 @@ class Models:
 
     async def open_rewriter(self) -> Rewriter:
         """Return the next-edit model of the settings, which the caller closes. ModelError if there is none."""
-        settings, network, _ = self._wanted()
-        other = named(settings, settings.next_edit or "")
+        settings, network, _ = self._wanted_settings()
+        other = settings_for_model(settings, settings.next_edit or "")
         self.check_named(settings, other)
         opener = await asyncio.to_thread(import_module, "codeagent_lsp.llm.fill.open_filler")
         rewriter: Rewriter = await opener.open_rewriter(other, await self._around(network))
@@ -111,7 +111,7 @@ class Models:
         """Return the names of the models that the server of the settings offers. If it does not answer or refuses the
         key: [], or with `check` ModelError.
         """
-        model, network, _ = self._wanted()
+        model, network, _ = self._wanted_settings()
         factory = await _factory()
         listing = factory.offered_models if check else factory.list_models
         names: list[str] = await listing(model, around=await self._around(network))
@@ -121,7 +121,7 @@ class Models:
         """Return a row for each model of the server: name, provider, facts, and the answer forms that a probe found,
         None if it was never probed.
         """
-        settings, network, _ = self._wanted()
+        settings, network, _ = self._wanted_settings()
         factory, store = await _factory(), ProofStore(self._state)
         infos = await factory.describe_models(settings, self._state, around=await self._around(network))
         return [
@@ -148,7 +148,7 @@ class Models:
             while self._named:
                 await self._named.popitem()[1][1].close()
 
-    def _wanted(self) -> Wanted:
+    def _wanted_settings(self) -> Wanted:
         """Return the settings of the model and its way. ModelRejected if the policy cannot be followed."""
         settings = self._link.settings
         if (refused := self._link.refusal) is not None:
@@ -177,7 +177,7 @@ class Models:
             await model.close()
 
 
-def named(settings: ModelSettings, name: str) -> ModelSettings:
+def settings_for_model(settings: ModelSettings, name: str) -> ModelSettings:
     """Return the settings of another model, whose window and longest reply are its own. To another server neither key,
     headers nor query are sent: it has a key of its own, or none.
     """

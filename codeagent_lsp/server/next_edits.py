@@ -85,12 +85,12 @@ class NextEdits:
         self._texts: dict[str, str] = {}
         self._looking: asyncio.Task[None] | None = None
         documents = parts.front.server.documents
-        self._unsubscribe = documents.subscribe(self._changed)
+        self._unsubscribe = documents.subscribe(self._on_change)
         beginnings = documents.take_beginnings()
         for document in documents.all():
             # First as it was opened: what was typed since is an edit.
-            self._changed(document.uri, replace(document, text=beginnings.get(document.uri, document.text)))
-            self._changed(document.uri, document)
+            self._on_change(document.uri, replace(document, text=beginnings.get(document.uri, document.text)))
+            self._on_change(document.uri, document)
 
     @property
     def history(self) -> History | None:
@@ -143,7 +143,7 @@ class NextEdits:
         """Search once more, and return the files with due edits, with their new texts; nothing is offered afterwards.
         UsageError for none.
         """
-        files, due = await self._found()
+        files, due = await self._find()
         due = due or (self._valid() if self._asked is not None else ())
         texts: list[tuple[FileText, str]] = []
         for path in dict.fromkeys(each.path for each in due):
@@ -174,7 +174,7 @@ class NextEdits:
             await asyncio.gather(self._looking, return_exceptions=True)
         await self._model.close()
 
-    def _changed(self, uri: str, document: Document | None) -> None:
+    def _on_change(self, uri: str, document: Document | None) -> None:
         path = uris.real_path(uri)
         if path is None:
             return
@@ -209,7 +209,7 @@ class NextEdits:
 
     async def _look(self) -> None:
         await asyncio.sleep(PAUSE_SECONDS)
-        files, due = await self._found()
+        files, due = await self._find()
         due = tuple(each for each in due if each.title not in self._dismissed)
         self._offer(due)
         if not due and (history := self._history) is not None:
@@ -224,7 +224,7 @@ class NextEdits:
         same = asked is None or (now is not None and all(asked.of(e.path) == now.of(e.path) for e in self.due))
         return self.due if same else ()
 
-    async def _found(self) -> tuple[NextEditFiles, tuple[Proposed, ...]]:
+    async def _find(self) -> tuple[NextEditFiles, tuple[Proposed, ...]]:
         from codeagent_lsp.inline.next_edit.proposals import search  # late: parsers are heavy
 
         files = self.files()
@@ -344,7 +344,7 @@ class NextEditFiles:
             answers = await self.index.ready(self.index_seconds)
         except ToolFailed:
             return opened
-        return [*opened, *await asyncio.to_thread(self._indexed, answers, words, limit)]
+        return [*opened, *await asyncio.to_thread(self._indexed_paths, answers, words, limit)]
 
     async def text(self, path: str) -> str | None:
         """Return the text of a file inside the workspace that may be shown; None for others."""
@@ -366,7 +366,7 @@ class NextEditFiles:
         """Return the path of a file as models get it, relative to the workspace; None for one that may not be sent."""
         return shown_name(self.view, self.may_read, path)
 
-    def _indexed(self, answers: Answers, words: Sequence[str], limit: int) -> list[str]:
+    def _indexed_paths(self, answers: Answers, words: Sequence[str], limit: int) -> list[str]:
         from codeagent_lsp.index import store  # late: an idle server does without SQLite
 
         found = store.files_with(answers.view(self.view), words, limit)

@@ -78,7 +78,7 @@ class Progress:
         if isinstance(event, events.RunCompleted):
             bar.end(ending(event, self._client.language))
             del self._bars[event.run_id]
-        elif message := reported(event, self._client.language):
+        elif message := progress_line(event, self._client.language):
             bar.report(message)
 
     def _place(self, bar: Bar, event: events.Event) -> None:
@@ -169,7 +169,7 @@ def _plain(value: Any) -> dict[str, Any]:
     return found | {name: in_box(found[name]) for name in ("title", "message") if name in found}
 
 
-def reported(event: events.Event, language: str) -> str | None:
+def progress_line(event: events.Event, language: str) -> str | None:
     """Return the line that an event adds to the progress; None for none."""
     match event:
         case events.ToolCalls(calls=calls) if calls:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lsprotocol import types
 
-from codeagent_lsp.agent.context.mentions import SPECIAL, written
+from codeagent_lsp.agent.context.mentions import SPECIAL, write_mention
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import AgentError, UsageError, UserError
 from codeagent_lsp.server.lenses import Waiting
@@ -144,7 +144,7 @@ class PromptCompletion:
         asked = asked_at(document.text[begin:end], first=not without_head(document.text[:begin]).strip())
         if asked is None:
             return None
-        found = await self._found(asked)
+        found = await self._find(asked)
         start = document.position(begin + asked.start, self._documents.encoding)
         span = types.Range(types.Position(start.line, start.character), types.Position(line, character))
         typed = document.text[begin + asked.start : end]
@@ -161,22 +161,22 @@ class PromptCompletion:
             return []
         return [
             {"label": each.label, "words": each.words, "detail": each.detail, "start": begin + asked.start}
-            for each in await self._found(asked)
+            for each in await self._find(asked)
         ]
 
-    async def _found(self, asked: Asked) -> list[Offered]:
+    async def _find(self, asked: Asked) -> list[Offered]:
         names = await self._names.now()
         if asked.kind == "command":  # they are read again in the background of this loop
             return list(islice(self._of_user(asked.typed), MOST_OFFERED))
         # A workspace may have very many names.
-        return await asyncio.to_thread(lambda: list(islice(self._offered(asked, names), MOST_OFFERED)))
+        return await asyncio.to_thread(lambda: list(islice(self._offer(asked, names), MOST_OFFERED)))
 
     def _of_user(self, typed: str) -> Iterator[Offered]:
         fitting = [known for known in self._commands() if typed in known[0]]
         for name, description in sorted(fitting, key=lambda known: not known[0].startswith(typed)):
             yield Offered(f"/{name}", f"/{name} ", types.CompletionItemKind.Keyword, description)
 
-    def _offered(self, asked: Asked, names: Names) -> Iterator[Offered]:
+    def _offer(self, asked: Asked, names: Names) -> Iterator[Offered]:
         match asked.kind:
             case "file":
                 for special in SPECIAL:
@@ -184,7 +184,7 @@ class PromptCompletion:
                         detail = text(f"prompt.{special.replace('-', '_')}", self._language())
                         yield Offered(f"@{special}", f"@{special}", types.CompletionItemKind.Keyword, detail)
                 for path in best(names.files, asked.typed):
-                    yield Offered(f"@{path}", written(path), types.CompletionItemKind.File)
+                    yield Offered(f"@{path}", write_mention(path), types.CompletionItemKind.File)
             case "inside":
                 symbols = [symbol for symbol in names.symbols if _ends_with(symbol.path, asked.path)]
                 yield from _definitions(symbols, asked.typed)
@@ -247,7 +247,7 @@ def _definitions(symbols: Iterable[Symbol], typed: str) -> Iterator[Offered]:
             ranked.append((not last.startswith(wanted), len(name), number, symbol))
     for *_, symbol in sorted(ranked)[:MOST_OFFERED]:
         kind = _KINDS.get(symbol.kind, types.CompletionItemKind.Reference)
-        yield Offered(f"#{symbol.name}", f"{written(symbol.path)}#{symbol.name}", kind, symbol.path)
+        yield Offered(f"#{symbol.name}", f"{write_mention(symbol.path)}#{symbol.name}", kind, symbol.path)
 
 
 def _item(offered: Offered, span: types.Range, typed: str, rank: int) -> types.CompletionItem:
@@ -385,14 +385,14 @@ class KnownNames:
     async def _refresh(self) -> None:
         view = self._view()
         if not self._first.is_set():
-            self._names = Names(await asyncio.to_thread(_walked, view))
+            self._names = Names(await asyncio.to_thread(_walk_names, view))
             self._first.set()
         try:
             answers = await self._index.ready(INDEX_SECONDS)
         except AgentError:  # not built yet, or there is none
-            self._names = Names(await asyncio.to_thread(_walked, view), self._names.symbols)
+            self._names = Names(await asyncio.to_thread(_walk_names, view), self._names.symbols)
             return
-        self._names = await asyncio.to_thread(lambda: _indexed(answers.view(view)))
+        self._names = await asyncio.to_thread(lambda: _index_names(answers.view(view)))
         self._read_at = time.monotonic()
 
 
@@ -447,11 +447,11 @@ class PromptFiles:
         return self._state().joinpath(*INNER)
 
 
-def _walked(view: FileView) -> tuple[str, ...]:
+def _walk_names(view: FileView) -> tuple[str, ...]:
     paths = (path for folder in view.roots.folders for path in view.walk(folder))
     return tuple(sorted(map(view.roots.relative, islice(paths, MOST_FILES))))
 
 
-def _indexed(view: View) -> Names:
+def _index_names(view: View) -> Names:
     symbols = (Symbol(symbol.qualified, symbol.kind, path) for path, found in view.definitions() for symbol in found)
     return Names(tuple(sorted(view.files()))[:MOST_FILES], tuple(islice(symbols, MOST_SYMBOLS)))

@@ -17,7 +17,7 @@ from codeagent_lsp import events
 from codeagent_lsp.errors import EditorError, SessionError
 from codeagent_lsp.protocol import EVENT_METHOD, INPUT_METHOD
 from codeagent_lsp.server.wire.outgoing import METHOD_NOT_FOUND
-from codeagent_lsp.session.inbox import answered, asked
+from codeagent_lsp.session.inbox import answer_event, question_event
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.text.visible import cut, ends_of, in_box
 
@@ -53,7 +53,7 @@ class Prompts:
         by code action and lens. A question that belongs to no run is sent as an event, too.
         """
         if not question.run_id:
-            self._tell_event(asked(question))
+            self._tell_event(question_event(question))
         if not question.question.beside:
             self.show_now(question)
 
@@ -70,7 +70,7 @@ class Prompts:
     def withdraw(self, question: OpenQuestion, answer: tuple[str, ...] | None) -> None:
         """Remove a question that is over, or stop waiting for the client's answer to it."""
         if not question.run_id:
-            self._tell_event(answered(question, answer))
+            self._tell_event(answer_event(question, answer))
         if question in self._queue:
             self._queue.remove(question)
         if self._shown is question and self._showing is not None:

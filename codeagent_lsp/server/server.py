@@ -168,7 +168,7 @@ class CodeAgentServer(Served):
         `initialize`.
         """
         for name in names:
-            self.command(name)(_listed)
+            self.command(name)(_do_nothing)
         self.execute_command = execute
 
     def on_started(self, callback: lifecycle.Callback) -> None:
@@ -236,11 +236,11 @@ class CodeAgentServer(Served):
     async def _main(self, channel: Channel) -> NoReturn:
         loop = asyncio.get_running_loop()
         self.departure.bind(loop)
-        outgoing = Outgoing(channel.write, self._lost)
+        outgoing = Outgoing(channel.write, self._on_lost)
         outgoing.start()
         self.protocol.outgoing = outgoing
         # Last: from here on messages come, and their answers need the writer.
-        Reader(channel, self.protocol.receive, self._lost).start(loop)
+        Reader(channel, self.protocol.receive, self._on_lost).start(loop)
         code = await self.departure.wait()
         # Before the callbacks, which would else wait for answers of a client that may be gone.
         self.protocol.close()
@@ -252,7 +252,7 @@ class CodeAgentServer(Served):
         words = text("editor.out_of_step", self.language, file=uris.to_path(uri) or uri)
         self.notify(types.WINDOW_SHOW_MESSAGE, types.ShowMessageParams(types.MessageType.Warning, words))
 
-    def _lost(self, reason: str, code: int) -> None:
+    def _on_lost(self, reason: str, code: int) -> None:
         self.leave(self.protocol.phase.exit_code if code == 1 else code, reason)
 
     async def _after_reply(self) -> None:
@@ -267,5 +267,5 @@ async def _no_command(name: str, arguments: list[Any]) -> Any:
     raise JsonRpcInvalidParams(f"There is no command {name[:100]!r}")
 
 
-def _listed() -> None:
+def _do_nothing() -> None:
     """Do nothing; registered for each command in pygls' list, from which the capabilities are made."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from codeagent_lsp import events
@@ -32,7 +33,7 @@ from codeagent_lsp.tools.context import Tally
 from codeagent_lsp.tools.diagnostics.difference import Difference
 from codeagent_lsp.workspace.changes.changeset import Changeset
 from codeagent_lsp.workspace.changes.staging import Staging
-from codeagent_lsp.workspace.files.file_view import FileText, FileView, NothingStaged, StagedView
+from codeagent_lsp.workspace.files.file_view import FileView, NothingStaged, StagedView, own_file
 from codeagent_lsp.workspace.text.document import Document
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Attempts:
                 run.session.emit(run.record.run_id, replace(steered, run_id=run.record.run_id))
         tasks = [task for name in names if (task := self._runs.task(name)) is not None]
         try:
-            found = await self._judged(attempts)
+            found = await self._judge_all(attempts)
         finally:
             for task in tasks:
                 task.cancel()
@@ -116,7 +117,7 @@ class Attempts:
             consent = await toolbox.hooks.decided(toolbox.context())
             self._services = replace(self._services, knowledge=replace(knowledge, consent=consent))
 
-    async def _judged(self, attempts: Sequence[Run]) -> list[Judged]:
+    async def _judge_all(self, attempts: Sequence[Run]) -> list[Judged]:
         """Judge each attempt when it has ended; where one that is proven is enough, no more after it."""
         frozen = replace(self._parts, services=self._services)
         found: list[Judged] = []
@@ -126,7 +127,7 @@ class Attempts:
         while working:
             ended, _ = await asyncio.wait(working, return_when=asyncio.FIRST_COMPLETED)
             for number in sorted(map(working.pop, ended)):
-                found.append(await judged(frozen, attempts[number - 1].record, number))
+                found.append(await judge_attempt(frozen, attempts[number - 1].record, number))
                 self._tell("attempts.judged", found[-1], len(attempts))
                 if self._request.until_proven and found[-1].proven:
                     return found
@@ -207,10 +208,7 @@ class _HeldBuffers:
 
 
 def _document(view: FileView, path: str) -> Document | None:
-    try:
-        file = view.base(path)
-    except AgentError:  # too large: no run can read it
-        return None
+    file = own_file(view, path)
     return Document(path, file.text, file.version) if file is not None and file.source == "buffer" else None
 
 
@@ -265,42 +263,30 @@ class Judged:
         return ", ".join(parts)
 
 
-async def judged(parts: RunParts, record: RunRecord, number: int) -> Judged:
+async def judge_attempt(parts: RunParts, record: RunRecord, number: int) -> Judged:
     """Run tests and diagnostics on the changes of an attempt that has ended, if there are any, and return the
     result.
     """
     changeset = record.staged
     if not changeset:
         return Judged(number, record.status, changeset)
-    tally, found = await _tested(parts, changeset), await _diagnosed(parts, changeset)
+    tally, found = await _test_changes(parts, changeset), await _diagnose(parts, changeset)
     return Judged(number, record.status, changeset, tally, found)
 
 
-async def _tested(parts: RunParts, changeset: Changeset) -> Tally | None:
+async def _test_changes(parts: RunParts, changeset: Changeset) -> Tally | None:
     """Return the counts of the tests on a changeset; None if there are none, or they cannot run without harm."""
     shell = parts.toolbox.shell
     if shell is None or not shell.isolation.complete:
         return None
     try:
-        tally = (await tests_with(parts, _own_text(parts), changeset)).tally
+        tally = (await tests_with(parts, partial(own_file, parts.proposal.view), changeset)).tally
     except AgentError:
         return None
     return tally if tally.passed or tally.failed else None
 
 
-async def _diagnosed(parts: RunParts, changeset: Changeset) -> Difference | None:
-    staging = Staging(_own_text(parts), changeset=changeset)
+async def _diagnose(parts: RunParts, changeset: Changeset) -> Difference | None:
+    staging = Staging(partial(own_file, parts.proposal.view), changeset=changeset)
     diagnostics = edit_diagnostics(parts.session.session_id, parts.services, parts.services.workspace.view(staging))
     return None if diagnostics is None else await diagnostics.of(changeset, (), PROPOSAL_SECONDS)
-
-
-def _own_text(parts: RunParts) -> Callable[[str], FileText | None]:
-    view = parts.proposal.view
-
-    def own(path: str) -> FileText | None:
-        try:
-            return view.base(path)
-        except AgentError:
-            return None
-
-    return own

@@ -39,7 +39,7 @@ class ChangeQuestions:
             title = self._output.text(f"changes.{change.kind}", name=name, origin=origin, added=added, removed=removed)
         else:
             title = self._output.text("changes.many", count=len(paths), added=added, removed=removed)
-            title = " ".join((*self._gone(changeset), title))
+            title = " ".join((*self._missing_files(changeset), title))
         title = " ".join((*self._modes(changeset), title, *self._proofs.words(changeset, self._output.text)))
         names = ", ".join(map(self._name, filter(self._roots.is_protected, paths)))
         if not names:
@@ -48,22 +48,22 @@ class ChangeQuestions:
         # In front: editors cut a long title at its end, and this is the part that must be read.
         return f"{later}. {title}"
 
-    def _gone(self, changeset: Changeset) -> list[str]:
+    def _missing_files(self, changeset: Changeset) -> list[str]:
         """Name the files that will not be where they are now: a count of files does not say that some go."""
         deleted = [self._name(change.path) for change in changeset if change.kind == "delete"]
         moved = [
             f"{self._name(change.moved_from)} → {self._name(change.path)}" for change in changeset if change.moved_from
         ]
-        return self._named(("changes.deletes", deleted), ("changes.moves", moved))
+        return self._name_files(("changes.deletes", deleted), ("changes.moves", moved))
 
     def _modes(self, changeset: Changeset) -> list[str]:
         """Name the files that can be executed afterwards, or no longer: most diffs do not show that."""
         wanted = {True: "changes.executable", False: "changes.not_executable"}
-        return self._named(
+        return self._name_files(
             *((key, [self._name(each.path) for each in changeset if each.runs is runs]) for runs, key in wanted.items())
         )
 
-    def _named(self, *parts: tuple[str, list[str]]) -> list[str]:
+    def _name_files(self, *parts: tuple[str, list[str]]) -> list[str]:
         shown = [(key, ends_of(", ".join(names), MAX_GONE, self._output.language)) for key, names in parts if names]
         return [self._output.text(key, names=names) for key, names in shown]
 

@@ -117,7 +117,7 @@ class RunServers:
         return tuple(each for each in answers if question.server in ("", each.server))
 
 
-async def diagnosed(context: ToolContext, changeset: Changeset) -> Difference | None:
+async def diagnose_changes(context: ToolContext, changeset: Changeset) -> Difference | None:
     """Return the diagnostics that all changes of a run make and fix, checked within a time limit before they are
     proposed; None if nothing can check them or nothing has changed.
     """

@@ -11,13 +11,14 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import partial
 from typing import Literal
 
-from codeagent_lsp.errors import AgentError
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.workspace.changes.changeset import FileChange
 from codeagent_lsp.workspace.edits import merge
+from codeagent_lsp.workspace.files.file_view import own_text
 from codeagent_lsp.workspace.text.position import split_lines
 from codeagent_lsp.workspace.text.visible import cut
 
@@ -64,14 +65,7 @@ async def decisions(parts: RunParts) -> str:
     if not earlier:
         return ""
     view = parts.proposal.view
-
-    def now(path: str) -> str | None:
-        try:
-            file = view.base(path)
-        except AgentError:
-            return None
-        return None if file is None else file.text
-
+    now = partial(own_text, view)
     told = await asyncio.to_thread(lambda: {run.run_id: describe(run, now, view.roots.relative) for run in earlier})
     news = [text for run_id, text in told.items() if context.decisions_told.get(run_id) != text]
     context.decisions_told.update(told)

@@ -28,6 +28,7 @@ from codeagent_lsp.session.run_parts import RunParts, files_of
 from codeagent_lsp.shadow.shell import CommandResult
 from codeagent_lsp.tools.asking import Question, agent_asks
 from codeagent_lsp.tools.executor import ToolExecutor
+from codeagent_lsp.workspace.text.visible import some_of
 
 MOST_TESTS = 4
 """Test files that are run for a change beside those that the task names."""
@@ -103,7 +104,7 @@ class Finish:
         nudged = False
         while True:
             # A model that went in circles while it read mostly knows the answer; without tools it can only give it.
-            if result.ending == "anomaly" and not self._changed():
+            if result.ending == "anomaly" and not self._changed_names():
                 conversation.tell(ANSWER_NOW)
                 last = await conversation.loop(iterations=1, only=())
                 # Of its circles it is stopped, not of the one call that it had left for an answer.
@@ -111,7 +112,7 @@ class Finish:
             # Also where it was stopped: changes that are green at the limit count as done.
             verdict = await self._verdict()
             if result.ending != "answered":
-                return self._stopped(conversation, result, verdict)
+                return self._stop(conversation, result, verdict)
             if asks_back(result.text) and self._may_ask():
                 if not (answer := await self._ask(result.text)):
                     return "waiting", result.text
@@ -121,14 +122,14 @@ class Finish:
                 nudged = True
                 conversation.tell(told)
             else:
-                return self._ended(result, verdict)
+                return self._end(result, verdict)
             result = await conversation.loop()
 
     async def try_step(self) -> None:
         """Run the quick tests beside what has changed, so that a step of a plan is decided about with their results;
         it is not judged by them.
         """
-        changed, staged = self._changed(), self._parts.proposal.changeset
+        changed, staged = self._changed_names(), self._parts.proposal.changeset
         if not (staged and self._isolated):
             return
         files = await asyncio.to_thread(files_of, self._parts)
@@ -151,8 +152,8 @@ class Finish:
             result = await conversation.loop()
             verdict = await self._verdict()
             if result.ending != "answered":
-                return self._stopped(conversation, result, verdict)
-        return self._ended(replace(result, text=summary) if not verdict or not verdict.red else result, verdict)
+                return self._stop(conversation, result, verdict)
+        return self._end(replace(result, text=summary) if not verdict or not verdict.red else result, verdict)
 
     def _undone(self, verdict: Verdict | None) -> str:
         """Return what the model is told about what is not done; '' for nothing."""
@@ -160,34 +161,36 @@ class Finish:
             return RED.format(report=verdict.report)
         return UNCHANGED if self._lacks_change() else ""
 
-    def _ended(self, result: LoopResult, verdict: Verdict | None) -> Ended:
+    def _end(self, result: LoopResult, verdict: Verdict | None) -> Ended:
         text = self._parts.output.text
         if verdict is not None and verdict.red:
-            failing = text("solve.fails", names=_named(verdict.red))
+            failing = text("solve.fails", names=some_of(verdict.red, MOST_NAMED))
             return "stopped", "\n".join((text("finish.red"), failing, text("solve.said", words=result.text)))
         if self._lacks_change():
             return "stopped", "\n".join((text("finish.unchanged"), text("solve.said", words=result.text)))
         return "completed", "\n\n".join(filter(None, (result.text, self._before(verdict))))
 
-    def _stopped(self, conversation: Conversation, result: LoopResult, verdict: Verdict | None) -> Ended:
+    def _stop(self, conversation: Conversation, result: LoopResult, verdict: Verdict | None) -> Ended:
         """Return the end of a run whose model gave no answer: what is staged and green at the limit is done."""
         text, count = self._parts.output.text, conversation.limits.iterations
-        if result.ending == "limit" and self._changed() and verdict is not None and verdict.green:
+        if result.ending == "limit" and self._changed_names() and verdict is not None and verdict.green:
             told = text("finish.limit", count=count, passed=verdict.passed)
             return "completed", "\n\n".join(filter(None, (told, self._before(verdict))))
         key = "run.limit" if result.ending == "limit" else "run.anomaly"
-        failing = text("solve.fails", names=_named(verdict.red)) if verdict is not None and verdict.red else ""
+        failing = (
+            text("solve.fails", names=some_of(verdict.red, MOST_NAMED)) if verdict is not None and verdict.red else ""
+        )
         return "stopped", "\n".join(filter(None, (text(key, count=count), failing)))
 
     def _before(self, verdict: Verdict | None) -> str:
         """Return a sentence for the user on the tests that fail as they did before; '' for none."""
         if verdict is None or not verdict.as_before:
             return ""
-        return self._parts.output.text("finish.as_before", names=_named(verdict.as_before))
+        return self._parts.output.text("finish.as_before", names=some_of(verdict.as_before, MOST_NAMED))
 
     def _lacks_change(self) -> bool:
         """Return whether the words surely ask for a change, and there is none."""
-        if self._changed() or self._request.kind in ANSWERS or self._parts.services.user.mode() == "readOnly":
+        if self._changed_names() or self._request.kind in ANSWERS or self._parts.services.user.mode() == "readOnly":
             return False
         return self._request.kind == "test" or wants_edit(self._request.task, has_selection=self._request.has_selection)
 
@@ -216,22 +219,22 @@ class Finish:
 
         What was judged in exactly this state is not run again.
         """
-        if not self._changed():
+        if not self._changed_names():
             return None
         proposal = self._parts.proposal
         state = proposal.proofs.state(proposal.changeset)
         if self._judged is None or self._judged[0] != state:
-            self._judged = state, await self._tested()
+            self._judged = state, await self._test()
         return self._judged[1]
 
-    async def _tested(self) -> Verdict | None:
+    async def _test(self) -> Verdict | None:
         if self._parts.toolbox.shell is None:
             return None
         brief = brief_of(self._request.task)
         if brief.command:
             return _of_command(brief.command, await self._run("run_cmd", command=brief.command))
         files = await asyncio.to_thread(files_of, self._parts)
-        changed = self._changed()
+        changed = self._changed_names()
         own = [name for name in changed if is_test(name)]
         named = [name for name in files.test_files_in(brief.words) if name in files.names]
         paths = named or ([""] if brief.about_tests else [])
@@ -287,7 +290,7 @@ class Finish:
         shell = self._parts.toolbox.shell
         return shell is not None and shell.isolation.complete
 
-    def _changed(self) -> tuple[str, ...]:
+    def _changed_names(self) -> tuple[str, ...]:
         """Return the names of the files that this run has changed, applied or still staged."""
         return tuple(map(self._parts.proposal.view.roots.relative, self._parts.record.changed_paths))
 
@@ -351,8 +354,3 @@ def _of_tests(results: Sequence[ToolResult], bound: frozenset[str], names: froze
 def _names(names: frozenset[str], test_id: str) -> bool:
     # Ids of all runners: `tests/a.py::T::test_x[1]`, `pkg/TestX`, `test_x (mod.T)`.
     return not names.isdisjoint(re.split(r"[.:/\[\s(]+", test_id))
-
-
-def _named(ids: Sequence[str]) -> str:
-    more = f", … ({len(ids)})" if len(ids) > MOST_NAMED else ""
-    return ", ".join(ids[:MOST_NAMED]) + more

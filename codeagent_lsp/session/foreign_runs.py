@@ -34,6 +34,7 @@ from codeagent_lsp.workspace.changes.changeset import (
 from codeagent_lsp.workspace.changes.reviewed import ChosenHunks, after_applying, after_discarding, on_present
 from codeagent_lsp.workspace.edits.merge import Merged, merge, runs
 from codeagent_lsp.workspace.files.file_view import own_file
+from codeagent_lsp.workspace.text.visible import some_of
 
 MOST_NAMED = 5
 MOST_TEXTS = 8
@@ -43,7 +44,7 @@ AT_ONCE = 10
 # What a run holds, after more changes. Pure.
 
 
-def joined(present: Changeset, changes: Iterable[DiskChange]) -> Changeset:
+def join_changes(present: Changeset, changes: Iterable[DiskChange]) -> Changeset:
     """Return the foreign changes with those that were made since; files that were changed back are left out."""
     for each in changes:
         known = present.get(each.path)
@@ -152,7 +153,7 @@ class ForeignProposal(Proposal):
                 for each in some:
                     self._may_be_read(each.path, each.was, each.now)
                 before = self.changeset
-                after = joined(before, some)
+                after = join_changes(before, some)
                 if after != before:
                     differs = True
                     self.staging.reset(after)
@@ -256,7 +257,7 @@ class ForeignProposal(Proposal):
             self.contested = back.of(contested)
             for path in applied.done.paths:
                 if path not in contested:
-                    self._decided(path, before, rest)
+                    self._stage_rest(path, before, rest)
         self.questions.settle()
         return applied
 
@@ -359,7 +360,7 @@ class ForeignProposal(Proposal):
         self.contested = self.contested.of(still)
         self.staging.reset(rest)
 
-    def _decided(self, path: str, before: Changeset, rest: Changeset) -> None:
+    def _stage_rest(self, path: str, before: Changeset, rest: Changeset) -> None:
         """Stage what is left of a file after a part was taken back, with what was changed outside meanwhile."""
         was, left, now = before.get(path), rest.get(path), self.changeset.get(path)
         if now is None or was is None:
@@ -405,8 +406,7 @@ def unknown_words(names: tuple[str, ...], language: str) -> str:
     """Return a sentence about files that have changed and cannot be reviewed; '' for none."""
     if not names:
         return ""
-    named = ", ".join((*names[:MOST_NAMED], *(["…"] if len(names) > MOST_NAMED else [])))
-    return text("foreign.unknown", language, names=named)
+    return text("foreign.unknown", language, names=some_of(names, MOST_NAMED, counted=False))
 
 
 def _between(before: Changeset, after: Changeset) -> Changeset:

@@ -88,7 +88,7 @@ class Inbox:
         self._open[request_id] = item
         answer: Answer = None
         try:
-            emit(asked(item))
+            emit(question_event(item))
             self._presenter.show(item)
             async with asyncio.timeout(self._deadline):
                 answer = await item.answer
@@ -99,7 +99,7 @@ class Inbox:
             self._presenter.withdraw(item, answer)
             # Also when the asker is cancelled: a question without its end in the file would be asked again after a
             # restart.
-            emit(answered(item, answer))
+            emit(answer_event(item, answer))
         return answer
 
     def respond(self, request_id: str, answer: Answer) -> None:
@@ -126,7 +126,7 @@ class Inbox:
                 item.answer.set_result(None)
 
 
-def asked(item: OpenQuestion) -> events.Event:
+def question_event(item: OpenQuestion) -> events.Event:
     """Return the event that announces a question, of the kind that fits it."""
     question = item.question
     cls = events.ApprovalRequested if question.kind == "approval" else events.QuestionAsked
@@ -142,7 +142,7 @@ def asked(item: OpenQuestion) -> events.Event:
     return replace(event, by_agent=question.by_agent, multiple=question.multiple or None)
 
 
-def answered(item: OpenQuestion, answer: Answer) -> events.Event:
+def answer_event(item: OpenQuestion, answer: Answer) -> events.Event:
     """Return the event with the answer to a question: several choices joined by `, `, a secret replaced, None without
     answer.
     """

@@ -71,7 +71,7 @@ def waiting(session: Session) -> tuple[RunRecord, ...]:
     )
 
 
-def lapsed(session: Session) -> list[dict[str, Any]]:
+def lapsed_questions(session: Session) -> list[dict[str, Any]]:
     """Return the open questions of interrupted runs, in the form of `codeagent.pending`."""
     return [
         {

@@ -57,7 +57,7 @@ class SessionManager:
     def new(self) -> Session:
         """Create a session and make it the current one. The circuits of all tools are closed."""
         self._services.registry.circuits.close_all()  # what failed in another session may work in this one
-        session = self._opened(uuid.uuid4().hex[:16])
+        session = self._open_session(uuid.uuid4().hex[:16])
         self._sessions[session.session_id] = session
         self._current = session
         return session
@@ -81,7 +81,7 @@ class SessionManager:
         if run_id is not None and run_id not in source.context.runs:
             raise SessionError("run.unknown", run=run_id)
         said = await asyncio.to_thread(conversation_before, source, run_id)
-        return _forked(self.new(), source, said, source.context.title)
+        return _fork_into(self.new(), source, said, source.context.title)
 
     def viewed(self, session_id: str) -> Session:
         """Return the session with that id to read its state; one that is not in use is loaded, without locking it, and
@@ -89,7 +89,7 @@ class SessionManager:
         """
         known = self._sessions.get(session_id)
         if known is None:
-            known = self._opened(session_id)
+            known = self._open_session(session_id)
             # `load` takes no lock and repairs nothing, so a session of another process can be looked at.
             replay(known, self._store.load(session_id))
         return known
@@ -100,7 +100,7 @@ class SessionManager:
         """
         known = self._sessions.get(session_id)
         if known is None:
-            known = self._opened(session_id)
+            known = self._open_session(session_id)
             replay(known, self._store.reopen(session_id))
             self._sessions[session_id] = known
             runs = [_run(known, record, self._services) for record in known.context.runs.values()]
@@ -165,7 +165,7 @@ class SessionManager:
         """Start a run in a session other than the user's, a new one unless `session_id` is in use here, and return the
         run's id; the current session stays the current one.
         """
-        session = self._sessions.get(session_id or "") or self._opened(uuid.uuid4().hex[:16])
+        session = self._sessions.get(session_id or "") or self._open_session(uuid.uuid4().hex[:16])
         self._sessions[session.session_id] = session
         return self._begin(session, request, uuid.uuid4().hex[:16], work)
 
@@ -216,12 +216,12 @@ class SessionManager:
         self, source: Session, said: Sequence[Message], request: RunRequest, services: Services, run_id: str
     ) -> str:
         """Start an attempt for a run in a session of its own, and return its run id."""
-        session = self._opened(uuid.uuid4().hex[:16])
+        session = self._open_session(uuid.uuid4().hex[:16])
         self._sessions[session.session_id] = session
-        _forked(session, source, said, request.title)
+        _fork_into(session, source, said, request.title)
         return self._begin(session, request, uuid.uuid4().hex[:16], None, services, run_id)
 
-    def _opened(self, session_id: str) -> Session:
+    def _open_session(self, session_id: str) -> Session:
         approvals = Approvals(self._services.standing)
         return Session(session_id, self._store, self._listeners, approvals=approvals)
 
@@ -233,7 +233,7 @@ def _whole(session: Session, runs: Runs) -> Session:
     return next((run.session for run in runs.all() if run.record.run_id in of), session)
 
 
-def _forked(made: Session, source: Session, messages: Sequence[Message], title: str) -> Session:
+def _fork_into(made: Session, source: Session, messages: Sequence[Message], title: str) -> Session:
     """Return a new session, to which these messages of another are given."""
     told = tuple(map(message_to_dict, messages))
     made.emit("", events.SessionForked(source=source.session_id, title=title, messages=told))
@@ -246,7 +246,7 @@ def _rows(store: SessionStore, live: Mapping[str, tuple[str, Usage]]) -> list[di
     """Return a row for each session; those that are not `live` are read, which blocks."""
     rows: list[dict[str, Any]] = []
     for item in store.list():
-        title, usage = live.get(item.session_id) or _stored(store, item.session_id)
+        title, usage = live.get(item.session_id) or _stored_summary(store, item.session_id)
         used = usage_data(usage)
         row: dict[str, Any] = {"sessionId": item.session_id, "title": title, "modified": item.modified}
         if used:
@@ -255,7 +255,7 @@ def _rows(store: SessionStore, live: Mapping[str, tuple[str, Usage]]) -> list[di
     return rows
 
 
-def _stored(store: SessionStore, session_id: str) -> tuple[str, Usage]:
+def _stored_summary(store: SessionStore, session_id: str) -> tuple[str, Usage]:
     """Return the title of a stored session and what it used."""
     records = list(store.load(session_id))
     titles = (record.get("title", "") for record in records if record.get("type") in ("run_started", "session_forked"))

@@ -15,9 +15,9 @@ from pathlib import PurePath
 from unicodedata import normalize
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context.gather import BEGINNING, MOST_FILES, headed, named_files
+from codeagent_lsp.agent.context.gather import BEGINNING, MOST_FILES, named_files, with_heading
 from codeagent_lsp.agent.context.history import WHOLE
-from codeagent_lsp.agent.context.mentions import MOST_MENTIONS, Mention, MentionKind, mentions_in, shortened
+from codeagent_lsp.agent.context.mentions import MOST_MENTIONS, Mention, MentionKind, mentions_in, shorter_readings
 from codeagent_lsp.agent.limits import window_of
 from codeagent_lsp.agent.prompt import shorten
 from codeagent_lsp.errors import AgentError, UsageError
@@ -27,7 +27,7 @@ from codeagent_lsp.session.request import REWRITES, RunRequest
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.diagnostics.difference import Diagnostics, ordered, show
+from codeagent_lsp.tools.diagnostics.difference import Diagnostics, show, sort_diagnostics
 from codeagent_lsp.tools.files.find_tools import may_show
 from codeagent_lsp.tools.files.read_tools import PICTURES, picture, render
 from codeagent_lsp.tools.git.git_tools import GitDiff, GitDiffParameters
@@ -45,7 +45,7 @@ class _Pointed:
     mention: Mention
 
 
-async def mentioned(parts: RunParts, request: RunRequest, model: Model) -> RunRequest:
+async def resolve_mentions(parts: RunParts, request: RunRequest, model: Model) -> RunRequest:
     """Return the request with the texts and pictures that its words mention, as much as fits into the model's window.
     What is not found or cut is shown to the user as a status line.
     """
@@ -84,12 +84,12 @@ class _Resolver:
         suffixes = frozenset(PurePath(path).suffix for path in files)
         for given in mentions[:MOST_MENTIONS]:
             mention = await asyncio.to_thread(_meant, self._view, given, files)
-            path = self._found(mention, files, suffixes) if mention.kind == "file" else None
+            path = self._find_file(mention, files, suffixes) if mention.kind == "file" else None
             if path is not None and PurePath(path).suffix.lower() in PICTURES:
                 request = await self._with_picture(request, path, mention)
                 continue
             text = await self._of(path, mention)
-            if text and (fitted := self._fitted(mention, text, room)):
+            if text and (fitted := self._fit(mention, text, room)):
                 room -= len(fitted)
                 # A task that names the file in plain words too would show it twice.
                 if path in known and mention.lines is None and not mention.symbol:
@@ -115,7 +115,7 @@ class _Resolver:
             return request
         return replace(request, images=(*request.images, await asyncio.to_thread(_picture, self._view, path)))
 
-    def _fitted(self, mention: Mention, text: str, room: int) -> str:
+    def _fit(self, mention: Mention, text: str, room: int) -> str:
         """Return what of a text fits into `room` characters; less than all is told."""
         if len(text) <= room:
             return text
@@ -123,11 +123,11 @@ class _Resolver:
         # A heading that says "whole" would have the model take the cut text for all of the file.
         return shorten(text.replace(WHOLE, BEGINNING, 1), room) if room > 0 else ""
 
-    def _found(self, mention: Mention, files: list[str], suffixes: frozenset[str]) -> str | None:
+    def _find_file(self, mention: Mention, files: list[str], suffixes: frozenset[str]) -> str | None:
         """Return the absolute path of the file that is meant, which may be read; None, told where it matters: a word
         with a suffix that no file has is a decorator.
         """
-        path = _located(self._view, mention.path, files)
+        path = _locate(self._view, mention.path, files)
         if path is None:
             if _fitting(mention.path, files):
                 self._tell("mentions.several", mention)
@@ -142,8 +142,8 @@ class _Resolver:
     async def _text(self, path: str, mention: Mention) -> str:
         """Return the text of a place, '' if there is none, which is told with the reason."""
         try:
-            for one in (mention, *(each for each in shortened(mention) if each.path == mention.path)):
-                if text := await asyncio.to_thread(_shown, self._view, _Pointed(path, one)):
+            for one in (mention, *(each for each in shorter_readings(mention) if each.path == mention.path)):
+                if text := await asyncio.to_thread(_render_place, self._view, _Pointed(path, one)):
                     return text
         except AgentError as error:
             self._tell("mentions.unreadable", mention, reason=str(error))
@@ -174,7 +174,8 @@ class _Resolver:
             return ""
         found = [item for path in sorted(self._view.over_disk()) for item in await port.of(path) or ()]
         shown = show(
-            ordered(item for item in found if may_show(self._context, item.path, None)), self._view.roots.relative
+            sort_diagnostics(item for item in found if may_show(self._context, item.path, None)),
+            self._view.roots.relative,
         )
         return f"What the editor reports (@diagnostics):\n{shown}" if shown else ""
 
@@ -192,9 +193,9 @@ class _Resolver:
 
 def _meant(view: FileView, mention: Mention, files: list[str]) -> Mention:
     """Return the mention, or what is left of it where the words of a language without blanks follow it."""
-    if mention.kind == "file" and _located(view, mention.path, files) is None:
-        for shorter in shortened(mention):
-            if shorter.kind != "file" or _located(view, shorter.path, files) is not None:
+    if mention.kind == "file" and _locate(view, mention.path, files) is None:
+        for shorter in shorter_readings(mention):
+            if shorter.kind != "file" or _locate(view, shorter.path, files) is not None:
                 return shorter
     return mention
 
@@ -203,7 +204,7 @@ def _files(view: FileView) -> list[str]:
     return [path for folder in view.roots.folders for path in islice(view.walk(folder), MOST_FILES)]
 
 
-def _located(view: FileView, name: str, files: list[str]) -> str | None:
+def _locate(view: FileView, name: str, files: list[str]) -> str | None:
     """Return the path of a file or folder: by its path in the workspace, or by the end of its path if only one fits."""
     try:
         # macOS stores names decomposed (NFD), keyboards give them composed (NFC).
@@ -222,7 +223,7 @@ def _fitting(name: str, files: list[str]) -> list[str]:
     return [path for path in files if tail and PurePath(normalize("NFC", path)).parts[-len(tail) :] == tail]
 
 
-def _shown(view: FileView, place: _Pointed) -> str:
+def _render_place(view: FileView, place: _Pointed) -> str:
     """Return the text of a place with its heading; '' if there is none. AgentError if it cannot be read."""
     name, mention = view.roots.relative(place.path), place.mention
     if view.roots.kind(place.path) == "folder":
@@ -233,7 +234,7 @@ def _shown(view: FileView, place: _Pointed) -> str:
         spans = _spans(name, file.text, mention.symbol)
         return "\n\n".join(f"{mention.symbol} in {name}:\n{render(file, first, last)}" for first, last in spans)
     if mention.lines is None:
-        return headed(name, file)
+        return with_heading(name, file)
     first, last = mention.lines
     if first > len(split_lines(file.text)):
         return ""

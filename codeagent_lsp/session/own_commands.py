@@ -24,7 +24,7 @@ from codeagent_lsp.tools.skills.skill_tools import SkillInstaller, SkillInstalle
 from codeagent_lsp.tools.skills.trust import ask_all, ask_one, named, said_of
 from codeagent_lsp.workspace.files.file_view import FileText, FileView
 from codeagent_lsp.workspace.files.paths import is_untitled
-from codeagent_lsp.workspace.text.visible import escaped, one_line, shown_exactly
+from codeagent_lsp.workspace.text.visible import escape_notation, one_line, shown_exactly
 
 Ended = tuple[events.RunStatus, str]
 """The final status of a run, and a summary for the user."""
@@ -61,7 +61,7 @@ async def run_own_file(parts: RunParts, target: Target, args: tuple[str, ...]) -
     if shell is None:
         return "failed", parts.toolbox.no_shell
     isolation = shell.isolation
-    if not isolation.complete and not await confirmed(parts, shlex.join(words), isolation.level):
+    if not isolation.complete and not await confirm_command(parts, shlex.join(words), isolation.level):
         return "completed", output.text("file_run.declined")
     folder = view.roots.root_of(target.file.path) or view.roots.folders[0]
     name = view.roots.relative(target.file.path)
@@ -114,13 +114,13 @@ async def stage_texts(parts: RunParts, request: RunRequest) -> Ended:
     return "completed", ""
 
 
-async def confirmed(parts: RunParts, command: str, level: str) -> bool:
+async def confirm_command(parts: RunParts, command: str, level: str) -> bool:
     """Ask whether a command may run although it is not isolated, and how little is (`level`); False without an
     answer.
     """
     output = parts.output
     deny, once = output.text("choice.deny"), output.text("choice.once")
-    title = output.text("file_run.ask", command=shown_exactly(command, escaped), level=level)
+    title = output.text("file_run.ask", command=shown_exactly(command, escape_notation), level=level)
     return await output.ask(Question("approval", title, (deny, once), danger=True)) == (once,)
 
 
@@ -151,7 +151,7 @@ async def run_file(
     which `file` is the file's name.
     """
     emit(events.FileRunStarted(command=shlex.join(words), file=file))
-    output = OutputStream(lambda stream, text: emit(_printed(stream, text)))
+    output = OutputStream(lambda stream, text: emit(_output_event(stream, text)))
     try:
         # `apart` keeps stdout and stderr as two streams, which clients show differently.
         result = await shell.run(Command(words, folder, apart=True), output.write)
@@ -161,7 +161,7 @@ async def run_file(
     return result
 
 
-def _printed(stream: Stream, text: str) -> events.Event:
+def _output_event(stream: Stream, text: str) -> events.Event:
     return events.Stdout(content=text) if stream == "stdout" else events.Stderr(content=text)
 
 

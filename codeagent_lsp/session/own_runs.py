@@ -17,7 +17,7 @@ from codeagent_lsp.events.base import What
 from codeagent_lsp.index.enclosing import enclosing_symbol
 from codeagent_lsp.session.own_commands import (
     Ended,
-    confirmed,
+    confirm_command,
     install_own_skill,
     run_own_file,
     stage_texts,
@@ -84,7 +84,7 @@ async def prove(parts: RunParts, target: Proposal) -> Ended:
     """Run the tests on the user's own texts and on the changes of another run, and propose these again with the
     results; return status and summary. UsageError or SessionError if that is not possible.
     """
-    trial = await _opened(parts, target)
+    trial = await _open_trial(parts, target)
     if trial is None:
         return "completed", parts.output.text("file_run.declined")
     # First: what failed without the changes tells what they have mended.
@@ -98,7 +98,7 @@ async def minimize(parts: RunParts, target: Proposal) -> Ended:
     """Find the smallest part of the changes of another run with which the same tests pass, and propose the changes
     again with the result; return status and summary. UsageError or SessionError if that is not possible.
     """
-    trial = await _opened(parts, target)
+    trial = await _open_trial(parts, target)
     if trial is None:
         return "completed", parts.output.text("file_run.declined")
     found = await trial.minimal()
@@ -111,7 +111,7 @@ async def minimize(parts: RunParts, target: Proposal) -> Ended:
     )
 
 
-async def _opened(parts: RunParts, target: Proposal) -> _Trial | None:
+async def _open_trial(parts: RunParts, target: Proposal) -> _Trial | None:
     """Return the trial of a proposal; None if the user does not want tests to run that nothing isolates."""
     if not target.changeset:
         raise SessionError("changes.none")
@@ -125,7 +125,7 @@ async def _opened(parts: RunParts, target: Proposal) -> _Trial | None:
     # There commands run on the saved files of the user, which have none of the changes.
     if shell.isolation.level == "direct":
         raise UsageError("prove.direct")
-    if not shell.isolation.complete and not await confirmed(parts, "run_tests", shell.isolation.level):
+    if not shell.isolation.complete and not await confirm_command(parts, "run_tests", shell.isolation.level):
         return None
     return _Trial(parts, target)
 
@@ -142,13 +142,13 @@ class _Trial:
 
     async def before(self) -> TriedTests:
         """Run the tests on the user's own texts."""
-        found = await self._tested(Changeset())
+        found = await self._test(Changeset())
         self._target.proofs.tested(found.tally, Changeset(), self._state)
         return found
 
     async def changed(self) -> TriedTests:
         """Run the tests on all changes."""
-        found = await self._tested(self._changeset)
+        found = await self._test(self._changeset)
         self._target.proofs.tested(found.tally, self._changeset, self._state)
         return found
 
@@ -165,24 +165,24 @@ class _Trial:
         hunks = hunk_parts(self._changeset)
         search = await minimal(
             [each.traits for each in hunks],
-            lambda numbers: self._tried(hunks, numbers, wanted),
+            lambda numbers: self._try_parts(hunks, numbers, wanted),
             _outcome(before, wanted),
         )
         proof = self._proof(hunks, search)
         self._target.proofs.minimized(proof)
         return proof
 
-    async def _tried(self, hunks: Sequence[HunkPart], numbers: frozenset[int], wanted: frozenset[str]) -> Tried:
+    async def _try_parts(self, hunks: Sequence[HunkPart], numbers: frozenset[int], wanted: frozenset[str]) -> Tried:
         self._note(len(numbers), len(hunks))
         part = chosen(self._changeset, [hunks[number] for number in numbers])
-        return _outcome(await self._tested(part), wanted)
+        return _outcome(await self._test(part), wanted)
 
     def _proof(self, hunks: Sequence[HunkPart], search: Minimal) -> MinimalProof:
         needed = tuple((each.path, each.hunk) for number, each in enumerate(hunks) if number in search.needed)
         rest = tuple((each.path, each.hunk) for number, each in enumerate(hunks) if number not in search.needed)
         return MinimalProof(self._state, needed, rest, self._runs, search.whole)
 
-    async def _tested(self, changeset: Changeset) -> TriedTests:
+    async def _test(self, changeset: Changeset) -> TriedTests:
         self._runs += 1
         return await tests_with(self._parts, self._own_text, self._target.tried_on(changeset))
 
@@ -237,10 +237,10 @@ def _parts(change: FileChange) -> Iterator[HunkPart]:
     old, new = split_lines(change.base or ""), split_lines(change.text or "")
     for number, hunk in enumerate(change.hunks()):
         around = _enclosing(change, hunk.new_start, new)
-        yield HunkPart(change.path, number, _traits(change, _changed(hunk, old, new), around))
+        yield HunkPart(change.path, number, _traits(change, _changed_text(hunk, old, new), around))
 
 
-def _changed(hunk: Run, old: list[str], new: list[str]) -> str:
+def _changed_text(hunk: Run, old: list[str], new: list[str]) -> str:
     return "".join((*old[hunk.old_start : hunk.old_end], *new[hunk.new_start : hunk.new_end]))
 
 

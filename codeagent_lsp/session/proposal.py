@@ -20,7 +20,7 @@ from codeagent_lsp.session.proving.proofs import Proofs
 from codeagent_lsp.session.rewind.earlier_texts import (
     along_with,
     edited_texts,
-    followed,
+    follow_moves,
     made_texts,
     names_of,
     renamed_since,
@@ -37,13 +37,14 @@ from codeagent_lsp.workspace.changes.reviewed import (
     ChosenHunks,
     after_applying,
     after_discarding,
-    arrived,
+    arrived_hunks,
     numbers_now,
     on_present,
     shows_all,
 )
 from codeagent_lsp.workspace.changes.staging import Staging
-from codeagent_lsp.workspace.files.file_view import own_file
+from codeagent_lsp.workspace.files.file_view import own_file, own_text
+from codeagent_lsp.workspace.text.visible import some_of
 
 T = TypeVar("T")
 
@@ -78,7 +79,7 @@ class Proposal:
         self.deciding = False
         self._services = services
         self._output = output
-        self.staging = Staging(lambda path: own_file(self.view, path), self._changed, record.staged)
+        self.staging = Staging(lambda path: own_file(self.view, path), self._on_change, record.staged)
         self.view = services.workspace.view(self.staging)
         # An attempt sees frozen buffers; what is decided about it goes into the files as they are now.
         self._present = (services.workspace.present or services.workspace.view)(self.staging)
@@ -182,7 +183,9 @@ class Proposal:
             elif answer == (apply,) and not shows_all(shown, self.changeset):
                 await self.propose()  # a command in the background has staged more meanwhile
             elif answer == (apply,):
-                if await uninterrupted(self._apply()) is not None:  # else all was decided about elsewhere meanwhile
+                if (
+                    await apply_uninterrupted(self._apply()) is not None
+                ):  # else all was decided about elsewhere meanwhile
                     return "stopped" if self._not_done() else status
             elif answer == (discard,):
                 self.discard()
@@ -226,9 +229,8 @@ class Proposal:
         return self._naming("changes.mode_waits", tuple(path for path, runs in self.record.modes_due.items() if runs))
 
     def _naming(self, key: str, paths: Sequence[str]) -> str:
-        more = f", … ({len(paths)})" if len(paths) > MOST_NAMED else ""
-        names = ", ".join(map(self.view.roots.relative, paths[:MOST_NAMED]))
-        return self._output.text(key, names=names + more) if paths else ""
+        names = some_of(map(self.view.roots.relative, paths), MOST_NAMED)
+        return self._output.text(key, names=names) if paths else ""
 
     def note(self) -> str:
         """Return a note for the model if the buffers do not hold all that it staged; '' if they do."""
@@ -313,8 +315,8 @@ class Proposal:
             asked = asked.of(staged)
         # What was refused is expected only as long as it waits: afterwards the undo of another run may bring its text.
         asked = Changeset((*asked, *self.record.denied.of(staged).without(asked.paths)))
-        texts = {path: file.text for path in asked.paths if (file := own_file(self._present, path)) is not None}
-        late = arrived(asked, texts)
+        texts = {path: text for path in asked.paths if (text := own_text(self._present, path)) is not None}
+        late = arrived_hunks(asked, texts)
         if late:
             editor = self._services.workspace.editor
             waits = (each for each in late if each.runs is not None and not editor.set_mode(each.path, runs=each.runs))
@@ -323,7 +325,7 @@ class Proposal:
             self.record.late = self.record.late.without(late.paths)
             self.record.denied = self.record.denied.without(late.paths)
             # Not `late` itself: it was made on what the user had typed by then, which the staged text does not have.
-            there = arrived(self.changeset.of(late.paths), texts)
+            there = arrived_hunks(self.changeset.of(late.paths), texts)
             self.staging.reset(after_applying(self.changeset, there, applied))
             if self.changeset:  # what came late is all there, but not all that was asked for
                 self.outcome = "partial"
@@ -389,8 +391,7 @@ class Proposal:
     def conflicts(self) -> tuple[HunkConflict, ...]:
         """Return the staged hunks that touch lines which the user has changed since."""
         files = {each.moved_from or each.path for each in self.changeset}
-        present = {path: file.text for path in files if (file := own_file(self._present, path))}
-        now = {path: Current(present.get(path)) for path in files}
+        now = {path: Current(own_text(self._present, path)) for path in files}
         return self.changeset.rebase(now).conflicts
 
     def onto_present(self, files: Collection[str]) -> ChosenHunks:
@@ -433,7 +434,7 @@ class Proposal:
             only = None if files is None else names_of(files, (part.changeset for part in parts))
             if not any(only is None or part.changeset.of(only) for part in parts):
                 raise SessionError("undo.nothing")
-        changes, moved = await asyncio.to_thread(followed, parts, self._present)
+        changes, moved = await asyncio.to_thread(follow_moves, parts, self._present)
         if only is not None and not over:
             changes = [each.of({moved.get(path, path) for path in only}) for each in changes]
         self._renamed.update(moved)
@@ -567,7 +568,7 @@ class Proposal:
             staged = ", ".join(there[:MOST_NAMED]) + ", …" * (len(there) > MOST_NAMED)
             raise SessionError("changes.gone", hunk=f"{name(path)}#{gone}", staged=staged or "-") from error
 
-    def _changed(self, path: str, change: FileChange | None) -> None:
+    def _on_change(self, path: str, change: FileChange | None) -> None:
         self.record.staged = self.staging.changeset
         self._output.emit(events.FileChanged(path=path, change=None if change is None else change.to_dict()))
 
@@ -587,14 +588,14 @@ async def _apply_judged(proposal: Proposal) -> str:
     """Apply what is staged if nothing speaks against it; return what does. What is staged meanwhile is judged, too."""
     while not (reason := await proposal.judge()):
         try:
-            await uninterrupted(proposal._apply(seen=proposal.changeset))
+            await apply_uninterrupted(proposal._apply(seen=proposal.changeset))
         except SessionError:  # it is not as it was judged
             continue
         break
     return reason
 
 
-async def uninterrupted(applying: Coroutine[Any, Any, T]) -> T:
+async def apply_uninterrupted(applying: Coroutine[Any, Any, T]) -> T:
     """Apply changes; a cancellation meanwhile waits up to 0.8 seconds, so that the outcome is known."""
     work = asyncio.ensure_future(applying)
     try:

@@ -137,7 +137,7 @@ def _take(session: Session, run: RunRecord, event: events.Event) -> None:
         case events.ApprovalResolved() | events.QuestionAnswered():
             run.unanswered.pop(event.request_id, None)
         case events.FileChanged():
-            run.staged = _staged(run.staged, event)
+            run.staged = _stage(run.staged, event)
         case events.ChangesProposed():
             run.propose(run.staged)
             if event.proof is not None:
@@ -198,7 +198,7 @@ def _progress(run: RunRecord, plan: Plan, event: events.Event) -> None:
             run.plan = replace(plan, steps=PlanSteps.from_data(event.steps))
 
 
-def _staged(staged: Changeset, event: events.FileChanged) -> Changeset:
+def _stage(staged: Changeset, event: events.FileChanged) -> Changeset:
     if event.change is None:
         return staged.without([event.path])
     return staged.with_change(FileChange.from_dict(event.change))
@@ -226,7 +226,7 @@ async def retell(session: Session, at_work: Callable[[], frozenset[str]]) -> Non
         # The file is read in a thread, while runs may begin or end on the loop; then it is read once more.
         working, known = at_work(), len(context.runs)
         silenced = context.rewinds.silenced | working
-        told = (await asyncio.to_thread(_loaded, session, silenced)).context
+        told = (await asyncio.to_thread(_load_silenced, session, silenced)).context
         if (working, known) == (at_work(), len(context.runs)):  # else one has begun or ended while it was read
             break
     context.conversation, context.generation = told.conversation, told.generation
@@ -246,14 +246,14 @@ def conversation_before(session: Session, run_id: str | None) -> tuple[Message, 
     records = _records(session)
     # Only rewinds that stood then: one that came later took nothing from the conversation of that time.
     before = silenced_in(takewhile(lambda record: not _begins(record, run_id), records or ()))
-    return tuple(_told(session, records, before | later).context.conversation)
+    return tuple(_replay_without(session, records, before | later).context.conversation)
 
 
-def _loaded(session: Session, silenced: frozenset[str]) -> Session:
-    return _told(session, _records(session), silenced)
+def _load_silenced(session: Session, silenced: frozenset[str]) -> Session:
+    return _replay_without(session, _records(session), silenced)
 
 
-def _told(session: Session, records: list[dict[str, Any]] | None, silenced: frozenset[str]) -> Session:
+def _replay_without(session: Session, records: list[dict[str, Any]] | None, silenced: frozenset[str]) -> Session:
     """Return a session with the talk of all runs but those `silenced`, from its records, or from memory for None."""
     told = Session(session.session_id, session.store)
     if records is not None:

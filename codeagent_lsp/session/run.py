@@ -24,9 +24,8 @@ from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.conversation.conversation import Conversation
 from codeagent_lsp.session.foreign_runs import ForeignProposal
 from codeagent_lsp.session.own_runs import OwnWork, own_run
-from codeagent_lsp.session.plan.execution import PlanRun, PlanStart
+from codeagent_lsp.session.plan.execution import PlanRun, PlanStart, Steering
 from codeagent_lsp.session.plan.run_planner import PlanState, RunPlanner
-from codeagent_lsp.session.plan.steering import Steering
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.request import REWRITES, WITH_WORDS, Planning, RunKind, RunRequest, Target
 from codeagent_lsp.session.run_models import RunModels
@@ -42,7 +41,8 @@ from codeagent_lsp.session.unfinished import take_over
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.plan.plan import StepDraft
 from codeagent_lsp.tools.plan.written_steps import drafted_steps
-from codeagent_lsp.tools.skills.trust import vouched
+from codeagent_lsp.tools.skills.trust import is_trusted
+from codeagent_lsp.workspace.text.visible import some_of
 
 logger = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ class Run:
     def abandon(self) -> None:
         """End a run that was cancelled before its task began; nothing if it has ended already."""
         if self.record.status == "running":
-            self._finish("cancelled", self._cancelled(), None)
+            self._finish("cancelled", self._cancelled_summary(), None)
 
     async def execute(self, request: RunRequest, work: OwnWork | None = None) -> None:
         """Do the work and let the user decide about the changes; every ending emits `run_completed`, and errors become
@@ -146,7 +146,7 @@ class Run:
             await self._toolbox.ended(status)
         # Nothing is offered here: a cancelled run must not wait for an answer. What it staged stays in the record.
         except asyncio.CancelledError:
-            status, summary = "cancelled", self._cancelled()
+            status, summary = "cancelled", self._cancelled_summary()
             raise
         except CodeAgentError as problem:
             self.problem = problem
@@ -231,7 +231,7 @@ class Run:
             if self._planner.made:
                 if not await self._plan_start.agreed(conversation, request.planning):
                     return "stopped", self._output.text("plan.not_started")
-                return await self._planned(conversation, work)
+                return await self._execute_plan(conversation, work)
             return await work.judged(conversation, await work.settled(conversation, result))
         finally:
             self._toolbox.close()
@@ -261,8 +261,7 @@ class Run:
             self.record.took_over += tuple(taken)
             self._output.emit(events.ChangesTakenOver(runs=tuple(taken)))
             paths = [path for each in taken.values() for path in each]
-            name, more = self.proposal.view.roots.relative, ", …" * (len(paths) > MOST_NAMED)
-            names = ", ".join(map(name, paths[:MOST_NAMED])) + more
+            names = some_of(map(self.proposal.view.roots.relative, paths), MOST_NAMED, counted=False)
             self._output.emit(events.StatusChanged(message=self._output.text("run.takes_over", names=names)))
 
     async def _go_on(self) -> tuple[events.RunStatus, str]:
@@ -272,17 +271,17 @@ class Run:
         work = await task_work(self._parts, model, RunRequest("run", self._planner.goal, self.record.title))
         try:
             await conversation.open()
-            return await self._planned(conversation, work)
+            return await self._execute_plan(conversation, work)
         finally:
             self._toolbox.close()
 
-    async def _planned(self, conversation: Conversation, work: TaskWork) -> tuple[events.RunStatus, str]:
+    async def _execute_plan(self, conversation: Conversation, work: TaskWork) -> tuple[events.RunStatus, str]:
         """Execute the plan; what a capable model has made of it is judged as a whole."""
         before = work.finish.try_step if work.is_capable else None
         ended = await self._plan_run.execute(conversation, work.step if work.is_direct else None, before)
         return await work.finish.after_plan(conversation, ended) if work.is_capable else ended
 
-    def _cancelled(self) -> str:
+    def _cancelled_summary(self) -> str:
         """Return the summary of a cancelled run: that changes wait, if any do."""
         return self._output.text("run.cancelled") if self.proposal.changeset else ""
 
@@ -386,8 +385,8 @@ async def _with_command(parts: RunParts, request: RunRequest) -> RunRequest:
     """Return the request with the task of the command that its words call; as it is if they call none."""
     if request.kind not in CALLING or not request.task.lstrip().startswith("/"):
         return request
-    shelf, output = parts.services.knowledge.commands, parts.output
-    called = await asyncio.to_thread(shelf.called, parts.proposal.view, request.task)
+    library, output = parts.services.knowledge.commands, parts.output
+    called = await asyncio.to_thread(library.called, parts.proposal.view, request.task)
     if called is None:
         if name := called_name(request.task):
             output.emit(events.StatusChanged(message=output.text("commands.as_words", name=name)))
@@ -398,7 +397,7 @@ async def _with_command(parts: RunParts, request: RunRequest) -> RunRequest:
     if not command.approved:
         view = parts.proposal.view
         brings = partial(parts.services.knowledge.brought, view)
-        if not await vouched(shelf.trust, item_of(command, view), output, output.text, brings):
+        if not await is_trusted(library.trust, item_of(command, view), output, output.text, brings):
             raise UsageError("commands.distrusted", name=command.name)
     return replace(request, task=called.task, arguments=called.arguments)
 
@@ -407,18 +406,18 @@ async def _with_hooks(parts: RunParts, request: RunRequest) -> RunRequest:
     """Return the request with what the hooks add to it, those for the beginning of a session to the first one that is
     part of its conversation. UsageError if one does not let it pass.
     """
-    shelf, session = parts.services.knowledge.hooks, parts.session
+    library, session = parts.services.knowledge.hooks, parts.session
     said = session.context.conversation  # empty also after a first request that failed
     # A hook's words are part of the conversation: where that is empty, they were lost with the request that failed.
-    begins = (not said or session.session_id not in shelf.begun) and request.kind not in REWRITES
-    if not (begins or request.task) or not await asyncio.to_thread(shelf.files, parts.proposal.view):
+    begins = (not said or session.session_id not in library.begun) and request.kind not in REWRITES
+    if not (begins or request.task) or not await asyncio.to_thread(library.files, parts.proposal.view):
         return request
     await parts.toolbox.open()
     context, hooks = parts.toolbox.context(), parts.toolbox.hooks
     added = []
     if begins:
         added.append(await hooks.on_session(context, "resume" if said else "startup"))
-        shelf.begun.add(session.session_id)
+        library.begun.add(session.session_id)
     try:
         added.append(await hooks.on_prompt(context, request.task) if request.task else "")
     # A hook's refusal is about the user's own words, so it is told as a mistake in using it, not as a denied call.
@@ -432,9 +431,9 @@ async def with_mentions(parts: RunParts, request: RunRequest, model: Model) -> R
     not found is shown to the user. UsageError for a picture, attached ones too, if the model does not see.
     """
     if "@" in request.task and request.kind in WITH_WORDS:
-        from codeagent_lsp.session.mentioned import mentioned  # late: tools that most runs have no use for
+        from codeagent_lsp.session.mentioned import resolve_mentions  # late: tools that most runs have no use for
 
-        request = await mentioned(parts, request, model)
+        request = await resolve_mentions(parts, request, model)
     if request.images and model.info.facts.vision is not True:
         raise UsageError("mentions.no_vision", name=model.info.name)
     return request

@@ -48,21 +48,21 @@ class RunIndex:
     async def view(self) -> View:
         """Return the present state of the index. Waits a bounded time for it; ToolFailed if there is none by then."""
         answers = await self._indexing.ready(TOOL_SECONDS)
-        return await _asked(answers.view, self._files)
+        return await _ask(answers.view, self._files)
 
     async def search(self, query: str, limit: int) -> tuple[Chunk, ...]:
         """Return at most `limit` chunks of code that answer best, fused from the lexical search and all others.
         ToolFailed if there is no index.
         """
-        from codeagent_lsp.index.rank import Task, fused  # late, with the rest of the index
+        from codeagent_lsp.index.rank import Task, fuse_lists  # late, with the rest of the index
 
         answers, task = await self._with_commits(self._indexing.ready(TOOL_SECONDS), Task(query))
         may_read = self._may_read()
         words, *others = await asyncio.gather(
-            _asked(answers.search, self._files, task, limit, may_read),
+            _ask(answers.search, self._files, task, limit, may_read),
             *(finder(query, limit) for finder in self._indexing.finders()),
         )
-        return fused([words, *(self._shown(found, may_read) for found in others)], limit)
+        return fuse_lists([words, *(self._showable(found, may_read) for found in others)], limit)
 
     async def found(self, query: str, limit: int) -> tuple[Chunk, ...]:
         """Return the chunks that the lexical search alone finds, with which a run begins: it waits no longer than a map
@@ -71,7 +71,7 @@ class RunIndex:
         from codeagent_lsp.index.rank import Task  # late, with the rest of the index
 
         answers, task = await self._with_commits(self._for_a_map(), Task(query))
-        return await _asked(answers.search, self._files, task, limit, self._may_read())
+        return await _ask(answers.search, self._files, task, limit, self._may_read())
 
     async def refresh(self) -> Status:
         """Update the index to the present state of the disk, wait for that, and return its status."""
@@ -85,14 +85,14 @@ class RunIndex:
         # The overview stays in the prompt for the whole session, so a map of half a workspace would, too.
         if not self._indexing.whole:
             return None
-        return await _asked(answers.overview, self._files, budget, self._may_read())
+        return await _ask(answers.overview, self._files, budget, self._may_read())
 
     async def task_map(self, task: Task, budget: int, *, lines: bool = False) -> RepoMap:
         """Return the map for a task, in at most `budget` tokens; with `lines`, with line numbers. ToolFailed if there
         is no index.
         """
         answers, task = await self._with_commits(self._for_a_map(), task)
-        return await _asked(answers.task_map, self._files, task, budget, self._may_read(), lines=lines)
+        return await _ask(answers.task_map, self._files, task, budget, self._may_read(), lines=lines)
 
     async def _with_commits(self, ready: Awaitable[Answers], task: Task) -> tuple[Answers, Task]:
         """Wait for the index, and beside it read the past commits; return the answers, and the task with them."""
@@ -125,7 +125,7 @@ class RunIndex:
         """Return a predicate for whether a file (absolute path) may be read without asking the user."""
         return may_read(self._permissions(), self._files.roots)
 
-    def _shown(self, found: Sequence[Chunk], may_read: Callable[[str], bool]) -> list[Chunk]:
+    def _showable(self, found: Sequence[Chunk], may_read: Callable[[str], bool]) -> list[Chunk]:
         """Return the chunks of files that exist, may be read, and have no newer text than the one that was searched."""
         newer = self._files.over_disk()
         paths = [(chunk, self._absolute(chunk.path)) for chunk in found]
@@ -140,7 +140,7 @@ class RunIndex:
         return absolute if self._files.exists(absolute) else None
 
 
-async def _asked(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+async def _ask(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Return the result of a blocking call to the index. ToolFailed if its file cannot be read."""
     import sqlite3  # late, with the rest of the index
 

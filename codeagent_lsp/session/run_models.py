@@ -49,7 +49,7 @@ class RunModels:
         """Return the model of the settings, or the first of its stand-ins that can be opened. ModelError if none
         can.
         """
-        model = await self._wrapped(self._services.models.open)
+        model = await self._wrap(self._services.models.open)
         self._tell_unknown(model.info)
         return model
 
@@ -58,7 +58,7 @@ class RunModels:
         if it cannot be opened.
         """
         opened = self._services.models.open_named
-        return await self._wrapped(lambda: opened(name)) if name and opened is not None else await self.main()
+        return await self._wrap(lambda: opened(name)) if name and opened is not None else await self.main()
 
     async def small(self, main: Model) -> Model:
         """Return the model for small work; `main` if none is set, or if it cannot be opened, which the user is
@@ -73,7 +73,7 @@ class RunModels:
             self._say("model.small_failed", name=name, reason=self._output.explain(error))
             return main
 
-    async def _wrapped(self, opener: Opener) -> Model:
+    async def _wrap(self, opener: Opener) -> Model:
         names = self._services.user.settings().model.fallback[:MOST_STAND_INS]
         opened, redactor = self._services.models.open_named, self._services.redactor
         others = [_opener(opened, name) for name in names] if opened is not None else []
@@ -250,7 +250,7 @@ class BudgetedModel(WrappedModel):
         left.
         """
         if not self._budget.limited:
-            async with aclosing(self._priced(request)) as items:
+            async with aclosing(self._with_prices(request)) as items:
                 async for item in items:
                     yield item
             return
@@ -261,7 +261,9 @@ class BudgetedModel(WrappedModel):
         promised = self._budget.promise(prompt, request.max_tokens, self.info.facts.prices, head)
         begun, used = False, None
         try:
-            async with aclosing(self._priced(replace(request, max_tokens=promised.completion_tokens or None))) as items:
+            async with aclosing(
+                self._with_prices(replace(request, max_tokens=promised.completion_tokens or None))
+            ) as items:
                 async for item in items:
                     begun = True
                     # A server that reports nothing sends zeros; its call then counts as what it was promised.
@@ -270,7 +272,7 @@ class BudgetedModel(WrappedModel):
         finally:  # a call that failed before its first word is not counted
             self._budget.settle(promised, used if begun else Usage())
 
-    async def _priced(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+    async def _with_prices(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         async with aclosing(self._model.stream(replace(request, session=self._session))) as items:
             async for item in items:
                 yield _with_cost(item, self.info.facts.prices) if isinstance(item, Reply) else item

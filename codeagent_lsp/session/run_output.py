@@ -93,7 +93,7 @@ class RunOutput:
             self.flush()
         if isinstance(event, events.UsageReported):
             self._record.usage += usage_of(event)
-        event = self._apart(detailed(event, self._record, self.text))
+        event = self._apart(with_details(event, self._record, self.text))
         if not self._begun and not event.internal:
             if isinstance(event, _TELLS_NO_MODE):
                 self._hold(event)
@@ -174,7 +174,7 @@ def _mode(event: events.Event) -> events.Mode:
 # Completes the events of a run with what its record knows: the plan, the running step, a sentence for the user.
 
 
-def detailed(event: events.Event, record: RunRecord, text: Callable[[str], str]) -> events.Event:
+def with_details(event: events.Event, record: RunRecord, text: Callable[[str], str]) -> events.Event:
     """Return the event with its fields `plan`, `message`, `step_id`, `step_number` and `progress_detail` filled in, as
     far as it has them and they are None. `text` returns a sentence of the catalogue.
     """

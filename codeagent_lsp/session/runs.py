@@ -1,7 +1,7 @@
 """The runs of one server by their ids, the tasks of those that are at work, and the user's commands on their plans.
 
 Cancelling a run's task is the one way to stop it. Not here: sessions (`manager.py`), one run (`run.py`), what a command
-does to a plan (`plan/steering.py`).
+does to a plan (`plan/execution.py`).
 """
 
 from __future__ import annotations
@@ -128,17 +128,17 @@ class Runs:
         """Put the steps of a plan that have not begun in this order and words, also while the run works; return the
         plan. SessionError if that is impossible.
         """
-        return self._claimed(run_id).steering.arrange(wanted)
+        return self._claim(run_id).steering.arrange(wanted)
 
     def retry_step(self, run_id: str, step_id: str) -> None:
         """Retry a step that did not succeed, or start the next one, and go on. SessionError if that is impossible."""
-        run = self._claimed(run_id)
+        run = self._claim(run_id)
         if run.steering.retry(step_id):
             self.resume(run)
 
     def skip_step(self, run_id: str, step_id: str) -> None:
         """Skip a step and, if nothing works on the plan, go on after it. SessionError if that is impossible."""
-        run = self._claimed(run_id)
+        run = self._claim(run_id)
         if run.steering.skip(step_id):
             self.resume(run)
 
@@ -178,7 +178,7 @@ class Runs:
         if tasks:
             await asyncio.wait(tasks, timeout=LEAVE_SECONDS)
 
-    def _claimed(self, run_id: str) -> Run:
+    def _claim(self, run_id: str) -> Run:
         run = self.get(run_id)
         run.session.claim()
         return run

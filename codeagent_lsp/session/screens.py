@@ -52,7 +52,7 @@ class Views(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class ScreenPorts:
     """The parts of one run that its screens use: what is written in a screen is staged in `staging`; `audited` wraps a
     shell so that its commands are recorded.
     """
@@ -72,9 +72,9 @@ class _Open:
 
     async def close(self) -> None:
         """Stop its processes and remove its files, also if this is cancelled."""
-        from codeagent_lsp.shadow.process import settled  # late: only needed once a screen was started
+        from codeagent_lsp.shadow.process import run_to_end  # late: only needed once a screen was started
 
-        await settled(self._close())
+        await run_to_end(self._close())
 
     async def _close(self) -> None:
         await self.screen.close()
@@ -97,16 +97,16 @@ class SessionScreens:
         self._turns: defaultdict[_Key, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._closed = False
 
-    def of(self, session_id: str, desk: Desk) -> RunScreens:
+    def of(self, session_id: str, ports: ScreenPorts) -> RunScreens:
         """Return the screens of a session as one run sees them."""
-        return RunScreens(self, session_id, desk)
+        return RunScreens(self, session_id, ports)
 
     def status(self, key: _Key) -> ScreenStatus:
         """Return the present state of a screen; one that does not run, if it was never started."""
         known = self._open.get(key)
         return ScreenStatus(key[1]) if known is None else known.screen.status
 
-    async def start(self, key: _Key, wanted: ScreenRequest, desk: Desk) -> ScreenStatus:
+    async def start(self, key: _Key, wanted: ScreenRequest, ports: ScreenPorts) -> ScreenStatus:
         """Start a screen, unless it runs in the right place, and wait until it can be opened; return its state.
         SettingError or ToolFailed if it cannot start.
         """
@@ -114,8 +114,8 @@ class SessionScreens:
             known = self._open.get(key)
             if known is not None and known.screen.status.running and known.place == self._views.kind:
                 return known.screen.status
-            await self._stopped(key, desk)
-            made = await self._made(key[1], wanted, desk)
+            await self._stopped(key, ports)
+            made = await self._make(key[1], wanted, ports)
             # The server was closed while this one started, so nobody would close it.
             if self._closed:
                 await made.close()
@@ -123,12 +123,12 @@ class SessionScreens:
             self._open[key] = made
             return made.screen.status
 
-    async def stop(self, key: _Key, desk: Desk) -> Stopped:
-        """Stop a screen; the text files written in it become staged changes of the run of `desk`. Nothing if it does
+    async def stop(self, key: _Key, ports: ScreenPorts) -> Stopped:
+        """Stop a screen; the text files written in it become staged changes of the run of `ports`. Nothing if it does
         not run.
         """
         async with self._turns[key]:
-            return await self._stopped(key, desk)
+            return await self._stopped(key, ports)
 
     async def close(self, session_id: str | None = None) -> None:
         """Close the screens of a session and drop what was written in them; for None all of them, and no other can
@@ -140,13 +140,13 @@ class SessionScreens:
         for key in keys:
             self._turns.pop(key, None)
 
-    async def _stopped(self, key: _Key, desk: Desk) -> Stopped:
+    async def _stopped(self, key: _Key, ports: ScreenPorts) -> Stopped:
         known = self._open.pop(key, None)
         if known is None:
             return Stopped(was_running=False)
         running = known.screen.status.running
         # The run that started it may be over; its files become changes of the run that stops it.
-        known.shell.hand_over(desk.view, desk.staging, desk.approve)
+        known.shell.hand_over(ports.view, ports.staging, ports.approve)
         try:
             result = await known.screen.stop()
         except asyncio.CancelledError:
@@ -162,8 +162,8 @@ class SessionScreens:
         await known.close()
         return Stopped(running) if result is None else Stopped(running, result.staged, result.left_out)
 
-    async def _made(self, kind: ScreenKind, wanted: ScreenRequest, desk: Desk) -> _Open:
-        folders = desk.view.roots.folders
+    async def _make(self, kind: ScreenKind, wanted: ScreenRequest, ports: ScreenPorts) -> _Open:
+        folders = ports.view.roots.folders
         if not folders:
             raise ToolFailed(f"No folder is open, so there is nothing to show in a {kind}.")
         place = self._views.kind
@@ -178,9 +178,9 @@ class SessionScreens:
         if not isolation.complete:
             await workspace.close()
             raise ToolFailed(_OPEN.format(kind=kind, level=isolation.level, reason=isolation.reason))
-        made = _Open(place, screen, workspace, workspace.bind(desk.view, desk.staging, desk.approve))
+        made = _Open(place, screen, workspace, workspace.bind(ports.view, ports.staging, ports.approve))
         try:
-            await screen.start(desk.audited(made.shell))
+            await screen.start(ports.audited(made.shell))
         # Its processes outlive this server otherwise, whatever ended the start, a cancellation included.
         except BaseException:
             await made.close()
@@ -194,7 +194,7 @@ class RunScreens:
 
     screens: SessionScreens
     session_id: str
-    desk: Desk
+    ports: ScreenPorts
 
     @property
     def shows(self) -> bool:
@@ -207,11 +207,11 @@ class RunScreens:
 
     async def start(self, kind: ScreenKind, wanted: ScreenRequest) -> ScreenStatus:
         """Start a screen, unless it runs. SettingError or ToolFailed if it cannot start."""
-        return await self.screens.start((self.session_id, kind), wanted, self.desk)
+        return await self.screens.start((self.session_id, kind), wanted, self.ports)
 
     async def stop(self, kind: ScreenKind) -> Stopped:
         """Stop a screen, if it runs; the text files written in it become staged changes of this run."""
-        return await self.screens.stop((self.session_id, kind), self.desk)
+        return await self.screens.stop((self.session_id, kind), self.ports)
 
     async def show(self, url: str) -> bool:
         """Open an address in the user's browser, or show it; return whether it was opened."""

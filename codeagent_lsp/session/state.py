@@ -177,16 +177,16 @@ class RunRecord:
 
     def propose(self, changes: Changeset) -> None:
         """Note changes that the user was shown: of each file the first base and the latest text."""
-        self.proposed = _joined(self.proposed, changes)
+        self.proposed = _join_changes(self.proposed, changes)
 
     def accept(self, changes: Changeset) -> None:
         """Add changes that were applied to those that the user accepted, whatever becomes of them later."""
-        self.accepted = _joined(self.accepted, changes)
+        self.accepted = _join_changes(self.accepted, changes)
         for change in changes:  # those that the user was not shown, as where each edit is applied at once
             known = self.proposed.get(change.path)
             # Nothing shown, or just what this change starts from: then the applied text is the next one in the row.
             if known is None or known.text == change.base:
-                self.proposed = _joined(self.proposed, Changeset((change,)))
+                self.proposed = _join_changes(self.proposed, Changeset((change,)))
 
     def intend(self, changes: Changeset, part: AppliedPart | None) -> None:
         """Note what the editor is about to be asked for. A `part` can be undone from now on, as far as it is in the
@@ -218,7 +218,7 @@ class RunRecord:
         return gone
 
 
-def _joined(known: Changeset, changes: Changeset) -> Changeset:
+def _join_changes(known: Changeset, changes: Changeset) -> Changeset:
     """Return the changes of files one after the other as one: the first base, the latest text. A change that was taken
     back stays.
     """

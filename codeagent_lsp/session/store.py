@@ -79,7 +79,7 @@ class SessionStore:
         # ASCII: a name of a file may have bytes that are no UTF-8, which escapes keep as lone surrogates.
         line = json.dumps(self._clean(record), ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
         with self._reporting(session_id):
-            handle = self._restored(session_id, self._open(session_id))
+            handle = self._restore(session_id, self._open(session_id))
             written = os.write(handle, line)
             if written != len(line):
                 # A full disk may take a part of a line; it is cut off when the file is opened next.
@@ -180,7 +180,7 @@ class SessionStore:
             self._files[session_id] = handle
         return handle
 
-    def _restored(self, session_id: str, handle: int) -> int:
+    def _restore(self, session_id: str, handle: int) -> int:
         """Return the handle of a session's file; of a new one with the same content if it was removed or moved."""
         # With its folder, as by a clean-up of caches: the open handle still has all of it.
         if same_file(handle, self._path(session_id)):

@@ -21,13 +21,13 @@ from codeagent_lsp.errors import AgentError, CodeAgentError, ErrorCode, SettingE
 from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.messages import ToolCall, ToolResult
-from codeagent_lsp.session.code_knowledge import code_index, code_ports, diagnosed, edit_diagnostics
+from codeagent_lsp.session.code_knowledge import code_index, code_ports, diagnose_changes, edit_diagnostics
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.redaction.recording import OpenRecords
 from codeagent_lsp.session.request import ANSWERS, TRIALS
 from codeagent_lsp.session.rewind.earlier_texts import taking_back
 from codeagent_lsp.session.run_output import RunOutput
-from codeagent_lsp.session.screens import Desk
+from codeagent_lsp.session.screens import ScreenPorts
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.shadow.guard_messages import KILLED
@@ -59,9 +59,9 @@ from codeagent_lsp.tools.lost_marks import with_secrets
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.permissions.command_permissions import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
-from codeagent_lsp.tools.skills.shelf import SkillDesk
+from codeagent_lsp.tools.skills.skill_library import RunSkills
 from codeagent_lsp.tools.skills.trust import WorkspaceItem
-from codeagent_lsp.tools.testing.reports import Baseline, Compared, Results, TestReport, compared, report_from
+from codeagent_lsp.tools.testing.reports import Baseline, Compared, Results, TestReport, compare_reports, report_from
 from codeagent_lsp.tools.testing.testing_tools import RunTests
 from codeagent_lsp.tools.todos.todo_list import TodoList
 from codeagent_lsp.tools.variables.variables import Variables
@@ -143,7 +143,7 @@ class Toolbox:
         """Return the diagnostics that changes make and fix, within a few seconds; None if nothing can check them, or
         the run has no tools.
         """
-        return await diagnosed(self.context(), changeset) if self._opened else None
+        return await diagnose_changes(self.context(), changeset) if self._opened else None
 
     def context(self, model: Model | None = None, reply_tokens: int = 0, small: Model | None = None) -> ToolContext:
         """Return the context of the tools. Without a model they cannot ask it; `reply_tokens` limits its answers;
@@ -163,7 +163,7 @@ class Toolbox:
             (OutputStore, services.kept.outputs(session_id)),
             (ArtifactStore, services.kept.artifacts(session_id)),
             (Variables, services.kept.variables(session_id)),
-            (SkillDesk, SkillDesk(services.knowledge.skills, output.text, brings=self.brings)),
+            (RunSkills, RunSkills(services.knowledge.skills, output.text, brings=self.brings)),
             (CodeIndex, self.index),
             *code_ports(session_id, services, proposal, self.diagnostics, self._note),
             (Screens, self._screens()),
@@ -264,8 +264,8 @@ class Toolbox:
         if self._services.shells.screens is None:
             return None
         proposal = self._proposal
-        desk = Desk(proposal.view, proposal.staging, self._approve, self.audited)
-        return self._services.shells.screens.of(self._session.session_id, desk)
+        ports = ScreenPorts(proposal.view, proposal.staging, self._approve, self.audited)
+        return self._services.shells.screens.of(self._session.session_id, ports)
 
     async def _approve(self, paths: tuple[str, ...]) -> bool:
         """Ask whether files (absolute paths) that a command wrote and that can run code may become proposed changes;
@@ -428,14 +428,14 @@ class Baselines:
         """Return how these results differ from those on the user's own text; failures of which nothing is known have
         the tests of their files run there, for which this waits 20 s at most.
         """
-        differs = compared(reports, self._results)
+        differs = compare_reports(reports, self._results)
         # Only these are waited for: a failure that the user's own text is known to have needs no other run.
         if differs.unknown:
             self.begin(case.file or ALL for case in differs.unknown)
         if differs.unknown and self._work is not None:
             # `wait` leaves the task running at its end, unlike a timeout: the results may serve the next comparison.
             await asyncio.wait((self._work,), timeout=WAIT_SECONDS)
-            differs = compared(reports, self._results)
+            differs = compare_reports(reports, self._results)
         return differs
 
     def close(self) -> None:

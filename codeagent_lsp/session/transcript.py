@@ -62,13 +62,13 @@ def block(event: events.Event, language: str = "en") -> str:
     return f"{shown.rstrip()}\n{fence}\n\n" if fence else shown
 
 
-def replayed(stream: Sequence[events.Event]) -> tuple[list[dict[str, Any]], bool]:
+def replay_events(stream: Sequence[events.Event]) -> tuple[list[dict[str, Any]], bool]:
     """Return the events, as plain data, with which a client shows a session again: whole runs from the end as far as
     they fit, and whether some did not. Long texts are cut; of a file's changes only the last is kept, if it is
     undecided.
     """
     last = {(event.run_id, event.path): event.seq for event in stream if isinstance(event, events.FileChanged)}
-    told = [data for event in stream for data in _replayed(event, last)]
+    told = [data for event in stream for data in _replay_event(event, last)]
     sizes: dict[str, int] = {}
     for data in told:
         sizes[data["run_id"]] = sizes.get(data["run_id"], 0) + len(str(data))
@@ -82,21 +82,21 @@ def replayed(stream: Sequence[events.Event]) -> tuple[list[dict[str, Any]], bool
     return [data for data in told if data["run_id"] in kept], len(kept) < len(sizes)
 
 
-def _replayed(event: events.Event, last: Mapping[tuple[str, str], int]) -> Iterable[dict[str, Any]]:
+def _replay_event(event: events.Event, last: Mapping[tuple[str, str], int]) -> Iterable[dict[str, Any]]:
     """Yield what one event shows as plain data; `last` has the number of a file's last change."""
     match event:
         case events.FileChanged() if event.change is None or last[event.run_id, event.path] != event.seq:
             return
         case events.FileChanged():
             yield events.to_dict(event)  # it is compared with the file: all of it counts
-        case events.MessageAdded() if event.message.get("role") == "assistant" and _said(event.message):
+        case events.MessageAdded() if event.message.get("role") == "assistant" and _words_of(event.message):
             head = {"session_id": event.session_id, "run_id": event.run_id, "seq": event.seq, "ts": event.ts}
-            yield {"type": "token", **head, "content": _said(event.message)}
+            yield {"type": "token", **head, "content": _words_of(event.message)}
         case events.ChangesApplied():
             yield {**events.to_dict(event), "applied": []}
         case events.SessionForked():
             for earlier in _earlier_runs(event):
-                yield from _replayed(earlier, last)
+                yield from _replay_event(earlier, last)
         case _ if not event.internal or isinstance(event, events.RunStarted):
             yield _cut(events.to_dict(event))
 
@@ -120,12 +120,12 @@ def _earlier_runs(event: events.SessionForked) -> Iterable[events.Event]:
 def _talk(event: events.SessionForked) -> Iterable[tuple[str, str]]:
     """Yield who said what, `user` or `assistant`; what the user did not write themselves has a name."""
     for message in event.messages:
-        who, words = message.get("role"), _said(message).strip()
+        who, words = message.get("role"), _words_of(message).strip()
         if words and (who == "assistant" or (who == "user" and not message.get("name"))):
             yield who, words
 
 
-def _said(message: Mapping[str, Any]) -> str:
+def _words_of(message: Mapping[str, Any]) -> str:
     """Return the words of a message, '' for those that only tell the model where it was stopped."""
     words = str(message.get("content") or "")
     return "" if words == UNFINISHED else words
@@ -143,11 +143,11 @@ def _cut(value: Any) -> Any:
 def _block(event: events.Event, language: str) -> str:
     match event:
         case events.RunStarted():
-            return f"\n## {_line(event.title or event.task)}\n\n{_quoted(event.task)}"
+            return f"\n## {_line(event.title or event.task)}\n\n{_quote(event.task)}"
         case events.Steered():
-            return f"\n{_quoted(event.text)}"
+            return f"\n{_quote(event.text)}"
         case events.MessageAdded() if event.message.get("role") == "assistant":
-            content = _said(event.message).strip()
+            content = _words_of(event.message).strip()
             return f"\n{content}\n\n" if content else ""  # after a list of calls, it would join the last one
         case events.ToolCalls():
             return "".join(f"- `{_call(call)}`\n" for call in event.calls)
@@ -181,7 +181,7 @@ def _block(event: events.Event, language: str) -> str:
             said = text(f"record.ended.{event.status}", language)
             return f"\n*{said} {event.summary}".rstrip() + "*\n\n"
         case events.SessionForked():
-            return "".join(_quoted(words) if who == "user" else f"\n{words}\n\n" for who, words in _talk(event))
+            return "".join(_quote(words) if who == "user" else f"\n{words}\n\n" for who, words in _talk(event))
         case events.SessionRestored():
             return f"\n*{text('record.restored', language)}*\n\n"
     return _plan_block(event, language)
@@ -206,7 +206,7 @@ def _plan_block(event: events.Event, language: str) -> str:
     return ""
 
 
-def _quoted(task: str) -> str:
+def _quote(task: str) -> str:
     return "".join(f"> {line}\n" for line in task.strip().split("\n")) + "\n" if task.strip() else ""
 
 

@@ -121,7 +121,7 @@ class Collected:
             moves=tuple(move for move in self.moves if gone.isdisjoint(move)),
             protected=tuple(path for path in self.protected if path not in gone),
             runs=tuple(path for path in self.runs if path not in gone),
-            left_out=(*self.left_out, *_shortened((path, reason) for path in sorted(gone))),
+            left_out=(*self.left_out, *_shorten((path, reason) for path in sorted(gone))),
         )
 
 
@@ -141,14 +141,14 @@ def collect(writings: Writings, view: FileView, seen: UnsavedState, limits: Coll
     excess = _excess(writings, proposed, limits or CollectLimits())
     if excess:
         where = view.roots.folders[0] if view.roots.folders else ""
-        return Collected(left_out=((where, excess), *_shortened(told)))
+        return Collected(left_out=((where, excess), *_shorten(told)))
     sorting = _Sorting(view, seen)
     for file in sorted(proposed, key=lambda file: os.fsencode(file.path)):
         sorting.add(file)
     collected = sorting.done()
     protected = tuple(path for path in scripts if view.roots.is_protected(path))
     collected = replace(collected, runs=(*collected.runs, *scripts), protected=(*collected.protected, *protected))
-    return replace(collected, left_out=_shortened([*collected.left_out, *told]))
+    return replace(collected, left_out=_shorten([*collected.left_out, *told]))
 
 
 def _is_text(view: FileView, path: str) -> bool:
@@ -175,12 +175,12 @@ class _Sorting:
     def add(self, file: Written) -> None:
         """Add one file to the changes, or report why it is left out."""
         try:
-            decoded = self._decoded(file)
+            decoded = self._decode(file)
             before = self._before(file.path)
         except (FileRefused, PathRefused) as error:
             self._left_out.append((file.path, str(error)))
             return
-        if self._touched(file.path):
+        if self._is_touched(file.path):
             self._left_out.append((file.path, _MEANWHILE))
             return
         text = None if decoded is None else decoded.text
@@ -214,7 +214,7 @@ class _Sorting:
         found = Collected(texts, moves, self._read, protected, tuple(self._left_out), runs)
         return found.without(other, _NEW_ENCODING)
 
-    def _decoded(self, file: Written) -> Decoded | None:
+    def _decode(self, file: Written) -> Decoded | None:
         """Return the new text with its encoding; None for a deletion. PathRefused or FileRefused by the rules for
         edits.
         """
@@ -238,7 +238,7 @@ class _Sorting:
             return None
         return self._view.saved(path)
 
-    def _touched(self, path: str) -> bool:
+    def _is_touched(self, path: str) -> bool:
         """Return whether the user changed the file since, so that the base of the command's text is unknown.
 
         The text of an open or staged file is known; for all others the change time (ctime) decides.
@@ -264,10 +264,10 @@ def pairs(old: Mapping[str, str], new: Mapping[str, str]) -> Iterable[tuple[str,
     for path, text in new.items():
         groups[text][1].append(path)
     for text, (gone, come) in groups.items():
-        yield from _paired(gone, come, shortest=1 if not text else 0)
+        yield from _pair(gone, come, shortest=1 if not text else 0)
 
 
-def _paired(gone: list[str], come: list[str], *, shortest: int) -> Iterable[tuple[str, str]]:
+def _pair(gone: list[str], come: list[str], *, shortest: int) -> Iterable[tuple[str, str]]:
     length = max((len(PurePath(path).parts) for path in gone), default=0) if come else 0
     # From whole paths down to names: what shares most of its path finds its partner before what shares less.
     for count in range(length, shortest - 1, -1):
@@ -309,7 +309,7 @@ def _excess(writings: Writings, proposed: list[Written], limits: CollectLimits) 
 _NARROW = "Let the command write less, or have its output ignored."
 
 
-def _shortened(told: Iterable[tuple[str, str]]) -> LeftOut:
+def _shorten(told: Iterable[tuple[str, str]]) -> LeftOut:
     """Return at most _TOLD_PER_REASON paths for each reason; the last one counts the rest."""
     by_reason: dict[str, list[str]] = defaultdict(list)
     for path, reason in told:

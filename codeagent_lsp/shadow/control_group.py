@@ -93,7 +93,7 @@ class ControlGroup:
         """
         deadline = time.monotonic() + _REMOVING_SECONDS
         while os.path.exists(self._folder) and time.monotonic() < deadline:
-            if _removed(self._folder):
+            if _remove(self._folder):
                 return
             time.sleep(0.01)
 
@@ -114,7 +114,7 @@ def sweep(parent: str) -> None:
     for name in names:
         pid = name.removeprefix(_PREFIX)
         if name != pid and pid.isdecimal() and not os.path.exists(f"/proc/{pid}"):
-            _removed(f"{parent}/{name}")
+            _remove(f"{parent}/{name}")
 
 
 def _mount(table: str) -> str:
@@ -134,7 +134,7 @@ def _can_divide(folder: str) -> bool:
     return may and set(_read(f"{folder}/cgroup.subtree_control").split()) >= _NEEDED
 
 
-def _removed(folder: str) -> bool:
+def _remove(folder: str) -> bool:
     try:
         os.rmdir(folder)
     except OSError:

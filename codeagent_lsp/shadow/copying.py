@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codeagent_lsp.shadow.collect import WrittenFiles, WrittenLimits
-from codeagent_lsp.shadow.environment import scrubbed
+from codeagent_lsp.shadow.environment import scrub_environment
 from codeagent_lsp.shadow.folder import LayerFolder, open_way, remove_tree
 from codeagent_lsp.shadow.interpreters import is_interpreter
 from codeagent_lsp.shadow.mirror import Mirror
@@ -65,7 +65,7 @@ class CopyLayer:
         self._folder = folder
         self._sandbox = sandbox
         self._seatbelt = seatbelt
-        self._environment = scrubbed(os.environ) if environment is None else environment
+        self._environment = scrub_environment(os.environ) if environment is None else environment
         self._limits = WrittenLimits()
         self.isolation = copy_isolation(sandboxed=sandbox is not None, reason=reason)
         # A folder inside another one would be copied twice, and its changes reported twice.
@@ -248,7 +248,7 @@ class DirectLayer:
 
     def launch(self, command: Command) -> Launch:
         """Return a launch of the command itself, in the user's folders, with secrets removed from its environment."""
-        return plain_launch(command, command.cwd, self._folder, scrubbed(os.environ))
+        return plain_launch(command, command.cwd, self._folder, scrub_environment(os.environ))
 
     def writings(self) -> Writings:
         """Return no writings: they are on the disk already."""

@@ -108,7 +108,7 @@ def with_own_programs_last(environment: Mapping[str, str], folders: Iterable[str
     return {**environment, "PATH": os.pathsep.join([*others, *filter(None, own)])}
 
 
-def scrubbed(environ: Mapping[str, str], extra: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+def scrub_environment(environ: Mapping[str, str], extra: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
     """Return the environment of a command, derived from `environ`.
 
     Only variables that tools are known to need pass, and of these none that looks secret. Variables that lead to a

@@ -72,7 +72,7 @@ def sweep(parent: str) -> int:
         found = [entry.path for entry in os.scandir(parent) if entry.name.startswith(_PREFIX)]
     except OSError:
         return 0
-    return sum(1 for path in found if abandoned(path) and remove_tree(path))
+    return sum(1 for path in found if is_abandoned(path) and remove_tree(path))
 
 
 def remove_tree(path: str) -> bool:
@@ -121,7 +121,7 @@ def _once_more(remove: Callable[[str], object], path: str, _: object) -> None:
         remove(path)
 
 
-def abandoned(path: str) -> bool:
+def is_abandoned(path: str) -> bool:
     """Return whether the server that owns a layer's folder has ended; False for one created within the last minute."""
     try:
         if time.time() - os.lstat(path).st_mtime < _YOUNG_SECONDS:

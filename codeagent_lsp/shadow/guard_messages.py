@@ -18,13 +18,13 @@ KILLED = 128 + 9
 HEAD = 8
 
 
-def sent(value: dict[str, Any]) -> bytes:
+def pack_message(value: dict[str, Any]) -> bytes:
     """Return a message as bytes: an 8-byte length, then `marshal` data, which needs no import, unlike JSON."""
     data = marshal.dumps(value)
     return len(data).to_bytes(HEAD, "big") + data
 
 
-def told(data: bytes | bytearray) -> dict[str, Any]:
-    """Return the value from the result of `sent`. ValueError or EOFError if it is incomplete."""
+def unpack_message(data: bytes | bytearray) -> dict[str, Any]:
+    """Return the value from the result of `pack_message`. ValueError or EOFError if it is incomplete."""
     value: dict[str, Any] = marshal.loads(data[HEAD:])  # noqa: S302 - from our own process, by a private socket
     return value

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.shadow.guard_messages import KILLED, sent, told
+from codeagent_lsp.shadow.guard_messages import KILLED, pack_message, unpack_message
 from codeagent_lsp.shadow.shell import Launch, ProcessLimits, Stream
 from codeagent_lsp.system import OWN_GROUP
 
@@ -92,7 +92,7 @@ class Guarded:
         limit that ended it). ToolFailed if it could not be started. Call it after `ended`.
         """
         try:
-            answer = told(self._control.recv(_CHUNK))
+            answer = unpack_message(self._control.recv(_CHUNK))
         except (OSError, ValueError, EOFError, TypeError) as error:
             # Killed by a signal, as by the kernel when memory is short, it could not answer: that is the command's end.
             if self._process is not None and (self._process.returncode or 0) >= 0:
@@ -110,14 +110,14 @@ class Guarded:
             async with asyncio.timeout(_ENDING_SECONDS):
                 await self.ended()
         except TimeoutError:
-            await self._killed()
+            await self._kill()
         for transport in self._transports:
             transport.close()
         self._control.close()
         self._other.close()
         await asyncio.sleep(0)  # transports close their pipes in the next turn of the loop
 
-    async def _killed(self) -> None:
+    async def _kill(self) -> None:
         if self._process is not None:
             self._process.kill()
             await self.ended()
@@ -148,7 +148,7 @@ class Guarded:
 
     async def _tell(self, spec: dict[str, Any]) -> None:
         async with asyncio.timeout(_STARTING_SECONDS):
-            await asyncio.get_running_loop().sock_sendall(self._control, sent(spec))
+            await asyncio.get_running_loop().sock_sendall(self._control, pack_message(spec))
 
 
 def _spec(launch: Launch, limits: ProcessLimits, mark: str) -> dict[str, Any]:

@@ -193,10 +193,10 @@ def _toolchains(home: str, areas: Sequence[str], environ: Mapping[str, str], fol
                 yield from _parts_of(os.path.normpath(path), areas)
     for entry in dict.fromkeys(environ.get("PATH", "").split(os.pathsep)):
         if entry.startswith("/") and not _is_of(entry, folders):
-            yield from _reached(os.path.normpath(entry), areas, home, folders)
+            yield from _reached_folders(os.path.normpath(entry), areas, home, folders)
 
 
-def _reached(folder: str, areas: Sequence[str], home: str, folders: Sequence[str]) -> Iterator[str]:
+def _reached_folders(folder: str, areas: Sequence[str], home: str, folders: Sequence[str]) -> Iterator[str]:
     """Yield the folders that one folder of programs needs: its own root and those of the programs it links to."""
     for path in dict.fromkeys((folder, _real(folder))):
         if within(path, areas) and not _is_home(path, areas, home):

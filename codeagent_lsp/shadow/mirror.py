@@ -67,7 +67,7 @@ class Mirror:
             self.copy.remove(name)
         self._wanted = {self._name(path): data for path, data in wanted.items() if self._keeps(path)}
         self.copy.begin({name for name, data in self._wanted.items() if data is not None})
-        desired = self._desired(disk)
+        desired = self._desired_files(disk)
         # Removed before anything is made: a file may stand where a folder is to be.
         for name, item in here.files.items():
             if name not in desired and self._goes(name, item):
@@ -134,7 +134,7 @@ class Mirror:
         self.repositories = tuple(disk.version_control)
         self.linked = (*(name for name in disk.closed if not is_output(os.path.basename(name))), *large)
 
-    def _desired(self, disk: Tree) -> dict[str, Origin]:
+    def _desired_files(self, disk: Tree) -> dict[str, Origin]:
         desired: dict[str, Origin] = {
             name: item.stamp
             for name, item in disk.files.items()

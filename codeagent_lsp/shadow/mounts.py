@@ -93,7 +93,7 @@ def mount_table(private: str, read: Sequence[Over]) -> str:
         view = f"{private}/{over.name}/view"
         lines.append((over.root, view, "none", "rbind"))
         lines.append(("overlay", view, "overlay", f"userxattr,lowerdir={over.root}:empty"))
-    return "".join(" ".join(map(_escaped, line)) + " 0 0\n" for line in lines)
+    return "".join(" ".join(map(_escape, line)) + " 0 0\n" for line in lines)
 
 
 def fails(argv: Sequence[str], seconds: float) -> str | None:
@@ -136,15 +136,15 @@ def nested_mounts(folders: Sequence[str], table: bytes | None = None) -> tuple[s
         except OSError:
             return ()
     # The fifth field is the mount point.
-    points = {os.fsdecode(_ESCAPED.sub(_unescaped, line.split(b" ")[4])) for line in table.splitlines()}
+    points = {os.fsdecode(_ESCAPED.sub(_unescape, line.split(b" ")[4])) for line in table.splitlines()}
     inside = (path for path in points if within(path, folders) and path not in folders)
     return tuple(sorted(inside, key=lambda path: path.split("/")))
 
 
-def _escaped(text: str) -> str:
-    """Return a field of a mount table; `_unescaped` is the reverse."""
+def _escape(text: str) -> str:
+    """Return a field of a mount table; `_unescape` is the reverse."""
     return re.sub(r"[\s\\#]", lambda match: f"\\{ord(match[0]):03o}", text, flags=re.ASCII)
 
 
-def _unescaped(match: re.Match[bytes]) -> bytes:
+def _unescape(match: re.Match[bytes]) -> bytes:
     return bytes([int(match[1], 8) & 0xFF])

@@ -212,7 +212,7 @@ class _Spool:
     def write(self) -> None:
         try:
             if self.folder is not None and self.file is None and not self.failed:
-                self.file = self._created(self.folder)
+                self.file = self._create(self.folder)
             if self.file is not None:
                 self.file.write(self.waiting)
         except OSError:
@@ -231,7 +231,7 @@ class _Spool:
         if path is not None:
             Path(path).unlink(missing_ok=True)
 
-    def _created(self, folder: Path) -> BinaryIO:
+    def _create(self, folder: Path) -> BinaryIO:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = folder / f"command-{secrets.token_hex(8)}.txt"
         descriptor = open_new(path)

@@ -112,7 +112,7 @@ class OverlayLayer:
             self._caches = self._over_caches()
         for root in self._shown:
             if root not in self._known:
-                self._known[root] = self._made(root)
+                self._known[root] = self._make_folders(root)
             if (made := self._known[root]) is not None:
                 # Only into the innermost root: what an outer one has there is covered by the inner one.
                 made[1].prepare({path: data for path, data in wanted.items() if self._root_of(path) == root})
@@ -185,7 +185,7 @@ class OverlayLayer:
         # All at once succeeds as a rule, and each trial starts a process.
         return every if not every or self._can_mount(*every) else [over for over in every if self._can_mount(over)]
 
-    def _made(self, root: str) -> tuple[Over, Upper] | None:
+    def _make_folders(self, root: str) -> tuple[Over, Upper] | None:
         """Create the private folders over `root`; None if it cannot be overlaid."""
         # A number is never used again, as entries of `_known` stay when a mount goes.
         over = Over(str(len(self._known)), root)

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.shadow.copying import CopyLayer, DirectLayer, copy_isolation, direct_isolation
-from codeagent_lsp.shadow.environment import scrubbed, with_own_programs_last
+from codeagent_lsp.shadow.environment import scrub_environment, with_own_programs_last
 from codeagent_lsp.shadow.folder import LayerFolder, private_folder, sweep
 from codeagent_lsp.shadow.hiding import Hidden, hide
 from codeagent_lsp.shadow.mounts import OPTIONS, Programs, fails, is_privileged, nested_mounts
@@ -106,13 +106,13 @@ class Isolator:
                 return layer
             layer.close()
             if settings.isolation == "overlay":
-                raise SettingError("shadow.unavailable", level="overlay", reason=explained([problem]))
-            level = copy_isolation(sandboxed=self._can_sandbox(), reason=explained([problem]))
+                raise SettingError("shadow.unavailable", level="overlay", reason=explain_failure([problem]))
+            level = copy_isolation(sandboxed=self._can_sandbox(), reason=explain_failure([problem]))
         folder = LayerFolder(place or self._any_place(folders))
         if level.level == "direct":
             return DirectLayer(folder)
         sandbox = self._sandbox(folder, settings, folders) if level.confined else None
-        environment = scrubbed(self._environ)
+        environment = scrub_environment(self._environ)
         if sandbox is None:  # what is allowed by its name must be the system's program of that name
             environment = with_own_programs_last(environment, folders)
         seatbelt = self._seatbelt(folder, settings, folders) if sandbox is None else None
@@ -129,7 +129,7 @@ class Isolator:
                 raise ToolFailed("Nothing can run apart from the user's files here.")
             folder = LayerFolder(self._any_place(folders))
         sandbox = self._sandbox(folder, settings, folders)
-        return CopyLayer(folders, folder, sandbox, environment=scrubbed(self._environ), home=self._home)
+        return CopyLayer(folders, folder, sandbox, environment=scrub_environment(self._environ), home=self._home)
 
     def sweep(self) -> int:
         """Remove the layers of servers that have ended, and return how many were removed."""
@@ -140,7 +140,7 @@ class Isolator:
         folder = LayerFolder(place)
         sandbox = self._sandbox(folder, settings, folders)
         assert sandbox is not None
-        return OverlayLayer(folders, folder, sandbox, self._programs, environment=scrubbed(self._environ))
+        return OverlayLayer(folders, folder, sandbox, self._programs, environment=scrub_environment(self._environ))
 
     def _sandbox(self, folder: LayerFolder, settings: ShellSettings, folders: Sequence[str]) -> Sandbox | None:
         if not isinstance(self._programs, Programs):
@@ -178,7 +178,7 @@ class Isolator:
             if (problem := self._tried[place]) is None:
                 return place, ""
             problems.append(problem)
-        return None, explained(problems)
+        return None, explain_failure(problems)
 
     def _can_sandbox(self) -> bool:
         """Return whether bubblewrap works without an overlay."""
@@ -291,7 +291,7 @@ def sandbox_fails(place: str, programs: Programs, home: str) -> str | None:
         folder.close()
 
 
-def explained(problems: Sequence[str], proc: str = "/proc/sys") -> str:
+def explain_failure(problems: Sequence[str], proc: str = "/proc/sys") -> str:
     """Return, in English, why isolation does not work, with the system setting that forbids it and the remedy if there
     is one.
     """

@@ -71,19 +71,19 @@ async def run_process(
     try:
         started = time.monotonic()
         # Cancelled halfway, a process would run that nobody knows of.
-        await settled(guarded.start(launch, limits, apart=apart, talk=bool(stdin)))
-        async with _fed(guarded.stdin, stdin):
-            over = await _followed(guarded, output, on_output, limits.output_bytes)
+        await run_to_end(guarded.start(launch, limits, apart=apart, talk=bool(stdin)))
+        async with _feed(guarded.stdin, stdin):
+            over = await _follow(guarded, output, on_output, limits.output_bytes)
         seconds = time.monotonic() - started
         answer = guarded.answer(launch)
-        kept, reports = await settled(asyncio.to_thread(_gathered, output, launch.reports))
+        kept, reports = await run_to_end(asyncio.to_thread(_gather, output, launch.reports))
         ending = "output" if over else _ENDINGS.get(answer["ending"], "exited")
         return Finished(answer["code"], kept.text, output.size, ending, seconds, kept.whole, reports, kept.streams)
     except BaseException:
         output.discard()
         raise
     finally:
-        await settled(guarded.close())
+        await run_to_end(guarded.close())
 
 
 def read_reports(folder: str) -> dict[str, bytes]:
@@ -102,7 +102,7 @@ def read_reports(folder: str) -> dict[str, bytes]:
     return found
 
 
-async def settled(work: Coroutine[Any, Any, T]) -> T:
+async def run_to_end(work: Coroutine[Any, Any, T]) -> T:
     """Run work that ends soon to its end even when cancelled, raise CancelledError then, and else return its result."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
@@ -142,11 +142,11 @@ class _Pump:
                 self.on_output(self.stream, text)
             if self.output.wants_flush:
                 # The file must not be closed while a thread writes to it.
-                await settled(asyncio.to_thread(self.output.flush))
+                await run_to_end(asyncio.to_thread(self.output.flush))
             await asyncio.sleep(0)  # a pipe that is always full must not keep others waiting
 
 
-async def _followed(guarded: Guarded, output: Output, on_output: OnOutput, most: int) -> bool:
+async def _follow(guarded: Guarded, output: Output, on_output: OnOutput, most: int) -> bool:
     """Wait until the watchdog has ended and the pipes are read; return whether there was too much output."""
     pumps = [_Pump(stream, reader, output, on_output, most, guarded.stop) for stream, reader in guarded.streams]
     async with asyncio.TaskGroup() as group:
@@ -159,7 +159,7 @@ async def _followed(guarded: Guarded, output: Output, on_output: OnOutput, most:
 
 
 @asynccontextmanager
-async def _fed(stdin: asyncio.StreamWriter | None, data: Stdin) -> AsyncIterator[None]:
+async def _feed(stdin: asyncio.StreamWriter | None, data: Stdin) -> AsyncIterator[None]:
     """Send `data` to the command's standard input, and then its end, as long as it reads."""
 
     async def feed(to: asyncio.StreamWriter) -> None:
@@ -181,7 +181,7 @@ async def _fed(stdin: asyncio.StreamWriter | None, data: Stdin) -> AsyncIterator
             await asyncio.wait([feeding])
 
 
-def _gathered(output: Output, reports: str) -> tuple[KeptOutput, dict[str, bytes]]:
+def _gather(output: Output, reports: str) -> tuple[KeptOutput, dict[str, bytes]]:
     return output.finish(), read_reports(reports) if reports else {}
 
 

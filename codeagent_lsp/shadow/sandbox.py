@@ -111,7 +111,7 @@ class Sandbox:
                 for bind in ordered
                 for word in ("--bind" if bind.writable else "--ro-bind", bind.source, bind.target)
             ),
-            *_masks(self._masked(ordered, sockets)),
+            *_masks(self._paths_to_mask(ordered, sockets)),
             *("--bind", f"{self.private}/reports", REPORTS, "--chdir", cwd, "--clearenv"),
             *(word for name, value in self._environment(environment) for word in ("--setenv", name, value)),
         )
@@ -164,7 +164,7 @@ class Sandbox:
         """Return the mount of an empty file system in memory, of limited size where bubblewrap can do that."""
         return (*(("--size", str(size)) if self.locked else ()), "--tmpfs", path)
 
-    def _masked(self, binds: Sequence[Bind], sockets: Iterable[str]) -> Iterator[str]:
+    def _paths_to_mask(self, binds: Sequence[Bind], sockets: Iterable[str]) -> Iterator[str]:
         """Yield the visible paths that must be masked."""
         yield from self.hidden.masked
         empty = ("/tmp", "/var/tmp", "/run", "/dev", "/proc", *self.hidden.areas, *self.hidden.masked)  # noqa: S108

@@ -72,15 +72,15 @@ class Seatbelt:
         yield from _each("deny file-read*", self.hidden.masked)
         yield "; written is the private copy alone"
         yield from _each("allow file-read* file-write*", (self.private,))
-        yield from (f"(allow file-read* file-write-data file-ioctl (literal {_quoted(path)}))" for path in _DEVICES)
+        yield from (f"(allow file-read* file-write-data file-ioctl (literal {_quote(path)}))" for path in _DEVICES)
         yield "; the network" if network else "; no network, no sockets of services"
         if network:
             yield _NETWORK
 
 
 def _each(rule: str, paths: Iterable[str]) -> Iterator[str]:
-    return (f"({rule} (subpath {_quoted(path)}))" for path in dict.fromkeys(paths))
+    return (f"({rule} (subpath {_quote(path)}))" for path in dict.fromkeys(paths))
 
 
-def _quoted(path: str) -> str:
+def _quote(path: str) -> str:
     return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'

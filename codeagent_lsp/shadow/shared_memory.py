@@ -100,7 +100,7 @@ def memory_mounts(pid: int | str) -> Iterator[tuple[str, str]]:
         before, _, after = line.partition(" - ")
         if after.startswith(("tmpfs ", "ramfs ")):
             fields = before.split(" ")
-            yield fields[2], _unescaped(fields[4])
+            yield fields[2], _unescape(fields[4])
 
 
 def _status(path: str, device: str) -> os.statvfs_result | None:
@@ -118,7 +118,7 @@ def _status(path: str, device: str) -> os.statvfs_result | None:
     return found
 
 
-def _unescaped(point: str) -> str:
+def _unescape(point: str) -> str:
     for escape, char in _ESCAPES:
         point = point.replace(escape, char)
     return point

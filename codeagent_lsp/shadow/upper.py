@@ -33,7 +33,7 @@ from codeagent_lsp.shadow.upper_walk import (
     has_files,
     is_binary,
     is_folder,
-    listed,
+    list_names,
     lstat,
     read,
     same_as_disk,
@@ -225,7 +225,7 @@ class UpperChanges:
         # A deleted file that only the buffers had leaves no trace in the upper, so it is missed rather than met.
         for path, data in self._wanted.items():
             if data is not None and path not in met and not os.path.lexists(self._paths.place(path)):
-                self._gone(path)
+                self._collect_gone(path)
 
     def _entry(self, entry: UpperEntry) -> None:
         # A folder that was not walked: it lies too deep.
@@ -238,12 +238,12 @@ class UpperChanges:
         elif self._stamps.get(entry.path) == entry.stamp:
             pass
         elif entry.is_whiteout:
-            self._deleted(entry.path, entry.lower, entry.rules)
+            self._collect_deletion(entry.path, entry.lower, entry.rules)
         else:
             # A file in the place of a folder is two changes: all that was in the folder is deleted.
             if entry.lower is not None and is_folder(entry.lower):
-                self._deleted(entry.path, entry.lower, entry.rules)
-            if (written := self._changed(entry)) is not None:
+                self._collect_deletion(entry.path, entry.lower, entry.rules)
+            if (written := self._change_of(entry)) is not None:
                 self._found.add(written.path, written.kind, written.data, runs=written.runs)
 
     def _hidden_by(self, entry: UpperEntry) -> None:
@@ -251,14 +251,14 @@ class UpperChanges:
         if entry.lower is None or entry.inner is None or not os.path.lexists(entry.lower):
             return
         if not is_folder(entry.lower):
-            self._deleted(entry.path, entry.lower, entry.rules)
+            self._collect_deletion(entry.path, entry.lower, entry.rules)
         elif entry.hides:
             here = set(os.listdir(entry.upper))
-            for name in listed(entry.lower):
+            for name in list_names(entry.lower):
                 if name not in here:
-                    self._deleted(f"{entry.path}/{name}", f"{entry.lower}/{name}", entry.inner)
+                    self._collect_deletion(f"{entry.path}/{name}", f"{entry.lower}/{name}", entry.inner)
 
-    def _deleted(self, path: str, lower: str | None, rules: FolderRules) -> None:
+    def _collect_deletion(self, path: str, lower: str | None, rules: FolderRules) -> None:
         """Collect the deletion of `path`, or of every file below a folder. `rules` are those of the folder above."""
         if lower is None or not os.path.lexists(lower):
             return
@@ -272,10 +272,10 @@ class UpperChanges:
                 self._found.add(path, "deleted")
         elif path.count("/") - self._paths.root.count("/") < MAX_DEPTH:
             inner = rules.enter(name)
-            for child in listed(lower):
-                self._deleted(f"{path}/{child}", f"{lower}/{child}", inner)
+            for child in list_names(lower):
+                self._collect_deletion(f"{path}/{child}", f"{lower}/{child}", inner)
 
-    def _gone(self, path: str) -> None:
+    def _collect_gone(self, path: str) -> None:
         """Collect the deletion of a wanted file that is not on the disk, which leaves no whiteout."""
         rules = self._rules
         for folder in self._paths.above(path):
@@ -285,7 +285,7 @@ class UpperChanges:
         if rules is not None and not rules.ignores(os.path.basename(path), is_dir=False):
             self._found.add(path, "deleted")
 
-    def _changed(self, entry: UpperEntry) -> Written | None:
+    def _change_of(self, entry: UpperEntry) -> Written | None:
         """Return how a file in the upper has changed; None if it has not."""
         mode = entry.info.st_mode
         if stat.S_ISLNK(mode):

@@ -129,7 +129,7 @@ def is_folder(path: str) -> bool:
     return info is not None and stat.S_ISDIR(info.st_mode)
 
 
-def listed(folder: str) -> list[str]:
+def list_names(folder: str) -> list[str]:
     """Return the names in a folder of the disk, sorted; [] if it cannot be read."""
     try:
         return sorted(os.listdir(folder))
@@ -226,7 +226,7 @@ def is_too_long(*folders: str) -> bool:
 
 
 def _walk(place: _Place) -> Iterator[UpperEntry]:
-    for name in _opened(place.upper):
+    for name in _open_names(place.upper):
         upper = f"{place.upper}/{name}"
         lower = f"{place.lower}/{name}" if place.lower is not None else None
         entry = UpperEntry(f"{place.path}/{name}", upper, lower, os.lstat(upper), place.rules)
@@ -263,7 +263,7 @@ def _reader(path: str) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
-def _opened(folder: str) -> list[str]:
+def _open_names(folder: str) -> list[str]:
     """Return the names in a folder of the upper, also without access rights."""
     try:
         return sorted(os.listdir(folder))

@@ -33,7 +33,7 @@ class UnsavedState:
     left_out: LeftOut = ()
 
 
-def wanted(view: FileView) -> UnsavedState:
+def unsaved_state(view: FileView) -> UnsavedState:
     """Return the unsaved and staged texts of the workspace folders, as bytes over the disk. A file that cannot be
     included is in `left_out`. Reads files and blocks.
     """

@@ -20,7 +20,7 @@ import signal
 import sys
 import time
 
-from codeagent_lsp.shadow.guard_messages import HEAD, INTERVAL_SECONDS, KILLED, sent, told
+from codeagent_lsp.shadow.guard_messages import HEAD, INTERVAL_SECONDS, KILLED, pack_message, unpack_message
 
 assert sys.platform != "win32"
 
@@ -47,7 +47,7 @@ def main() -> None:
     """Run one command, received as `sent` bytes on the socket at descriptor 0, and answer on it in the same format:
     `{"code": exit code or 128 + signal, "ending": ...}`, or `{"error": errno}` if it cannot start.
     """
-    spec = _received(CONTROL)
+    spec = _receive(CONTROL)
     if spec is None:  # the server went away, or changed its mind, before anything was started
         return
     if spec.get("control_group"):
@@ -57,7 +57,7 @@ def main() -> None:
     else:
         answer = guard(spec, CONTROL)
     try:
-        os.write(CONTROL, sent(answer))
+        os.write(CONTROL, pack_message(answer))
     except OSError:  # the server has ended
         pass
 
@@ -76,7 +76,7 @@ def guard(spec: dict[str, Any], control: int) -> dict[str, Any]:
         return {"error": error.errno}
     _go_first()
     limits = TreeLimits(spec)
-    ending = _followed(tree, limits, control, wake)
+    ending = _follow(tree, limits, control, wake)
     # However the command ended: what it left in the background must not outlive it.
     left = tree.end()
     return {"code": KILLED if tree.code is None else tree.code, "ending": ending, "left": left}
@@ -226,7 +226,7 @@ def free_bytes(folder: str) -> int | None:
     return status.f_bavail * status.f_frsize
 
 
-def _followed(tree: Tree, limits: TreeLimits, control: int, wake: int) -> str:
+def _follow(tree: Tree, limits: TreeLimits, control: int, wake: int) -> str:
     """Wait until the command has ended ("exited"), exceeded a limit (its name), or is to end ("stopped")."""
     look = time.monotonic() + limits.look_seconds
     while True:
@@ -351,14 +351,14 @@ def _wake_on_signals() -> int:
     return here
 
 
-def _received(control: int) -> dict[str, Any] | None:
+def _receive(control: int) -> dict[str, Any] | None:
     data = bytearray()
     while len(data) < HEAD or len(data) < HEAD + int.from_bytes(data[:HEAD], "big"):
         chunk = os.read(control, 1 << 16)
         if not chunk or len(data) > _SPEC_LIMIT:
             return None
         data += chunk
-    return told(data)
+    return unpack_message(data)
 
 
 def _group(pid: int) -> int | None:

@@ -32,7 +32,7 @@ from codeagent_lsp.shadow.shell import (
     Writings,
     no_output,
 )
-from codeagent_lsp.shadow.wanted import LeftOut, UnsavedState, wanted
+from codeagent_lsp.shadow.wanted import LeftOut, UnsavedState, unsaved_state
 from codeagent_lsp.state import STATE_VARIABLE
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.edits.merge import merge
@@ -140,8 +140,8 @@ class ShadowWorkspace:
         """
         async with self._in_turn():
             # Only now: what the previous command staged has to be in it.
-            seen = await asyncio.to_thread(wanted, binding.view)
-            launch = await self._in_thread(lambda: self._prepared(binding.view.roots.folders, seen, command))
+            seen = await asyncio.to_thread(unsaved_state, binding.view)
+            launch = await self._in_thread(lambda: self._prepare(binding.view.roots.folders, seen, command))
             finished = await self._execute(launch, command, on_output)
             try:
                 return await self._result(finished, binding, seen, proposes=command.proposes)
@@ -181,14 +181,16 @@ class ShadowWorkspace:
             collected = await asyncio.to_thread(collect, writings, owner.view, seen)
             # What it wrote until then may be half of what it meant to write.
             if finished.ending != "exited":
-                collected = collected.without(collected.paths, _stopped(finished))
+                collected = collected.without(collected.paths, _stopped_words(finished))
             elif collected.protected and not await binding.approved(owner, collected.protected):
                 collected = collected.without_protected()
             if binding.owner is owner:  # nothing is staged for a run that has let go of it
                 break
-        collected = kept(collected, seen, owner.staging.lookup, owner.view.base)  # at once: nothing else is staged
+        collected = merge_own_edits(
+            collected, seen, owner.staging.lookup, owner.view.base
+        )  # at once: nothing else is staged
         # After the merge, as the merged text is what would be staged.
-        collected = _checked(collected, owner.staging)
+        collected = _without_unstageable(collected, owner.staging)
         staged = _stage(collected, owner.staging)
         left_out = (*seen.left_out, *_unseen(self.isolation, seen), *collected.left_out)
         return CommandResult(finished, self.isolation, staged, left_out)
@@ -222,7 +224,7 @@ class ShadowWorkspace:
                 f"one by {STATE_VARIABLE}; if it stays so, run codeagent-lsp doctor or choose another shell.isolation."
             ) from error
 
-    def _prepared(self, folders: tuple[str, ...], seen: UnsavedState, command: Command) -> Launch:
+    def _prepare(self, folders: tuple[str, ...], seen: UnsavedState, command: Command) -> Launch:
         """Update the view, opening it first if necessary, and return the launch. Blocks; runs in the layer's thread."""
         # The user may have opened or closed a workspace folder since.
         if self._layer is None or self._folders != folders:
@@ -297,7 +299,7 @@ def executing(settings: Callable[[], ShellSettings], spool_folder: Path) -> Exec
     return execute
 
 
-def _checked(collected: Collected, staging: Staging) -> Collected:
+def _without_unstageable(collected: Collected, staging: Staging) -> Collected:
     """Return the changes without those whose texts must not be staged, which are reported with the reason."""
     for path, text in collected.texts.items():
         before = collected.read[path].text if path in collected.read else None
@@ -345,22 +347,22 @@ def _unseen(isolation: Isolation, seen: UnsavedState) -> LeftOut:
     return tuple((path, _SAVED_ONLY) for path in seen.files) if isolation.level == "direct" else ()
 
 
-def _stopped(finished: Finished) -> str:
+def _stopped_words(finished: Finished) -> str:
     return f"The command was stopped at a limit ({finished.ending}), so what it wrote was dropped."
 
 
 # What became of a run's staged changes while a command ran, kept beside what the command wrote. Changes nothing.
 
 
-def kept(collected: Collected, seen: UnsavedState, lookup: Lookup, base: Base) -> Collected:
+def merge_own_edits(collected: Collected, seen: UnsavedState, lookup: Lookup, base: Base) -> Collected:
     """Return the changes with the run's own edits since `seen` merged in. If both changed the same lines, or one
     deleted or moved the file, what the command wrote is left out.
 
     `base` returns a file without staged changes, for files whose staged changes were taken back or applied meanwhile.
     """
     collected = _on_present(collected, seen, lookup, base)
-    changed = {path for path in collected.paths if _changed(collected, seen, path, lookup(path))}
-    merged = {path: _merged(collected, path, lookup(path)) for path in changed.intersection(collected.texts)}
+    changed = {path for path in collected.paths if _is_changed(collected, seen, path, lookup(path))}
+    merged = {path: _merge(collected, path, lookup(path)) for path in changed.intersection(collected.texts)}
     lost = {path for path in changed if merged.get(path) is None}
     return replace(collected, texts={**collected.texts, **merged}).without(lost, _EDITED)
 
@@ -383,7 +385,7 @@ def _on_present(collected: Collected, seen: UnsavedState, lookup: Lookup, base: 
     return replace(collected, texts=texts, read=read).without(lost, _TAKEN_BACK)
 
 
-def _changed(collected: Collected, seen: UnsavedState, path: str, now: StagedFile | None) -> bool:
+def _is_changed(collected: Collected, seen: UnsavedState, path: str, now: StagedFile | None) -> bool:
     """Return whether the run staged something of its own for the path, which is not what the command wrote as well."""
     if now is None or now == _staged_then(seen, path):
         return False
@@ -398,7 +400,7 @@ def _staged_then(seen: UnsavedState, path: str) -> StagedFile | None:
     return StagedFile(None) if path in seen.files else None
 
 
-def _merged(collected: Collected, path: str, now: StagedFile | None) -> str | None:
+def _merge(collected: Collected, path: str, now: StagedFile | None) -> str | None:
     """Return both changes in one text; None if they cannot be had together."""
     before, written = collected.read.get(path), collected.texts[path]
     if now is None or now.text is None or written is None or before is None:

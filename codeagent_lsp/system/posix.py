@@ -73,7 +73,7 @@ def copy_new(source: int, target: str | Path) -> int:
 
     The two share their blocks until one changes, if the file system can do that (Btrfs and XFS, by FICLONE; APFS).
     """
-    if sys.platform == "darwin" and _cloned(source, target):
+    if sys.platform == "darwin" and _clone(source, target):
         return os.open(target, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     made = open_new(target)
     try:
@@ -93,7 +93,7 @@ def _shares_blocks(source: int, target: int) -> bool:
     return True
 
 
-def _cloned(source: int, target: str | Path) -> bool:
+def _clone(source: int, target: str | Path) -> bool:
     """Create `target` as a clone on APFS; it has the permissions of its source, so no others than those may read it."""
     import ctypes  # late: only macOS needs it here
 

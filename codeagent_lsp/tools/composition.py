@@ -64,13 +64,13 @@ class Transformation(BaseModel):
     field_mapping: dict[str, str] = Field(default_factory=dict)
 
 
-def transformed(value: Any, transformation: Transformation) -> Any:
+def transform(value: Any, transformation: Transformation) -> Any:
     """Return the value after extraction, filter and aggregation. ToolRetry if a step does not fit the value."""
     value = at(value, transformation.extract_path)
     if transformation.filter is not None:
         value = [item for item in _list(value, "filter") if _keeps(transformation.filter, item)]
     if transformation.aggregate is not None:
-        value = _aggregated(transformation.aggregate, _list(value, "aggregate"))
+        value = _aggregate(transformation.aggregate, _list(value, "aggregate"))
     return value
 
 
@@ -94,7 +94,7 @@ def arguments_for(
         pairs = {name: _own(at(value, path), name, properties[name]) for name, path in mapping.items()}
     elif isinstance(value, Mapping) and set(value) & set(properties):
         pairs = {name: value[name] for name in properties if name in value}
-    elif shared := _shared(value, properties):
+    elif shared := _shared_names(value, properties):
         pairs = {name: value[0][name] for name in shared if all(row[name] == value[0][name] for row in value)}
         open_ones = [name for name in shared if name not in pairs and name in _missing(schema, given)]
         if not pairs and open_ones:
@@ -104,10 +104,10 @@ def arguments_for(
             )
     else:
         pairs = dict.fromkeys(_missing(schema, given)[:1], value)
-    return {name: _fitted(item, properties[name]) for name, item in pairs.items()}
+    return {name: _fit(item, properties[name]) for name, item in pairs.items()}
 
 
-def _shared(value: Any, properties: Mapping[str, Any]) -> list[str]:
+def _shared_names(value: Any, properties: Mapping[str, Any]) -> list[str]:
     """Return the parameters that all objects of a list have a value for; none where it is no such list."""
     if not isinstance(value, list) or not all(isinstance(row, Mapping) for row in value):
         return []
@@ -220,14 +220,14 @@ def _keeps(rule: Filter, item: Any) -> bool:
             return all(_keeps(Filter(field=path, value=value), found) for path, value in wanted.items())
         case "contains":
             return str(rule.value) in found if isinstance(found, str) else _contains(found, rule.value)
-    return _ordered(rule.op, found, rule.value)
+    return _compare_order(rule.op, found, rule.value)
 
 
 def _contains(found: Any, wanted: Any) -> bool:
     return isinstance(found, (list, Mapping)) and wanted in found
 
 
-def _ordered(op: str, found: Any, wanted: Any) -> bool:
+def _compare_order(op: str, found: Any, wanted: Any) -> bool:
     numbers = isinstance(found, (int, float)) and isinstance(wanted, (int, float))
     if not numbers and not (isinstance(found, str) and isinstance(wanted, str)):
         return False
@@ -236,7 +236,7 @@ def _ordered(op: str, found: Any, wanted: Any) -> bool:
     )
 
 
-def _aggregated(rule: Aggregate, items: list[Any]) -> Any:
+def _aggregate(rule: Aggregate, items: list[Any]) -> Any:
     values = [at(item, rule.field) for item in items]
     if rule.function == "count":
         return len(values)
@@ -255,7 +255,7 @@ def _missing(schema: Mapping[str, Any], given: Iterable[str]) -> list[str]:
     return [name for name in (*required, *schema.get("properties", {})) if name not in known]
 
 
-def _fitted(value: Any, schema: Mapping[str, Any]) -> Any:
+def _fit(value: Any, schema: Mapping[str, Any]) -> Any:
     """Return a value converted to a parameter's type: joined or dumped as text for strings, wrapped in a list for
     arrays.
     """

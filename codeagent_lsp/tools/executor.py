@@ -21,7 +21,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from codeagent_lsp.call_forms import MCP_CALLS, MCP_PREFIX, plain, respelt, translated, unpacked
+from codeagent_lsp.call_forms import MCP_CALLS, MCP_PREFIX, plain, respelt, translate_arguments, unpack_json
 from codeagent_lsp.errors import (
     AgentError,
     CircuitOpen,
@@ -49,7 +49,7 @@ from codeagent_lsp.tools.permissions.policy import decide, resolved_paths
 from codeagent_lsp.tools.registry import CallOutcome, ToolRegistry, own_call
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.tools.variables.variables import Variables
-from codeagent_lsp.workspace.text.excerpts import listed
+from codeagent_lsp.workspace.text.excerpts import join_names
 
 logger = logging.getLogger(__name__)
 
@@ -108,10 +108,10 @@ class ToolExecutor:
         call = replace(call, name=name, arguments=arguments)
         known = self._registry.traits(call.name) is not None
         if problem:
-            result = self._redacted(_failure("retry", ErrorCode.INVALID_PARAM, problem))
+            result = self._redact(_failure("retry", ErrorCode.INVALID_PARAM, problem))
         else:
             # Names that a model invents get no circuit: there would be no end of them.
-            result = self._redacted(await self._within_circuit(call) if known else (await self._guarded(call))[0])
+            result = self._redact(await self._within_circuit(call) if known else (await self._run_guarded(call))[0])
         milliseconds = (time.perf_counter() - started) * 1000
         if self._registry.traits(call.name) is not None:  # it may be gone by now
             self._registry.count(call.name, ok=result.ok, milliseconds=milliseconds)
@@ -119,7 +119,7 @@ class ToolExecutor:
         return replace(
             result,
             # Masked first: a cut could leave half of a secret, which no pattern knows.
-            text=f"{await self._shortened(call, result.text)}{self._about_marks(call)}",
+            text=f"{await self._shorten(call, result.text)}{self._about_marks(call)}",
             stats={"time_ms": round(milliseconds, 3)},
             context={"cwd": folders[0] if folders else "", "params_input": dict(call.arguments)},
         )
@@ -178,13 +178,13 @@ class ToolExecutor:
         outcome: CallOutcome = "neither"  # also of a call that is cancelled
         message = ""
         try:
-            result, outcome = await self._guarded(call)
+            result, outcome = await self._run_guarded(call)
             message = result.text
             return result
         finally:
             circuits.settle(attempt, outcome, _cause(message))
 
-    def _redacted(self, result: ToolResult) -> ToolResult:
+    def _redact(self, result: ToolResult) -> ToolResult:
         """Return the result with secrets and the values of the user's variables masked."""
 
         def clean(text: str) -> str:
@@ -194,7 +194,7 @@ class ToolExecutor:
         error = result.error and replace(result.error, message=clean(result.error.message))
         return replace(result, text=clean(result.text), error=error)
 
-    def _revealed(self, call: ToolCall, tool: Tool[Any]) -> ToolCall:
+    def _reveal(self, call: ToolCall, tool: Tool[Any]) -> ToolCall:
         """Return the call; for a tool that writes, with masked secrets in its arguments replaced by their values."""
         if tool.traits.effect != "write":
             return call
@@ -209,7 +209,7 @@ class ToolExecutor:
         note = mark_looked_for(self._context.redaction, call.arguments, is_command=traits.effect == "run")
         return note and f"\n\n{note}"
 
-    async def _shortened(self, call: ToolCall, value: str) -> str:
+    async def _shorten(self, call: ToolCall, value: str) -> str:
         """Return the text cut to the tool's limit; the full text is stored in a file that the model can read."""
         limit, outputs = self._limit(call.name), self._context.get(OutputStore)
         keywords = (self._context.get(TaskWords) or TaskWords()).words
@@ -231,11 +231,11 @@ class ToolExecutor:
         own = None if traits is None else traits.max_output_bytes
         return setting if own is None else min(own, setting)
 
-    async def _guarded(self, call: ToolCall) -> tuple[ToolResult, CallOutcome]:
+    async def _run_guarded(self, call: ToolCall) -> tuple[ToolResult, CallOutcome]:
         """Run a call and return its result, errors included, and what it counts as for the tool's circuit. The model
         hears of files whose text in the editor is not known any more.
         """
-        result, outcome = await self._attempted(call)
+        result, outcome = await self._attempt(call)
         remark = self._unknown(call) if result.status != "denied" else ""
         return replace(result, text=f"{result.text}\n{remark}") if remark else result, outcome
 
@@ -251,13 +251,13 @@ class ToolExecutor:
         paths = resolved_paths(traits, call.arguments, roots)
         # A command reads what it wants, and has the texts of the editor before it.
         lost = texts.unknown(roots.folders if traits.effect == "run" else paths)
-        return UNKNOWN_TEXT.format(files=listed(map(roots.relative, lost), MAX_NAMED)) if lost else ""
+        return UNKNOWN_TEXT.format(files=join_names(map(roots.relative, lost), MAX_NAMED)) if lost else ""
 
-    async def _attempted(self, call: ToolCall) -> tuple[ToolResult, CallOutcome]:
+    async def _attempt(self, call: ToolCall) -> tuple[ToolResult, CallOutcome]:
         """Run a call and return its result, errors included, and what it counts as for the tool's circuit."""
         try:
             tool = self._registry.get(call.name)
-            output = await self._handler(understood(self._revealed(call, tool), tool))
+            output = await self._handler(understood(self._reveal(call, tool), tool))
         # The order matters: both of these are AgentErrors, and a denial is no failure of the tool.
         except PermissionDenied as error:
             return replace(_failure("denied", error.code, str(error)), summary=error.told), "neither"
@@ -408,17 +408,17 @@ def _is_failure(error: ToolError) -> bool:
 
 def understood(call: ToolCall, tool: Tool[Any]) -> Invocation:
     """Return the call with validated and completed arguments, so that what is judged and shown is what runs.
-    WrongArguments or ToolRetry as from `validated`.
+    WrongArguments or ToolRetry as from `validate_arguments`.
     """
-    arguments = validated(tool, call.arguments)
+    arguments = validate_arguments(tool, call.arguments)
     return Invocation(replace(call, arguments=arguments.model_dump()), tool, arguments)
 
 
-def validated(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
+def validate_arguments(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
     """Return the tool's parameters object. WrongArguments lists each wrong argument; other spellings are understood,
     unknown arguments passed over, optional ones that say nothing left out, and texts that hold JSON unpacked once.
     """
-    given = known_arguments(translated(arguments, tool.forms), tool.accepted_schema())
+    given = known_arguments(translate_arguments(arguments, tool.forms), tool.accepted_schema())
     fields = tool.parameters.model_fields
     given = {
         key: each for key, each in given.items() if each != "" or key not in fields or fields[key].default is not None
@@ -427,7 +427,7 @@ def validated(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
         # As it is, first: for a text parameter, "[1]" is a text and no list.
         return tool.parameters.model_validate(given)
     except ValidationError as first:
-        open_texts = {key: unpacked(value) for key, value in given.items()}
+        open_texts = {key: unpack_json(value) for key, value in given.items()}
         for other in (_without_empty(given, first), known_arguments(open_texts, tool.accepted_schema())):
             with contextlib.suppress(ValidationError):
                 return tool.parameters.model_validate(other)
@@ -460,22 +460,22 @@ def known_arguments(value: Any, schema: Mapping[str, Any]) -> Any:
     another way (`startLine`) is taken; one that looks misspelt, and objects of which nothing is known, stay and are
     refused.
     """
-    return _known(respelt(value, schema), schema)
+    return _only_known(respelt(value, schema), schema)
 
 
-def _known(value: Any, schema: Mapping[str, Any]) -> Any:
+def _only_known(value: Any, schema: Mapping[str, Any]) -> Any:
     if isinstance(value, list):
         items = schema.get("items")
-        return [_known(item, items) for item in value] if isinstance(items, Mapping) else value
+        return [_only_known(item, items) for item in value] if isinstance(items, Mapping) else value
     properties = schema.get("properties")
     if not isinstance(value, Mapping) or not isinstance(properties, Mapping):
         return value
     if schema.get("additionalProperties") is not False:
-        return {key: _known(item, properties.get(key) or {}) for key, item in value.items()}
+        return {key: _only_known(item, properties.get(key) or {}) for key, item in value.items()}
     # What the call gives already cannot be what another name was meant for.
     free = [plain(name) for name in properties if name not in value]
     given = {
-        key: _known(item, properties.get(key) or {})
+        key: _only_known(item, properties.get(key) or {})
         for key, item in value.items()
         if key in properties or get_close_matches(plain(key), free, 1, MISSPELT)
     }
@@ -484,7 +484,7 @@ def _known(value: Any, schema: Mapping[str, Any]) -> Any:
 
 def _passed_over(call: ToolCall, tool: Tool[Any]) -> str:
     """Return a note on the arguments of a call that its tool does not have and that ask for something; '' for none."""
-    given = translated(call.arguments, tool.forms)
+    given = translate_arguments(call.arguments, tool.forms)
     known = known_arguments(given, tool.accepted_schema())
     names = [name for name in given if name not in (*known, *REMARKS) and plain(name) not in map(plain, known)]
     return f"\n(Passed over, as {call.name} has no such argument: {', '.join(names)}.)" if names else ""

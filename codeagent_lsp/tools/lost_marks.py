@@ -53,7 +53,7 @@ def mark_looked_for(redaction: Redaction, arguments: Mapping[str, Any], *, is_co
             looks = _LOOKS.search(piece) if is_command else None
             # What stands before the program is given to another one.
             for found in MARK.finditer(piece, looks.end() if looks else 0) if looks or not is_command else ():
-                if _revealed(redaction, found[0]) != found[0]:
+                if _reveal(redaction, found[0]) != found[0]:
                     return IN_PATTERN.format(mark=found[0])
     return ""
 
@@ -79,16 +79,16 @@ def with_secrets(redaction: Redaction, path: str, before: str | None, text: str)
     if lost:
         raise EditRefused("not_found", LOST.format(mark=lost[0]))
     for mark, written in respelt_marks(text).items():
-        if written not in before and _revealed(redaction, mark) != mark:
+        if written not in before and _reveal(redaction, mark) != mark:
             raise EditRefused("not_found", RESPELT.format(mark=mark))
-    done = _revealed(redaction, text)
+    done = _reveal(redaction, text)
     broken = [each for each in broken_marks(text) if each not in before]
-    if broken and any(_revealed(redaction, mark) not in done for mark in MARK.findall(redaction.hide(before))):
+    if broken and any(_reveal(redaction, mark) not in done for mark in MARK.findall(redaction.hide(before))):
         raise EditRefused("not_found", BROKEN.format(written=broken[0]))
     return done
 
 
-def _revealed(redaction: Redaction, text: str) -> str:
+def _reveal(redaction: Redaction, text: str) -> str:
     return str(redaction.reveal({"text": text})["text"])
 
 

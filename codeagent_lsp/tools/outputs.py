@@ -130,7 +130,7 @@ def name_of(path: object) -> str:
     return match[1] if match else ""
 
 
-def located(view: FileView, outputs: OutputStore | None, path: str) -> tuple[FileView, str]:
+def locate_output(view: FileView, outputs: OutputStore | None, path: str) -> tuple[FileView, str]:
     """Return the file view to read `path` in and its absolute path there: a stored result, or a file of the workspace.
     FileRefused for a result that is gone, PathRefused for a path outside of the workspace.
     """

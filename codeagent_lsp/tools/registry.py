@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from codeagent_lsp.call_forms import meant, resolved, unwrapped
+from codeagent_lsp.call_forms import meant, resolve_call, unwrap_call
 from codeagent_lsp.config import CircuitBreakerSettings
 from codeagent_lsp.errors import CircuitOpen, CodeAgentError, ErrorCode, ToolFailed
 from codeagent_lsp.messages import ToolSpec
@@ -100,19 +100,19 @@ class ToolRegistry:
 
     def unregister(self, name: str) -> None:
         """Remove a tool; its running calls go on. ToolFailed if it is unknown."""
-        self._entries.pop(self._known(name).tool.traits.name)
+        self._entries.pop(self._known_entry(name).tool.traits.name)
         # Another tool of this name begins anew.
         self.circuits.close(name)
 
     def enable(self, name: str) -> None:
         """Enable a tool and close its circuit. ToolFailed if it is unknown."""
-        entry = self._known(name)
+        entry = self._known_entry(name)
         _put(self._entries, replace(entry, state="active", reason=""))
         self.circuits.close(entry.tool.traits.name)
 
     def disable(self, name: str, reason: str = "") -> None:
         """Disable a tool; the model gets the reason when it calls it. ToolFailed if it is unknown."""
-        _put(self._entries, replace(self._known(name), state="disabled", reason=reason))
+        _put(self._entries, replace(self._known_entry(name), state="disabled", reason=reason))
 
     def miss(self, name: str, reason: CodeAgentError) -> None:
         """Record why something is absent, such as an MCP server; a call of `name.anything` fails with this error."""
@@ -172,10 +172,10 @@ class ToolRegistry:
 
     def count(self, name: str, *, ok: bool, milliseconds: float) -> None:
         """Add one call to a tool's counts. ToolFailed if it is unknown."""
-        entry = self._known(name)
+        entry = self._known_entry(name)
         _put(self._entries, replace(entry, stats=entry.stats.counted(ok=ok, milliseconds=milliseconds)))
 
-    def _known(self, name: str) -> RegisteredTool:
+    def _known_entry(self, name: str) -> RegisteredTool:
         own = self._own(name)
         if own not in self._entries:
             raise ToolFailed(f"There is no tool {name!r}.", ErrorCode.NOT_FOUND)
@@ -199,10 +199,10 @@ def own_call(
     """Return the name and arguments of the call of one of our tools that is meant, and why the arguments cannot be
     understood, '' if they can; a call of no known tool is returned as it is.
     """
-    own = resolved(name, arguments, {entry.tool.traits.name: entry.tool.forms for entry in entries})
+    own = resolve_call(name, arguments, {entry.tool.traits.name: entry.tool.forms for entry in entries})
     if own is not None:
         return own.tool, own.arguments or {}, own.problem
-    name, arguments = unwrapped(name, arguments)
+    name, arguments = unwrap_call(name, arguments)
     return name, arguments or {}, ""
 
 
@@ -286,12 +286,12 @@ class CircuitBreaker:
         circuit = self._circuits.get(name, _Circuit())
         if circuit.opened is None:
             return "closed"
-        return "open" if self._left(circuit) > 0 else "half_open"
+        return "open" if self._seconds_left(circuit) > 0 else "half_open"
 
     def resting(self) -> tuple[Resting, ...]:
         """Return every tool whose circuit is open or half-open."""
         return tuple(
-            Resting(name, circuit.failures, circuit.error, self._left(circuit))
+            Resting(name, circuit.failures, circuit.error, self._seconds_left(circuit))
             for name, circuit in self._circuits.items()
             if circuit.opened is not None
         )
@@ -302,7 +302,7 @@ class CircuitBreaker:
         """
         circuit = self._circuits.get(name, _Circuit())
         if circuit.opened is not None:
-            left = self._left(circuit)
+            left = self._seconds_left(circuit)
             # One trial at a time: many at once would load a server that is just coming up.
             if left > 0 or circuit.trial:
                 raise CircuitOpen(_refusal(name, circuit, left))
@@ -317,9 +317,9 @@ class CircuitBreaker:
         if attempt.epoch != circuit.epoch:
             return
         if outcome == "success":
-            self._succeeded(attempt.name, circuit)
+            self._on_success(attempt.name, circuit)
         elif outcome == "failure":
-            self._failed(attempt.name, circuit, error)
+            self._on_failure(attempt.name, circuit, error)
         # A trial that was denied or cancelled says nothing of the tool: the next call may be the trial.
         elif circuit.trial:
             self._circuits[attempt.name] = replace(circuit, trial=False)
@@ -334,20 +334,20 @@ class CircuitBreaker:
         for name in list(self._circuits):
             self.close(name)
 
-    def _succeeded(self, name: str, circuit: _Circuit) -> None:
+    def _on_success(self, name: str, circuit: _Circuit) -> None:
         if circuit.opened is not None:
             self.close(name)
         elif circuit.failures:
             self._circuits[name] = replace(circuit, failures=0, error="")
 
-    def _failed(self, name: str, circuit: _Circuit, error: str) -> None:
+    def _on_failure(self, name: str, circuit: _Circuit, error: str) -> None:
         failed = replace(circuit, failures=circuit.failures + 1, error=error)
         # A failed trial opens it again at once, whatever the limit is.
         if circuit.opened is not None or failed.failures >= self._limits().failure_threshold:
             failed = replace(failed, epoch=circuit.epoch + 1, opened=self._clock(), trial=False)
         self._circuits[name] = failed
 
-    def _left(self, circuit: _Circuit) -> float:
+    def _seconds_left(self, circuit: _Circuit) -> float:
         if circuit.opened is None:
             return 0.0
         return max(0.0, circuit.opened + self._limits().recovery_timeout_seconds - self._clock())

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from codeagent_lsp.call_forms import NO_FORMS, CallForms
 from codeagent_lsp.config import Settings
 from codeagent_lsp.messages import Image, ToolSpec
-from codeagent_lsp.tools.composition import Transformation, arguments_for, composable, plain, transformed
+from codeagent_lsp.tools.composition import Transformation, arguments_for, composable, plain, transform
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.traits import ToolTraits
 
@@ -127,7 +127,7 @@ class Tool(ABC, Generic[P]):
         value: Any = plain(output.data) if output.data is not None else output.text
         if transformation.extract_path == "$text":
             value, transformation = output.text, transformation.model_copy(update={"extract_path": ""})
-        return arguments_for(transformed(value, transformation), target.input_schema(), transformation, given)
+        return arguments_for(transform(value, transformation), target.input_schema(), transformation, given)
 
 
 def compact_schema(schema: dict[str, Any], *, untold: bool = False) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from codeagent_lsp import events, protocol
-from codeagent_lsp.settings_catalogue import Setting, allowed, catalogue
+from codeagent_lsp.settings_catalogue import Setting, allowed_values, catalogue
 from scripts.generate import vscode_mirror
 from scripts.generate.forms_page import forms_page
 from scripts.generate.tools_page import tools_page
@@ -78,7 +78,7 @@ def pages() -> dict[str, str]:
 def settings_page() -> str:
     """Return all settings as a Markdown table."""
     rows = [
-        f"| `{setting.key}` | {_code(setting.default)} | {_cell(allowed(setting))} "
+        f"| `{setting.key}` | {_code(setting.default)} | {_cell(allowed_values(setting))} "
         f"| {_cell(setting.metadata['description'])}{_restriction(setting)} "
         f"| {_code(setting.metadata['env'] or None)} |"
         for setting in catalogue()
@@ -123,7 +123,7 @@ def lua_mirror() -> str:
             {
                 "key": setting.key,
                 "default": list(setting.default) if isinstance(setting.default, tuple) else setting.default,
-                "allowed": allowed(setting),
+                "allowed": allowed_values(setting),
                 "description": setting.metadata["description"],
                 "restricted": setting.metadata["restricted"],
             }

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.agent.custom_commands import MOST_ARGUMENTS, CommandShelf, expanded
+from codeagent_lsp.agent.custom_commands import MOST_ARGUMENTS, CommandLibrary, expand_arguments
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.tools.skills.trust import Trust
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
@@ -16,8 +16,8 @@ from codeagent_lsp.workspace.files.paths import Roots
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> CommandShelf:
-    return CommandShelf((tmp_path / "own", tmp_path / "claude"), Trust(tmp_path / "trusted.json"))
+def library(tmp_path: Path) -> CommandLibrary:
+    return CommandLibrary((tmp_path / "own", tmp_path / "claude"), Trust(tmp_path / "trusted.json"))
 
 
 def put(path: Path, text: str | bytes) -> None:
@@ -33,34 +33,34 @@ def view(tmp_path: Path) -> FileView:
 HEAD = "---\ndescription: Review a file\nargument-hint: FILE\nallowed-tools: Bash(rm:*)\n---\nReview $1 well."
 
 
-def test_files_of_all_places_are_found(tmp_path: Path, shelf: CommandShelf) -> None:
+def test_files_of_all_places_are_found(tmp_path: Path, library: CommandLibrary) -> None:
     put(tmp_path / "own" / "mine.md", "My own.")
     put(tmp_path / "claude" / "theirs.md", "From the other agent's folder.")
     put(tmp_path / "ws" / ".codeagent" / "commands" / "review.md", HEAD)
     put(tmp_path / "ws" / ".claude" / "commands" / "web" / "page.md", "A page.")
     put(tmp_path / "ws" / ".claude" / "commands" / "mine.md", "Not this one: the user's own comes first.")
-    found = {item.name: item for item in shelf.commands(view(tmp_path))}
+    found = {item.name: item for item in library.commands(view(tmp_path))}
     assert list(found) == ["mine", "review", "theirs", "web:page"]
     assert (found["mine"].body, found["mine"].approved, found["mine"].description) == ("My own.", True, "My own.")
     review = found["review"]
     assert (review.approved, review.description) == (False, ""), "nothing of an untrusted file is shown"
-    shelf.trust.add(review.digest, "review")
-    review = {item.name: item for item in shelf.commands(view(tmp_path))}["review"]
+    library.trust.add(review.digest, "review")
+    review = {item.name: item for item in library.commands(view(tmp_path))}["review"]
     assert (review.approved, review.description, review.hint) == (True, "Review a file", "FILE")
     put(tmp_path / "ws" / ".codeagent" / "commands" / "review.md", HEAD + " Changed.")
-    assert not {item.name: item for item in shelf.commands(view(tmp_path))}["review"].approved
+    assert not {item.name: item for item in library.commands(view(tmp_path))}["review"].approved
 
 
 @pytest.mark.parametrize("name", ["a b.md", "-x.md", "x\u202e.md", "×.md", "x.txt", "a/b/c.md"])
-def test_odd_names_are_left_out(tmp_path: Path, shelf: CommandShelf, name: str) -> None:
+def test_odd_names_are_left_out(tmp_path: Path, library: CommandLibrary, name: str) -> None:
     put(tmp_path / "ws" / ".claude" / "commands" / name, "Text.")
-    assert shelf.commands(view(tmp_path)) == ()
+    assert library.commands(view(tmp_path)) == ()
 
 
 @pytest.mark.parametrize("text", [b"", b"---\nnever ends", b"\xff\xfe", b"x" * 70_000, b"---\na: 1\n---\n"])
-def test_files_that_are_none_are_left_out(tmp_path: Path, shelf: CommandShelf, text: bytes) -> None:
+def test_files_that_are_none_are_left_out(tmp_path: Path, library: CommandLibrary, text: bytes) -> None:
     put(tmp_path / "own" / "x.md", text)
-    assert shelf.commands(view(tmp_path)) == ()
+    assert library.commands(view(tmp_path)) == ()
 
 
 @pytest.mark.parametrize(
@@ -72,25 +72,27 @@ def test_files_that_are_none_are_left_out(tmp_path: Path, shelf: CommandShelf, t
         (b"x" * 70_000, "larger than 64 KiB"),
     ],
 )
-def test_a_call_of_a_file_that_is_none_says_why(tmp_path: Path, shelf: CommandShelf, content: bytes, why: str) -> None:
+def test_a_call_of_a_file_that_is_none_says_why(
+    tmp_path: Path, library: CommandLibrary, content: bytes, why: str
+) -> None:
     put(tmp_path / "own" / "x.md", content)
     with pytest.raises(UsageError, match=why) as caught:
-        shelf.called(view(tmp_path), "/x now")
+        library.called(view(tmp_path), "/x now")
     assert f"{tmp_path}/own/x.md" in str(caught.value)
 
 
-def test_arguments_that_are_cut_are_told(tmp_path: Path, shelf: CommandShelf) -> None:
+def test_arguments_that_are_cut_are_told(tmp_path: Path, library: CommandLibrary) -> None:
     put(tmp_path / "own" / "x.md", "Do it.")
-    cut = [shelf.called(view(tmp_path), f"/x {'a' * length}") for length in (MOST_ARGUMENTS, MOST_ARGUMENTS + 1)]
+    cut = [library.called(view(tmp_path), f"/x {'a' * length}") for length in (MOST_ARGUMENTS, MOST_ARGUMENTS + 1)]
     assert [called is not None and called.cut for called in cut] == [False, True]
 
 
-def test_a_link_out_of_the_workspace_is_not_followed(tmp_path: Path, shelf: CommandShelf) -> None:
+def test_a_link_out_of_the_workspace_is_not_followed(tmp_path: Path, library: CommandLibrary) -> None:
     put(tmp_path / "outside.md", "Outside.")
     folder = tmp_path / "ws" / ".claude" / "commands"
     folder.mkdir(parents=True)
     (folder / "x.md").symlink_to(tmp_path / "outside.md")
-    assert shelf.commands(view(tmp_path)) == ()
+    assert library.commands(view(tmp_path)) == ()
 
 
 @pytest.mark.parametrize(
@@ -113,14 +115,14 @@ def test_a_link_out_of_the_workspace_is_not_followed(tmp_path: Path, shelf: Comm
         ("/twice", None),
     ],
 )
-def test_a_call(tmp_path: Path, shelf: CommandShelf, words: str, task: str | None) -> None:
+def test_a_call(tmp_path: Path, library: CommandLibrary, words: str, task: str | None) -> None:
     put(tmp_path / "own" / "review.md", HEAD)
     put(tmp_path / "own" / "评审.md", "---\nargument-hint: [文件] [重点]\n---\n评审$ARGUMENTS的代码。")
     put(tmp_path / "own" / "e\u0301te\u0301.md", "In summer.")
     put(tmp_path / "own" / "web" / "page.md", "A page.")
     put(tmp_path / "own" / "web" / "twice.md", "One of two.")
     put(tmp_path / "own" / "app" / "twice.md", "The other.")
-    called = shelf.called(view(tmp_path), words)
+    called = library.called(view(tmp_path), words)
     assert (called.task if called else None) == task
 
 
@@ -148,9 +150,9 @@ def test_a_call(tmp_path: Path, shelf: CommandShelf, words: str, task: str | Non
     ],
 )
 def test_arguments_are_put_in_place_once(body: str, arguments: str, text: str) -> None:
-    assert expanded(body, arguments) == text
+    assert expand_arguments(body, arguments) == text
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_anything_can_be_expanded(body: str, arguments: str) -> None:
-    assert isinstance(expanded(body, arguments), str)
+    assert isinstance(expand_arguments(body, arguments), str)

@@ -14,7 +14,7 @@ from codeagent_lsp.agent.instructions import (
     INSTRUCTIONS_LIMIT,
     MOST_IMPORTS,
     nested_instructions,
-    rendered,
+    render_instructions,
     root_instructions,
 )
 from codeagent_lsp.config import PermissionsSettings
@@ -27,7 +27,7 @@ def test_every_folder_of_the_workspace_has_its_own(tmp_path: Path) -> None:
     (tmp_path / "two").mkdir()
     made.write("AGENTS.md", "Use tabs.\n")
     (tmp_path / "two" / "AGENTS.md").write_text("Use spaces.")
-    text = rendered(root_instructions(made.view))
+    text = render_instructions(root_instructions(made.view))
     assert text == (
         "Project instructions (one/AGENTS.md):\nUse tabs.\n\nProject instructions (two/AGENTS.md):\nUse spaces."
     )
@@ -102,7 +102,7 @@ def test_claude_md_counts_where_there_is_no_agents_md_beside_it(tmp_path: Path) 
     made.write("src/AGENTS.md", "In src.")
     made.write("src/CLAUDE.md", "For others.")
     made.write("src/deep/CLAUDE.md", "Deep.")
-    assert rendered(root_instructions(made.view)) == "Project instructions (CLAUDE.md):\nUse tabs."
+    assert render_instructions(root_instructions(made.view)) == "Project instructions (CLAUDE.md):\nUse tabs."
     found = nested_instructions(made.view, [made.path("src/deep/a.py")])
     assert [item.name for item in found] == ["src/deep/CLAUDE.md", "src/AGENTS.md"]
     made.open("AGENTS.md", "typed")
@@ -128,7 +128,7 @@ def test_imports_follow_the_file_that_names_them_relative_to_it(tmp_path: Path) 
     names = ["CLAUDE.md", "docs/style.md", "docs/more.md", "README", "docs/with blank.md", "package.json"]
     assert imported(made) == names
     made.open("docs/more.md", "Unsaved.")
-    text = rendered(root_instructions(made.view, may_read=may_read(PermissionsSettings(), made.view.roots)))
+    text = render_instructions(root_instructions(made.view, may_read=may_read(PermissionsSettings(), made.view.roots)))
     assert "Project instructions (docs/more.md):\nUnsaved.\n" in text
     assert [item.name for item in root_instructions(made.view)] == ["CLAUDE.md"], "none without leave to read"
 

@@ -18,7 +18,7 @@ from codeagent_lsp.agent.memory import (
     conversation,
     entry_of,
     id_of,
-    merged,
+    merge_entries,
     parse,
     spoken,
 )
@@ -114,7 +114,7 @@ def test_entries_are_bounded_one_visible_line_and_clean() -> None:
 def test_the_same_is_remembered_once_in_the_newer_words() -> None:
     old = [entry("Tests are run with pytest -q.", "speed"), entry("We indent with four spaces.")]
     new = [entry("The tests are run with pytest -q", date="2026-05-05")]
-    found = merged(old, new)
+    found = merge_entries(old, new)
     assert [(item.text, item.reason) for item in found] == [
         ("We indent with four spaces.", ""),
         ("The tests are run with pytest -q", "speed"),
@@ -123,7 +123,7 @@ def test_the_same_is_remembered_once_in_the_newer_words() -> None:
 
 def test_the_oldest_give_way() -> None:
     words = ["".join(chr(97 + int(digit)) for digit in str(number + 1000)) for number in range(MOST_ENTRIES + 10)]
-    found = merged([], [entry(f"{word} {word}x {word}y") for word in words])
+    found = merge_entries([], [entry(f"{word} {word}x {word}y") for word in words])
     assert len(found) == MOST_ENTRIES
     assert found[-1].text.startswith(words[-1])
 
@@ -147,6 +147,6 @@ def test_stored_rows_come_back_and_odd_ones_do_not() -> None:
 
 @given(some.lists(some.text(min_size=1, max_size=30), max_size=12))
 def test_merging_again_changes_nothing(texts: list[str]) -> None:
-    once = merged([], [entry(text) for text in texts])
-    assert merged(once, []) == once
+    once = merge_entries([], [entry(text) for text in texts])
+    assert merge_entries(once, []) == once
     assert len(once) <= len(texts)

@@ -24,8 +24,14 @@ from io import BytesIO
 from pathlib import Path
 
 from codeagent_lsp.inline.finish_change.changes import Change
-from codeagent_lsp.inline.finish_change.finishing import MOST_FILES, Finished, changed, concerned, finish
-from codeagent_lsp.inline.finish_change.sites import Site, applied
+from codeagent_lsp.inline.finish_change.finishing import (
+    MOST_FILES,
+    Finished,
+    affected_places,
+    changed_declarations,
+    finish,
+)
+from codeagent_lsp.inline.finish_change.sites import Site, apply_edits
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, StagedFile
 from codeagent_lsp.workspace.files.paths import Roots
 from tests.bench.refactorings import GitHistory
@@ -103,17 +109,19 @@ def _commit(git: GitHistory, name: str, ending: str) -> ChangingCommit | None:
         return None
     before = {path: git.text(f"{name}^", path) or "" for path in paths}
     after = {path: git.text(name, path) or "" for path in paths}
-    changes = changed(before, after)
+    changes = changed_declarations(before, after)
     by_hand = {path for each in changes for path in (each.path, each.was_in)}
     callers = {path for path in paths if path not in by_hand and before[path]}
     olds = {path: before[path] for path in callers}
     used = [
-        each for each in changes if any(_loses(before[path], after[path], each) for path in concerned([each], olds))
+        each
+        for each in changes
+        if any(_loses(before[path], after[path], each) for path in affected_places([each], olds))
     ]
     if not used:
         return None
     # All but the callers: what the changed definitions are made of may be in other files.
-    broken = concerned(used, olds)
+    broken = affected_places(used, olds)
     by_hand = {path for path in paths if path not in broken}
     return ChangingCommit(name, before, after, tuple(sorted(by_hand)), tuple({each.word for each in used}))
 
@@ -144,7 +152,7 @@ async def measure(git: GitHistory, made: ChangingCommit, folder: Path, show: boo
             text = git.text(parent, path)
             if str(folder / path) not in texts and text is not None and len(texts) < MOST_FILES:
                 texts[str(folder / path)] = text
-    changes = changed(bases, texts)
+    changes = changed_declarations(bases, texts)
     began = time.perf_counter()
     async with real_session(folder.parent / "state") as servers:
 
@@ -181,7 +189,7 @@ def compared(site: Site, text: str, found: Finished, then: str) -> tuple[str, bo
     shift = sum(
         len(edit.new) - edit.end + edit.start for edit in set(edits) if edit.end <= site.start and edit not in mine
     )
-    shown = applied(text[: site.end], mine)[site.start :]
+    shown = apply_edits(text[: site.end], mine)[site.start :]
     start = site.start + shift
     first, last = now.count("\n", 0, start), now.count("\n", 0, start + len(shown))
     if "\n" not in shown:

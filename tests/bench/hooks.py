@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from codeagent_lsp.shadow.shell import Command, CommandResult, Isolation, OnOutput, Shell, no_output
-from codeagent_lsp.tools.hooks.hook_files import HookShelf
+from codeagent_lsp.tools.hooks.hook_files import HookLibrary
 from codeagent_lsp.tools.hooks.hooks import Hooks, RunFacts
 from codeagent_lsp.tools.skills.trust import Trust
 from tests.session.hooks.real_shadows import RealShadows
@@ -43,7 +43,7 @@ async def _measured(folder: Path, times: int) -> dict[str, list[float]]:
     try:
         shell: Shell = await shadows.shell("s", hooked.view, hooked.staging, _yes)
         hooked.shell = timed = _TimedShell(shell)
-        shelf = HookShelf((), Trust(folder / "trusted.json"))
+        shelf = HookLibrary((), Trust(folder / "trusted.json"))
         for bench in (plain, hooked):
             bench.mode = "acceptEdits"
             bench.asker.answers = ["Trust this content"]

@@ -26,7 +26,7 @@ from codeagent_lsp.server.mcp_servers import Memory
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import tool_context
-from codeagent_lsp.tools.mcp.connection import connected
+from codeagent_lsp.tools.mcp.connection import open_connection
 from codeagent_lsp.tools.mcp.host import Calling, Host, Step
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 from codeagent_lsp.tools.variables.variables import Vault
@@ -104,7 +104,7 @@ async def be_client(url: str) -> None:
         bench = Bench(Path(folder) / "work")
         context = tool_context(bench.view, bench.staging, Settings(), asker=Agreeable())
         settings = ServerSettings("suite", "http", url=url, seconds=20.0, oauth=_registered())
-        async with connected(settings, Host(lambda: [folder], {}, lambda: None, Willing())) as connection:
+        async with open_connection(settings, Host(lambda: [folder], {}, lambda: None, Willing())) as connection:
             for tool in await connection.tools():
                 calling = Calling(context, tool.name, settings.seconds)
                 try:

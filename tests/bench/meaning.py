@@ -26,7 +26,7 @@ from pathlib import Path
 from codeagent_lsp.index import semantic
 from codeagent_lsp.index.answers import Answers
 from codeagent_lsp.index.grammars import is_source, is_test
-from codeagent_lsp.index.rank import Task, fused
+from codeagent_lsp.index.rank import Task, fuse_lists
 from codeagent_lsp.index.relevance import Chunk
 from codeagent_lsp.index.scan import Folders, scan
 from codeagent_lsp.index.semantic import Embedding, Semantic
@@ -123,7 +123,7 @@ async def _ways(desk: Desk, files: FileView, message: str) -> dict[str, list[str
         "plain BM25": PlainWords.search(desk.store, message),
         "words": _files(words),
         "vectors": _files(near),
-        "words and vectors": _files(fused([words, near], CHUNKS)),
+        "words and vectors": _files(fuse_lists([words, near], CHUNKS)),
     }
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from codeagent_lsp.index.answers import Mapper
 from codeagent_lsp.index.grammars import is_source
-from codeagent_lsp.index.intake import kept
+from codeagent_lsp.index.intake import indexed_part
 from codeagent_lsp.index.parse import parse
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.store import IndexEntry, Lexical, Store
@@ -76,7 +76,7 @@ class Tree:
     def _entry(self, path: str, content: bytes) -> IndexEntry:
         text = "" if b"\0" in content[:8000] else content.decode("utf-8", "replace")
         self.texts[path] = text
-        return entry(self.store, path, kept(path, text))
+        return entry(self.store, path, indexed_part(path, text))
 
 
 def entry(store: Store, path: str, text: str) -> IndexEntry:

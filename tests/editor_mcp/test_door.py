@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from codeagent_lsp.background_tasks import BackgroundTasks
-from codeagent_lsp.lend import MAX_FRAME, MAX_HELLO, PROTOCOL, Frames, LendRequest, encoded
+from codeagent_lsp.lend import MAX_FRAME, MAX_HELLO, PROTOCOL, Frames, LendRequest, encode_frame
 from codeagent_lsp.server import door as door_module
 from codeagent_lsp.server.door import Door, LentConnection
 from codeagent_lsp.session.lending.lent_run import CallCancelled, LentCall
@@ -74,8 +74,8 @@ async def test_the_right_one_comes_in_once(state: Path) -> None:
         address, token = await guard.door.expect(REQUEST)
         path = Path(address.removeprefix("unix:"))
         assert (mode(path), mode(path.parent)) == (0o600, 0o700)
-        assert "welcome" in await guard.says(address, encoded(guard.hello(token)))
-        again = await guard.says(address, encoded(guard.hello(token)))
+        assert "welcome" in await guard.says(address, encode_frame(guard.hello(token)))
+        again = await guard.says(address, encode_frame(guard.hello(token)))
         assert again["refused"]["reason"] == "token"
         assert [connection.name for connection in guard.admitted] == ["claude-code"]
         await guard.door.close_unused()
@@ -120,15 +120,15 @@ async def test_all_others_are_told_why_and_do_not(
         if isinstance(said, bytes):
             data = said
         elif said.keys() & {"hello", "call"}:
-            data = encoded(said)
+            data = encode_frame(said)
         else:
-            data = encoded(guard.hello(token, **said))
+            data = encode_frame(guard.hello(token, **said))
         answer = await guard.says(address, data)
         assert answer["refused"]["reason"] == reason and answer["refused"]["message"]
         assert [why for why, _, _ in guard.refused] == [reason] and guard.refused[0][2] == os.getuid()
         assert not guard.admitted
         # The token is still good for the one that it was given to.
-        assert "welcome" in await guard.says(address, encoded(guard.hello(token)))
+        assert "welcome" in await guard.says(address, encode_frame(guard.hello(token)))
 
 
 CHILD = """
@@ -152,7 +152,7 @@ async def test_another_user_does_not(state: Path) -> None:
     async with guarded(state) as guard:
         address, token = await guard.door.expect(REQUEST)
         path = address.removeprefix("unix:")
-        hello = encoded(guard.hello(token)).decode().strip()
+        hello = encode_frame(guard.hello(token)).decode().strip()
 
         def child() -> str:
             done = subprocess.run(
@@ -175,18 +175,18 @@ async def test_too_many_at_a_time(state: Path) -> None:
             await asyncio.open_unix_connection(address.removeprefix("unix:")) for _ in range(door_module.MAX_OPEN)
         ]
         await asyncio.sleep(0.05)
-        assert (await guard.says(address, encoded(guard.hello(token))))["refused"]["reason"] == "busy"
+        assert (await guard.says(address, encode_frame(guard.hello(token))))["refused"]["reason"] == "busy"
         for _, writer in silent:
             writer.close()
         await asyncio.sleep(0.05)
-        assert "welcome" in await guard.says(address, encoded(guard.hello(token)))
+        assert "welcome" in await guard.says(address, encode_frame(guard.hello(token)))
 
 
 async def test_a_token_is_not_good_for_ever(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door_module, "TOKEN_SECONDS", 0.0)
     async with guarded(state) as guard:
         address, token = await guard.door.expect(REQUEST)
-        assert (await guard.says(address, encoded(guard.hello(token))))["refused"]["reason"] == "token"
+        assert (await guard.says(address, encode_frame(guard.hello(token))))["refused"]["reason"] == "token"
         await asyncio.sleep(0.05)
         await guard.door.close_unused()
         assert not guard.door.address
@@ -199,7 +199,7 @@ async def test_a_long_path_has_its_socket_elsewhere(state: Path) -> None:
         address, token = await guard.door.expect(REQUEST)
         path = Path(address.removeprefix("unix:"))
         assert not path.is_relative_to(state) and stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-        assert "welcome" in await guard.says(address, encoded(guard.hello(token)))
+        assert "welcome" in await guard.says(address, encode_frame(guard.hello(token)))
     assert not path.parent.exists()
 
 
@@ -207,8 +207,10 @@ async def test_what_is_no_call_ends_the_connection(state: Path) -> None:
     async with guarded(state) as guard:
         address, token = await guard.door.expect(REQUEST)
         reader, writer = await asyncio.open_unix_connection(address.removeprefix("unix:"))
-        writer.write(encoded(guard.hello(token)) + encoded({"call": {"id": 1, "tool": "read", "arguments": {}}}))
-        writer.write(encoded({"cancel": 1}) + encoded({"call": {"id": -1, "tool": "read", "arguments": {}}}))
+        writer.write(
+            encode_frame(guard.hello(token)) + encode_frame({"call": {"id": 1, "tool": "read", "arguments": {}}})
+        )
+        writer.write(encode_frame({"cancel": 1}) + encode_frame({"call": {"id": -1, "tool": "read", "arguments": {}}}))
         assert b"welcome" in await reader.readline()
         connection = guard.admitted[0]
         assert [await connection.next() for _ in range(3)] == [LentCall(1, "read", {}), CallCancelled(1), None]
@@ -223,7 +225,7 @@ async def test_one_that_does_not_read_is_dropped(state: Path, monkeypatch: pytes
     async with guarded(state) as guard:
         address, token = await guard.door.expect(REQUEST)
         reader, writer = await asyncio.open_unix_connection(address.removeprefix("unix:"))
-        writer.write(encoded(guard.hello(token)))
+        writer.write(encode_frame(guard.hello(token)))
         await reader.readline()
         for number in range(20):
             await asyncio.wait_for(guard.admitted[0].answer(number, "x" * MAX_FRAME, ok=True), 5)
@@ -242,10 +244,10 @@ FRAME = st.one_of(
                 {"id": st.integers(-1, 5), "tool": st.text(max_size=5), "arguments": st.just({})}
             )
         }
-    ).map(encoded),
-    st.fixed_dictionaries({"cancel": st.integers(-1, 5)}).map(encoded),
+    ).map(encode_frame),
+    st.fixed_dictionaries({"cancel": st.integers(-1, 5)}).map(encode_frame),
     st.fixed_dictionaries({"hello": st.dictionaries(st.sampled_from(["protocol", "token", "client"]), st.text())}).map(
-        encoded
+        encode_frame
     ),
 )
 
@@ -266,7 +268,7 @@ def test_any_frames_in_any_order_leave_it_working(
         async with guarded(state, lambda connection: tasks.start(serve(connection))) as guard:
             address, token = await guard.door.expect(REQUEST)
             path = address.removeprefix("unix:")
-            for data in (b"".join(before), encoded(guard.hello(token)) + b"".join(after)):
+            for data in (b"".join(before), encode_frame(guard.hello(token)) + b"".join(after)):
                 reader, writer = await asyncio.open_unix_connection(path)
                 with suppress(OSError):  # turned away already
                     for at in range(0, len(data), cut):
@@ -278,7 +280,7 @@ def test_any_frames_in_any_order_leave_it_working(
                         pass
                 writer.close()
             _, token = await guard.door.expect(REQUEST)
-            assert "welcome" in await guard.says(path, encoded(guard.hello(token)))
+            assert "welcome" in await guard.says(path, encode_frame(guard.hello(token)))
 
     asyncio.run(asyncio.wait_for(play(), 20))
 
@@ -286,7 +288,7 @@ def test_any_frames_in_any_order_leave_it_working(
 async def test_frames_are_cut_at_their_limit() -> None:
     reader = asyncio.StreamReader()
     frames = Frames(reader, _NoWriter())  # type: ignore[arg-type]
-    reader.feed_data(encoded({"a": "x" * 50}) + b'{"b": 1}\n')
+    reader.feed_data(encode_frame({"a": "x" * 50}) + b'{"b": 1}\n')
     reader.feed_eof()
     assert await frames.read(100) == {"a": "x" * 50}
     assert await frames.read(100) == {"b": 1}

@@ -21,7 +21,7 @@ from codeagent_lsp.environments.environment import ScreenRequest
 from codeagent_lsp.environments.environments import Environments
 from codeagent_lsp.environments.serving_screen import find_programs
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.session.screens import Desk, RunScreens, SessionScreens
+from codeagent_lsp.session.screens import RunScreens, ScreenPorts, SessionScreens
 from codeagent_lsp.shadow.shell import Approve
 from codeagent_lsp.shadow.watchdog import descendants
 from codeagent_lsp.tools.web.scraping import browser_of
@@ -65,7 +65,7 @@ class Rig:
 
     def as_run(self, folder: Folder, approve: Approve | None = None) -> RunScreens:
         """What a run has whose files these are."""
-        return self.screens.of("session", Desk(folder.view, folder.staging, approve or _never))
+        return self.screens.of("session", ScreenPorts(folder.view, folder.staging, approve or _never))
 
     def left(self) -> list[str]:
         """Processes and files that a screen should not leave."""

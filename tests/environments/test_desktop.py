@@ -15,7 +15,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin
 
 from codeagent_lsp.environments.environment import PORTS, ScreenRequest
-from codeagent_lsp.environments.serving_page import connected
+from codeagent_lsp.environments.serving_page import connect_to_socket
 from tests.environments.screens import Rig, browse, killed, needs_browser, needs_desktop, rig, socket_url, until, wrote
 
 PROMPT = """() => {
@@ -74,11 +74,11 @@ async def test_the_socket_is_no_link_to_another_one(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(str(tmp_path / "real"))
     (tmp_path / "file").write_text("")
     try:
-        _, writer = await connected(str(tmp_path / "real"))
+        _, writer = await connect_to_socket(str(tmp_path / "real"))
         writer.close()
         for name in ("link", "file", "nothing"):
             with pytest.raises(OSError, match=r".*"):
-                await connected(str(tmp_path / name))
+                await connect_to_socket(str(tmp_path / name))
     finally:
         listening.close()
 

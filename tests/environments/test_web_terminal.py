@@ -133,9 +133,9 @@ async def test_ports(made: Rig) -> None:
     assert first.port == port
     again = await made.run.start("terminal", ScreenRequest())
     assert (again.url, again.pid) == (first.url, first.pid), "one that runs is left as it is"
-    other = made.screens.of("another session", made.run.desk)
+    other = made.screens.of("another session", made.run.ports)
     usual = await other.start("terminal", ScreenRequest())
-    third = await made.screens.of("a third", made.run.desk).start("terminal", ScreenRequest())
+    third = await made.screens.of("a third", made.run.ports).start("terminal", ScreenRequest())
     assert third.port > usual.port >= PORTS["terminal"]
 
 

@@ -27,7 +27,7 @@ from codeagent_lsp.environments.environment import (
 from codeagent_lsp.environments.serving_program import listening
 from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.messages import ToolCall, ToolResult
-from codeagent_lsp.session.screens import Desk, SessionScreens
+from codeagent_lsp.session.screens import ScreenPorts, SessionScreens
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.executor import ToolExecutor
@@ -226,7 +226,7 @@ async def test_a_session_without_a_folder(tmp_path: Path) -> None:
 
     folder = Folder(tmp_path)
     screens = SessionScreens(NoViews())  # type: ignore[arg-type]
-    run = screens.of("s", Desk(folder.view, folder.staging, _no))
+    run = screens.of("s", ScreenPorts(folder.view, folder.staging, _no))
     assert run.status("desktop") == ScreenStatus("desktop")
     assert await run.stop("desktop") == Stopped(was_running=False)
     assert not run.shows and not await run.show("http://127.0.0.1/")
@@ -252,7 +252,7 @@ async def test_a_terminal_is_where_commands_are(
     monkeypatch.setattr(serving_screen, "need_library", lambda: None)
     monkeypatch.setattr(serving_screen, "emulator", dict)
     folder, views = Folder(tmp_path), Views(place)
-    run = SessionScreens(views).of("s", Desk(folder.view, folder.staging, _no))
+    run = SessionScreens(views).of("s", ScreenPorts(folder.view, folder.staging, _no))
     with pytest.raises(ToolFailed, match="enough"):
         await run.start("terminal", ScreenRequest())
     assert views.wanted == [place]
@@ -262,7 +262,7 @@ async def test_a_terminal_is_where_commands_are(
 
 async def test_no_desktop_beside_a_container(tmp_path: Path) -> None:
     folder, views = Folder(tmp_path), Views("container")
-    run = SessionScreens(views).of("s", Desk(folder.view, folder.staging, _no))
+    run = SessionScreens(views).of("s", ScreenPorts(folder.view, folder.staging, _no))
     with pytest.raises(SettingError) as problem:
         await run.start("desktop", ScreenRequest())
     assert problem.value.key == "screen.no_desktop" and views.wanted == []

@@ -15,7 +15,7 @@ import jsonschema
 
 from codeagent_lsp import events, own_tools
 from codeagent_lsp.agent.prompt import Environment, system_prompt
-from codeagent_lsp.call_forms import translated
+from codeagent_lsp.call_forms import translate_arguments
 from codeagent_lsp.config import PermissionsSettings
 from codeagent_lsp.environments.environment import PORTS
 from codeagent_lsp.environments.failures import grade
@@ -29,19 +29,19 @@ from codeagent_lsp.mcp_server.table import BY_NAME
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.records.mark import MARK
 from codeagent_lsp.records.sanitizer import Sanitizer
-from codeagent_lsp.session.run_output import detailed
+from codeagent_lsp.session.run_output import with_details
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.settings_catalogue import catalogue, value_of
 from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.code.reading_tools import described
-from codeagent_lsp.tools.composition import Transformation, arguments_for, at, transformed
+from codeagent_lsp.tools.composition import Transformation, arguments_for, at, transform
 from codeagent_lsp.tools.executor import _failure, understood
 from codeagent_lsp.tools.orchestration.orchestration_tools import Compose
 from codeagent_lsp.tools.permissions.policy import decide
 from codeagent_lsp.tools.permissions.shell_policy import judge
 from codeagent_lsp.tools.plan.plan import Plan, StepDraft
-from codeagent_lsp.tools.skills.shelf import Skill, listed
+from codeagent_lsp.tools.skills.skill_library import Skill, list_skills
 from codeagent_lsp.workspace.files.paths import Roots
 
 TOOLS = {cls.traits.name: cls() for cls in BUILTIN}
@@ -64,7 +64,7 @@ def sandbox(name: str, given: dict[str, Any], says: str = "") -> None:
     """
     entry = BY_NAME[name]
     jsonschema.validate(given, entry.schema())
-    assert not [key for key in translated(given, entry.tool.forms) if entry.hides(key)]
+    assert not [key for key in translate_arguments(given, entry.tool.forms) if entry.hides(key)]
     understood(ToolCall(name, {**given, **entry.fixed}), entry.made())
 
 
@@ -147,7 +147,7 @@ def chain(value: Any, take: dict[str, Any], result: Any) -> None:
     """A step of a chain takes this of the result before it."""
     steps = [{"tool": "grep", "arguments": {"pattern": "x"}}, {"tool": "read_file", "take": take}]
     step = understood(ToolCall("compose", {"steps": steps}), Compose()).arguments.steps[1]
-    assert transformed(value, step.take) == result
+    assert transform(value, step.take) == result
 
 
 def hidden(*keys: str) -> None:
@@ -179,7 +179,7 @@ def step(*names: str) -> None:
 
 def skill(modes: list[str], served: list[str]) -> None:
     known = Skill("a", "about", "text", "/f", "user", "a", agent_modes=tuple(modes))
-    assert {mode for mode in ("direct", "ask", "plan", "other") if listed([known], mode, 1000)} == set(served)
+    assert {mode for mode in ("direct", "ask", "plan", "other") if list_skills([known], mode, 1000)} == set(served)
 
 
 def symbol(*names: str) -> None:
@@ -216,7 +216,7 @@ def _settled(layer: Mapping[str, Any], wanted: dict[str, Any]) -> None:
 
 def _plan() -> dict[str, Any]:
     record = RunRecord("r", plan=Plan.create("goal", [StepDraft("one"), StepDraft("two")], "low"))
-    sent = events.to_dict(detailed(events.ExecutionStarted(), record, str))
+    sent = events.to_dict(with_details(events.ExecutionStarted(), record, str))
     found: dict[str, Any] = sent["plan"]
     return found
 

@@ -9,7 +9,7 @@ import pytest
 from codeagent_lsp.session.conversation.tool_selection import ToolSelection
 from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.registry import ToolRegistry
-from codeagent_lsp.tools.skills.shelf import hint, listed
+from codeagent_lsp.tools.skills.skill_library import hint, list_skills
 from codeagent_lsp.tools.traits import CORE
 from tests.tools.skills.samples import Shelves
 
@@ -35,9 +35,9 @@ def test_a_skill_of_another_agent_is_listed_and_hinted_at_for_every_run(tmp_path
     found = made.look().skills
     assert [list(skill.files) for skill in found] == [["scripts/release.sh"]]
     for mode in ("direct", "ask", "plan"):
-        assert "- release: How releases" in listed(found, mode, 1000), mode
+        assert "- release: How releases" in list_skills(found, mode, 1000), mode
         assert "release" in hint(found, "做一次发布", mode), mode
-    assert listed(found, "reviewer", 1000) == ""
+    assert list_skills(found, "reviewer", 1000) == ""
 
 
 def test_the_project_itself_comes_first(tmp_path: Path) -> None:
@@ -83,9 +83,9 @@ def test_skills_of_all_agents_are_those_of_the_workspace(tmp_path: Path, folder:
     (found,) = made.look().skills
     assert made.reasons() == []
     assert (found.place, found.approved, found.tools, list(found.files)) == ("project", False, (), ["scripts/fill.py"])
-    assert 'itself: "Fills in PDF forms.' in listed([found], "direct", 1000)  # a quotation, until it is trusted
+    assert 'itself: "Fills in PDF forms.' in list_skills([found], "direct", 1000)  # a quotation, until it is trusted
     made.trust.add(found.digest, found.name)
-    assert "- pdf-forms: Fills in PDF forms. Use it when" in listed(made.look().skills, "direct", 1000)
+    assert "- pdf-forms: Fills in PDF forms. Use it when" in list_skills(made.look().skills, "direct", 1000)
 
 
 def test_one_skill_for_several_agents_is_one_and_another_of_its_name_is_told(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.index.answers import Answers
-from codeagent_lsp.index.rank import Task, fused
+from codeagent_lsp.index.rank import Task, fuse_lists
 from codeagent_lsp.index.relevance import Chunk
 from codeagent_lsp.index.store import saved_graph
 from tests.index.rig import SHOP
@@ -106,23 +106,23 @@ class TestMaps:
 class TestFusion:
     def test_one_way_alone_keeps_its_order_and_scores(self) -> None:
         found = [chunk("a.py", 0.9), chunk("b.py", 0.1)]
-        assert fused([found, []], 5) == tuple(found)
-        assert fused([found], 1) == (found[0],)
-        assert fused([[], []], 5) == fused([], 5) == ()
+        assert fuse_lists([found, []], 5) == tuple(found)
+        assert fuse_lists([found], 1) == (found[0],)
+        assert fuse_lists([[], []], 5) == fuse_lists([], 5) == ()
 
     def test_what_several_find_comes_first(self) -> None:
         words = [chunk("a.py"), chunk("b.py"), chunk("c.py")]
         vectors = [chunk("d.py"), chunk("b.py"), chunk("e.py")]
-        assert [each.path for each in fused([words, vectors], 4)] == ["b.py", "a.py", "c.py", "d.py"]
+        assert [each.path for each in fuse_lists([words, vectors], 4)] == ["b.py", "a.py", "c.py", "d.py"]
 
     def test_a_file_that_several_find_comes_first_with_all_its_pieces(self) -> None:
         words = [chunk("a.py"), chunk("b.py", at=1), chunk("c.py")]
         vectors = [chunk("b.py", at=90), chunk("d.py")]
-        found = fused([words, vectors], 5)
+        found = fuse_lists([words, vectors], 5)
         assert [(each.path, each.line_start) for each in found[:3]] == [("b.py", 1), ("b.py", 90), ("a.py", 1)]
 
     def test_pieces_of_one_file_are_not_the_same(self) -> None:
-        found = fused([[chunk("a.py", at=1)], [chunk("a.py", at=50), chunk("a.py", at=1)]], 5)
+        found = fuse_lists([[chunk("a.py", at=1)], [chunk("a.py", at=50), chunk("a.py", at=1)]], 5)
         assert [each.line_start for each in found] == [1, 50]
 
 

@@ -12,12 +12,12 @@ from codeagent_lsp.index.store import (
     MAX_CHARS,
     MAX_OTHER_CHARS,
     Store,
-    asked,
     document,
     files_with,
     folder_and_stem,
     matching,
     rarity,
+    search_words,
 )
 from codeagent_lsp.index.symbols import SymbolInfo
 from codeagent_lsp.index.words import question
@@ -109,7 +109,7 @@ def test_how_many_files_have_a_word(store: Store) -> None:
 
 
 def test_identifiers_are_looked_for_in_parts_and_as_wholes() -> None:
-    assert asked(question("`total_price` total")) == ["total", "pric", "_total_price"]
+    assert search_words(question("`total_price` total")) == ["total", "pric", "_total_price"]
 
 
 def test_what_is_indexed_of_a_file() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeagent_lsp.config import IndexSettings
-from codeagent_lsp.index.intake import masked
+from codeagent_lsp.index.intake import mask_secrets
 from codeagent_lsp.index.service import IndexService
 from tests.records.formats import TOKENS
 
@@ -20,7 +20,7 @@ from tests.records.formats import TOKENS
 def test_secrets_of_every_format_are_taken_out(name: str) -> None:
     secret = TOKENS[name](random.Random(3))
     text = f"import os\n\ndef one():\n    return 1\n\nkey = '{secret}'\n\n\ndef two():\n    return 2\n"
-    found = masked(text)
+    found = mask_secrets(text)
     assert secret not in found
     assert "<secret:" in found
     assert found.count("\n") == text.count("\n")
@@ -32,7 +32,7 @@ def test_a_key_of_many_lines_leaves_its_lines() -> None:
     body = "\n".join("".join(random.Random(n).choices("abcdefghXYZ0123456789+/", k=64)) for n in range(12))
     kind = "PRIVATE KEY"
     text = f"# before\n-----BEGIN {kind}-----\n{body}\n-----END {kind}-----\n# after\n"
-    found = masked(text)
+    found = mask_secrets(text)
     assert body.splitlines()[5] not in found
     assert found.splitlines()[-1] == "# after"
     assert found.count("\n") == text.count("\n")
@@ -49,12 +49,12 @@ def test_a_key_of_many_lines_leaves_its_lines() -> None:
     ],
 )
 def test_what_only_looks_like_one_stays(text: str) -> None:
-    assert masked(text) == text
+    assert mask_secrets(text) == text
 
 
 @given(st.text(alphabet="ab1/+=:@-_ \n\r\tİſ" + "passwordtoken", max_size=300))
 def test_any_text_keeps_its_lines(text: str) -> None:
-    assert masked(text).count("\n") == text.count("\n")
+    assert mask_secrets(text).count("\n") == text.count("\n")
 
 
 async def test_no_secret_is_in_the_file_of_an_index(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.index.rank import Graph, Task, build_graph, important, ranked, worth
+from codeagent_lsp.index.rank import Graph, Task, build_graph, important, rank_files, worth
 from codeagent_lsp.index.store import Store
 from codeagent_lsp.index.words import QueryTerms, question
 from tests.index.rig import put, shop
@@ -22,7 +22,7 @@ def order(store: Store, task: Task) -> list[str]:
 
 
 def scores(store: Store, task: Task) -> list[tuple[str, float]]:
-    return ranked(store, made(store), store.files(), task)
+    return rank_files(store, made(store), store.files(), task)
 
 
 def made(store: Store) -> Graph:
@@ -147,7 +147,7 @@ def test_files_that_are_gone_from_the_index_are_not_ranked(store: Store) -> None
     graph = made(store)
     store.remove("shop/taxes.py")
 
-    found = ranked(store, graph, store.files(), Task("value_added_tax"))
+    found = rank_files(store, graph, store.files(), Task("value_added_tax"))
 
     assert "shop/taxes.py" not in dict(found)
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.index.rank import Task, build_graph, ranked
+from codeagent_lsp.index.rank import Task, build_graph, rank_files
 from codeagent_lsp.index.relevance import (
     MOST_LINES,
     Chunk,
@@ -23,10 +23,10 @@ from codeagent_lsp.index.relevance import (
     central,
     definitions,
     split,
-    weighed,
+    weigh_parts,
 )
 from codeagent_lsp.index.symbols import SymbolInfo
-from codeagent_lsp.index.words import as_word, counted, question
+from codeagent_lsp.index.words import as_word, count_words, question
 from tests.index.rig import SHOP, put, shop
 
 TEXT = """\
@@ -104,13 +104,13 @@ def test_a_rare_word_counts_more_than_a_common_one() -> None:
     common, rare = frozenset[str](), frozenset[str]()
     parts = [*(FilePart(1.0, {"item": 1}, common) for _ in range(9)), FilePart(1.0, {"smtp": 1}, rare)]
 
-    scores = weighed(parts)
+    scores = weigh_parts(parts)
 
     assert scores[-1] > scores[0]
 
 
 def test_no_parts_no_scores() -> None:
-    assert weighed([]) == []
+    assert weigh_parts([]) == []
     assert definitions([], lambda _: None, outline, question("cart")) == []
 
 
@@ -150,16 +150,16 @@ def test_the_words_of_lines_are_those_that_the_index_counts(lines: list[list[str
     found = QueryWords(asking).lines(text)
 
     for number, line in enumerate(lines, 1):
-        expected = {word: often for word, often in counted(" ".join(line)).items() if word in wanted}
+        expected = {word: often for word, often in count_words(" ".join(line)).items() if word in wanted}
         assert found.counts(number, number) == expected
-    whole = Counter(word for line in lines for word, often in counted(" ".join(line)).items() for _ in range(often))
+    whole = Counter(word for line in lines for word, often in count_words(" ".join(line)).items() for _ in range(often))
     assert found.counts(1, len(lines)) == {word: often for word, often in whole.items() if word in wanted}
 
 
 def search(folder: Path, text: str, files: dict[str, str] | None = None, limit: int = 10) -> list[Chunk]:
     store = shop(folder, files)
     texts = {**SHOP, **(files or {})}
-    order = ranked(store, build_graph(store.defined(), store.used(), store.files()), store.files(), Task(text))
+    order = rank_files(store, build_graph(store.defined(), store.used(), store.files()), store.files(), Task(text))
     return answers(order, texts.get, store.symbols, question(text), limit)
 
 

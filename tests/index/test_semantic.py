@@ -14,7 +14,7 @@ from codeagent_lsp.errors import ContextOverflow, ModelUnreachable
 from codeagent_lsp.index import semantic
 from codeagent_lsp.index.semantic import BATCH, MAX_CHARS, PORTION, Semantic, is_worth_it
 from codeagent_lsp.index.service import IndexService
-from codeagent_lsp.index.vectors import Vectors, VectorsUnusable, installed
+from codeagent_lsp.index.vectors import Vectors, VectorsUnusable, is_installed
 from tests.index.meaning import SIZE, Meaning, Memory, vector
 from tests.index.rig import SHOP
 from tests.index.workspaces import service, settle, write
@@ -314,7 +314,7 @@ def test_what_is_embedded(path: str, worth: bool) -> None:
 
 
 @pytest.mark.slow  # LanceDB takes a second to load
-@pytest.mark.skipif(not installed(), reason="the extra `semantic` (LanceDB) is not installed")
+@pytest.mark.skipif(not is_installed(), reason="the extra `semantic` (LanceDB) is not installed")
 class TestLance:
     def test_kept_and_found_also_by_another_process(self, tmp_path: Path) -> None:
         vectors = Vectors(str(tmp_path / "vectors"), "m")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.index.semantic import Semantic
-from codeagent_lsp.index.vectors import Vectors, installed
+from codeagent_lsp.index.vectors import Vectors, is_installed
 from codeagent_lsp.index.words import question
 from codeagent_lsp.llm.embeddings import Embedder
 from codeagent_lsp.llm.endpoint import endpoint
@@ -18,7 +18,7 @@ from tests.index.workspaces import service, settle, write
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(900),
-    pytest.mark.skipif(not installed(), reason="the extra `semantic` (LanceDB) is not installed"),
+    pytest.mark.skipif(not is_installed(), reason="the extra `semantic` (LanceDB) is not installed"),
 ]
 
 FILES = {

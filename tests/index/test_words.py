@@ -10,7 +10,7 @@ from codeagent_lsp.index.words import (
     LONGEST_WORD,
     STOP_WORDS,
     as_word,
-    counted,
+    count_words,
     is_name,
     question,
     split,
@@ -75,7 +75,7 @@ def test_words_come_in_order_without_stop_words() -> None:
 
 
 def test_words_are_counted_and_identifiers_count_as_wholes_too() -> None:
-    counts = counted("parse_config(parse_config, config)")
+    counts = count_words("parse_config(parse_config, config)")
 
     assert counts == {"pars": 2, "config": 3, "_parse_config": 2}
 

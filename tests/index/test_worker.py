@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.index import service
-from codeagent_lsp.index.intake import MAX_DATA, MAX_MADE, Same, digest_of, kept, take
+from codeagent_lsp.index.intake import MAX_DATA, MAX_MADE, Same, digest_of, indexed_part, take
 from codeagent_lsp.index.scan import Folders, scan
 from codeagent_lsp.index.service import JOB_BYTES, JOB_FILES, jobs, work_off
 from codeagent_lsp.index.store import IndexEntry, Store, Work, open_index
@@ -133,15 +133,20 @@ class TestOneFile:
     @pytest.mark.parametrize("folder", ["cassettes", "web/__snapshots__", "vendor/x"])
     def test_of_what_a_tool_wrote_the_head_says_what_it_is(self, folder: str) -> None:
         data = "# walnut\n" + "a: b\n" * 400
-        assert kept(f"{folder}/a.yaml", data).startswith("# walnut\n")
-        assert len(kept(f"{folder}/a.yaml", data)) <= MAX_MADE < len(kept("config/a.yaml", data)) == len(data)
-        assert kept(f"{folder}/a.py", data) == data
+        assert indexed_part(f"{folder}/a.yaml", data).startswith("# walnut\n")
+        assert (
+            len(indexed_part(f"{folder}/a.yaml", data))
+            <= MAX_MADE
+            < len(indexed_part("config/a.yaml", data))
+            == len(data)
+        )
+        assert indexed_part(f"{folder}/a.py", data) == data
 
     def test_half_a_secret_at_the_end_of_the_head_is_not_kept(self) -> None:
         secret = TOKENS["github personal"](random.Random(3))
         for before in range(MAX_DATA - len(secret) - 40, MAX_DATA + 4):
             data = "x" * 30 + " " + "y" * (before - 31) + "\nkey: " + secret + "\nmore: 1\n"
-            assert secret[:12] not in kept("a.yaml", data)
+            assert secret[:12] not in indexed_part("a.yaml", data)
 
     def test_the_language_is_part_of_the_digest(self) -> None:
         assert digest_of("a.py", b"x") == digest_of("b/c.py", b"x") != digest_of("a.js", b"x")

@@ -26,7 +26,7 @@ from codeagent_lsp.errors import (
 )
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, endpoint
 from codeagent_lsp.llm.failures import LONGEST_REASON, from_event, from_exception, from_response, server_message
-from codeagent_lsp.network import is_loopback, shown
+from codeagent_lsp.network import is_loopback, redact_url
 from tests.examples import examples
 
 KEY = "test-" + "s" * 24
@@ -262,4 +262,4 @@ def test_what_is_this_machine(host: str, local: bool) -> None:
     ],
 )
 def test_addresses_are_shown_without_secrets(url: str, wanted: str) -> None:
-    assert shown(url) == wanted
+    assert redact_url(url) == wanted

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from codeagent_lsp.records.rotation import RotatingFile, numbered, read_records
+from codeagent_lsp.records.rotation import RotatingFile, read_records, rotated_path
 from codeagent_lsp.records.sanitizer import Sanitizer
 from codeagent_lsp.records.trace import TRACE_FILE, TraceWriter, read_trace
 from codeagent_lsp.state import STATE_VARIABLE, workspace_state
@@ -53,11 +53,11 @@ def test_a_file_that_another_process_has_put_aside_is_left(tmp_path: Path) -> No
     path = tmp_path / "x.jsonl"
     mine, other = (RotatingFile(path, max_bytes=10**6, keep=3) for _ in range(2))
     mine.append(line(1))
-    path.rename(numbered(path, 1))
+    path.rename(rotated_path(path, 1))
     other.append(line(2))
     mine.append(line(3))
     assert [record["n"] for record in read_records(path)] == [1, 2, 3]
-    assert numbered(path, 1).read_bytes().count(b"\n") == 1
+    assert rotated_path(path, 1).read_bytes().count(b"\n") == 1
     mine.close()
     other.close()
 
@@ -96,7 +96,7 @@ def test_only_one_of_two_puts_a_full_file_aside(tmp_path: Path) -> None:
     for file in files:
         file.close()
     assert numbers(path) == list(range(40))
-    aside = [numbered(path, number) for number in range(1, 51) if numbered(path, number).exists()]
+    aside = [rotated_path(path, number) for number in range(1, 51) if rotated_path(path, number).exists()]
     assert all(other.stat().st_size > 32 for other in aside)
 
 
@@ -138,7 +138,9 @@ def test_killed_writers_leave_whole_records_and_others_go_on(tmp_path: Path) -> 
         mine = [record["n"] for record in found if record["who"] == str(number)]
         assert mine == list(range(mine[0], mine[-1] + 1))
         assert mine[-1] >= 200 or number == 0
-    raw = b"".join(numbered(path, number).read_bytes() for number in range(401) if numbered(path, number).exists())
+    raw = b"".join(
+        rotated_path(path, number).read_bytes() for number in range(401) if rotated_path(path, number).exists()
+    )
     assert raw.count(b"\n") - len(found) <= 6  # at most one torn line each
     file = RotatingFile(path, max_bytes=10**6, keep=400)
     file.append(line(-1))
@@ -156,13 +158,13 @@ def test_a_line_longer_than_a_file_stands_in_one_alone(tmp_path: Path) -> None:
         file.append(line(number, 5000 if number == 2 else 0))
     file.close()
     assert numbers(path) == [1, 2, 3]
-    assert [numbered(path, number).read_bytes().count(b"\n") for number in range(3)] == [1, 1, 1]
+    assert [rotated_path(path, number).read_bytes().count(b"\n") for number in range(3)] == [1, 1, 1]
 
 
 def test_what_was_kept_by_a_larger_setting_is_still_read(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     for number in (9, 3, 1, 0):
-        numbered(path, number).write_bytes(line(100 - number) + b"\n")
+        rotated_path(path, number).write_bytes(line(100 - number) + b"\n")
     for name in ("x.jsonl.bak", "x.jsonl.", "x.jsonl.1.gz", "y.jsonl.1"):
         (tmp_path / name).write_bytes(line(5) + b"\n")
     assert numbers(path) == [91, 97, 99, 100]
@@ -171,7 +173,7 @@ def test_what_was_kept_by_a_larger_setting_is_still_read(tmp_path: Path) -> None
 def test_a_folder_in_place_of_a_file_costs_only_itself(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(line(1) + b"\n")
-    numbered(path, 1).mkdir()
+    rotated_path(path, 1).mkdir()
     assert numbers(path) == [1]
 
 

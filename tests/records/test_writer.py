@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.records import writer
-from codeagent_lsp.records.rotation import RotatingFile, numbered, read_records
+from codeagent_lsp.records.rotation import RotatingFile, read_records, rotated_path
 from codeagent_lsp.records.sanitizer import Sanitizer
 from codeagent_lsp.records.trace import TRACE_FILE, TraceWriter, read_trace
 from codeagent_lsp.records.writer import RecordWriter
@@ -39,7 +39,7 @@ def test_full_files_are_put_aside_and_the_oldest_goes(tmp_path: Path) -> None:
         file.append(json.dumps({"n": number}).encode())
     file.close()
     assert sorted(other.name for other in tmp_path.iterdir()) == ["x.jsonl", "x.jsonl.1", "x.jsonl.2"]
-    assert all(numbered(path, number).stat().st_size <= 100 for number in range(3))
+    assert all(rotated_path(path, number).stat().st_size <= 100 for number in range(3))
     numbers = [record["n"] for record in read_records(path)]
     assert numbers == list(range(numbers[0], 60)) and len(numbers) > 20
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.index.vectors import PLACES_FILE, installed, stored_chunks
+from codeagent_lsp.index.vectors import PLACES_FILE, is_installed, stored_chunks
 from tests.children import command_lines
 from tests.index.embedding_server import CACHE, Unavailable, place_of_model
 from tests.index.workspaces import many, write
@@ -22,7 +22,7 @@ from tests.server.test_features_index import ready, requests, store
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(600),
-    pytest.mark.skipif(not installed(), reason="the extra `semantic` (LanceDB) is not installed"),
+    pytest.mark.skipif(not is_installed(), reason="the extra `semantic` (LanceDB) is not installed"),
 ]
 
 FILES = {

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 
 import pytest
 
 from codeagent_lsp.server.documents import Documents
-from codeagent_lsp.workspace.text.document import Change, Document, text_digest
+from codeagent_lsp.workspace.text.document import Change, Document
 
 URI = "file:///w/a.py"
 
@@ -145,23 +144,3 @@ def test_a_failing_listener_keeps_nothing_from_the_others() -> None:
     documents.subscribe(lambda uri, _document: heard.append(uri))
     documents.open(Document(URI, "a", 1))
     assert heard == [URI]
-
-
-async def test_waiting_for_a_text() -> None:
-    documents = _opened("a")
-    digest = text_digest("b")
-    waiting = asyncio.ensure_future(documents.wait_for("file:///w/%61.py", digest, 5))
-    await asyncio.sleep(0)
-    documents.change(URI, 1, [Change("c")])
-    await asyncio.sleep(0)
-    assert not waiting.done()
-    documents.change(URI, 2, [Change("b")])
-    assert await waiting
-    assert await documents.wait_for(URI, digest, 0)
-
-
-async def test_waiting_ends_with_its_time() -> None:
-    documents = _opened("a")
-    assert not await documents.wait_for(URI, text_digest("b"), 0.01)
-    assert not await documents.wait_for("file:///none", text_digest("b"), 0.01)
-    assert documents._listeners == []

@@ -78,7 +78,7 @@ async def there_and_back(folder: Path, habit: Habit, formatter: Formatter, hunks
     applied, typed = await while_typing(client, path, NOTES, rate, work, keys)
     assert (applied.outcome, applied.reason) == ("full", "")
     assert client.text(path) == formatter(text).replace(NOTES, f"{NOTES}{typed}")
-    assert await client.documents.wait_for(path.as_uri(), client.own[path.as_uri()].digest, 5.0)
+    await client.until_known(path)
     back = taking_back([applied.done], Views(lambda: [str(folder)], client.documents).plain())
     assert not back.conflicts
     undone, more = await while_typing(client, path, NOTES, rate, client.editor.apply(back.changeset, "undo"), keys)

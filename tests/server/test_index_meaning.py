@@ -27,7 +27,7 @@ def asked(tmp_path: Path, settings: IndexSettings, notes: list[str], language: s
 
 @pytest.fixture(autouse=True)
 def extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "installed", lambda: True)
+    monkeypatch.setattr(vectors, "is_installed", lambda: True)
     monkeypatch.setattr(embeddings, "engine_installed", lambda: False)
 
 
@@ -74,7 +74,7 @@ def test_neither_a_model_nor_a_server_is_told_where_vectors_are_asked_for(tmp_pa
 
 @pytest.mark.parametrize(("semantic", "told"), [(True, 1), ("auto", 0)])
 def test_without_the_extra(tmp_path: Path, semantic: bool, told: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "installed", lambda: False)
+    monkeypatch.setattr(vectors, "is_installed", lambda: False)
     notes: list[str] = []
     assert asked(tmp_path, IndexSettings(semantic=semantic, embeddings_base_url=URL), notes) is None
     assert len(notes) == told

@@ -84,6 +84,18 @@ class TypingClient:
     def text(self, path: Path) -> str:
         return self.own[from_path(str(path))].text
 
+    async def until_known(self, path: Path, seconds: float = 5.0) -> None:
+        """Wait until the server knows the text that stands in the editor."""
+        uri, heard = from_path(str(path)), asyncio.Event()
+        end = self.documents.subscribe(lambda *_: heard.set())
+        try:
+            async with asyncio.timeout(seconds):
+                while (known := self.documents.get(uri)) is None or known.text != self.own[uri].text:
+                    heard.clear()
+                    await heard.wait()
+        finally:
+            end()
+
     def told_now(self) -> None:
         """Let the time begin after which it tells again."""
         self._told_at = asyncio.get_running_loop().time()

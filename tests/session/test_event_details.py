@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from codeagent_lsp import events
-from codeagent_lsp.session.run_output import detailed
+from codeagent_lsp.session.run_output import with_details
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.plan.plan import Plan, PlanDocument, PlanSteps, StepDraft
@@ -19,7 +19,7 @@ def record(*, running: bool = False) -> RunRecord:
 
 
 def done(event: events.Event, known: RunRecord) -> dict[str, object]:
-    return events.to_dict(detailed(event, known, lambda key: text(key, "en")))
+    return events.to_dict(with_details(event, known, lambda key: text(key, "en")))
 
 
 def test_plans_carry_themselves_and_a_sentence() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
-from codeagent_lsp.session.left_waiting import lapsed, lapsed_line
+from codeagent_lsp.session.left_waiting import lapsed_line, lapsed_questions
 from codeagent_lsp.session.request import RunRequest
 from tests.session.fakes import World, call, calls, say, until, world, write
 
@@ -38,7 +38,7 @@ async def died(folder: Path, *replies: ScriptedReply) -> tuple[World, str]:
 async def test_what_was_open_is_listed_and_told(tmp_path: Path, reply: ScriptedReply, kind: str, title: str) -> None:
     made, run_id = await died(tmp_path, reply, say())
     session = made.manager.current()
-    (found,) = lapsed(session)
+    (found,) = lapsed_questions(session)
     assert (found["runId"], found["kind"]) == (run_id, kind)
     assert title in found["title"]
     for language in ("en", "zh-cn"):  # a question is asked again instead
@@ -60,15 +60,15 @@ async def test_staged_changes_come_back_with_it(tmp_path: Path) -> None:
 async def test_it_is_closed_once_when_the_session_is_used(tmp_path: Path) -> None:
     made, run_id = await died(tmp_path, ASK, say())
     session = made.manager.current()
-    request_id = lapsed(session)[0]["requestId"]
+    request_id = lapsed_questions(session)[0]["requestId"]
     await made.run("Hi", session.session_id)
     await made.run("Hi again", session.session_id)
     closed = [event for event in made.events if isinstance(event, events.QuestionAnswered)]
     assert [(event.request_id, event.run_id, event.answer) for event in closed] == [(request_id, run_id, None)]
-    assert (lapsed(session), lapsed_line(session, "en")) == ([], "")
+    assert (lapsed_questions(session), lapsed_line(session, "en")) == ([], "")
     made.store.close()
     third = world(tmp_path / "w")
-    assert lapsed(third.manager.resume(session.session_id)) == []
+    assert lapsed_questions(third.manager.resume(session.session_id)) == []
 
 
 async def test_what_was_answered_is_not_listed(tmp_path: Path) -> None:
@@ -76,4 +76,4 @@ async def test_what_was_answered_is_not_listed(tmp_path: Path) -> None:
     await made.run()
     made.store.close()
     other = world(tmp_path / "w")
-    assert lapsed(other.manager.resume(made.manager.current().session_id)) == []
+    assert lapsed_questions(other.manager.resume(made.manager.current().session_id)) == []

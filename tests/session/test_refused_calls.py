@@ -15,7 +15,7 @@ from codeagent_lsp.llm.calls.toolcalling import ToolCallingModel
 from codeagent_lsp.llm.model import ToolCalling
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import ToolCall
-from codeagent_lsp.tools.mcp.adapter import adapted
+from codeagent_lsp.tools.mcp.adapter import adapt_tool
 from codeagent_lsp.tools.mcp.host import Calling
 from codeagent_lsp.tools.mcp.listing import RemoteTool
 from codeagent_lsp.tools.mcp.settings import ServerSettings
@@ -56,7 +56,7 @@ class Silent:
 async def test_each_is_told_with_its_code_and_type(tmp_path: Path, mode: ToolCalling) -> None:
     made = world(tmp_path / "ws")
     remote = RemoteTool("look", "Looks.", SCHEMA)
-    made.manager._services.registry.register(adapted(Silent(), remote, changed=lambda: False, accept=lambda: None))
+    made.manager._services.registry.register(adapt_tool(Silent(), remote, changed=lambda: False, accept=lambda: None))
     for name, arguments, wanted in CALLS:
         if mode == "native":
             reply = ScriptedReply(tool_calls=(ToolCall(name, arguments, "c"),))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context.history import rendered
+from codeagent_lsp.agent.context.history import render_focused_file
 from codeagent_lsp.config import Settings
 from codeagent_lsp.llm.learned_facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
@@ -142,7 +142,9 @@ async def test_after_a_compaction_a_file_stands_there_as_it_is_now(tmp_path: Pat
     other.models["model"] = model = ScriptedModel([*reads, say()], info=small)
     await other.run("more", session.session_id)
     assert other.of(events.ContextCompacted)
-    assert any(rendered("a.py", "1|x = 'now'") in str(message.content) for message in model.requests[-1].messages)
+    assert any(
+        render_focused_file("a.py", "1|x = 'now'") in str(message.content) for message in model.requests[-1].messages
+    )
 
 
 async def test_fresh_files_without_those_that_are_gone(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from codeagent_lsp import events
-from codeagent_lsp.session.transcript import block, inert, render, replayed
+from codeagent_lsp.session.transcript import block, inert, render, replay_events
 
 
 def said(content: str) -> events.Event:
@@ -333,11 +333,11 @@ def test_a_session_is_told_again_with_its_answers_and_the_undecided_changes() ->
         of("r", 6, events.FileChanged(path="/b.py", change=None)),
         of("r", 7, events.ToolFinished(tool="run_cmd", output="x" * 100_000)),
     ]
-    told, more = replayed(stream)
+    told, more = replay_events(stream)
     assert not more
     assert [data["type"] for data in told] == ["run_started", "token", "file_change", "tool_result"]
     assert (told[0]["task"], told[1]["content"], told[2]["change"]) == ("Do it", "Done.", change)
     assert len(told[3]["output"]) < 21_000
     long = [of(f"r{number}", number, answer("y" * 19_000)) for number in range(400)]
-    told, more = replayed(long)
+    told, more = replay_events(long)
     assert more and told[-1]["run_id"] == "r399" and len(str(told)) < 4_100_000

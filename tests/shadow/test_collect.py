@@ -15,7 +15,7 @@ import pytest
 
 from codeagent_lsp.shadow.collect import Collected, CollectLimits, WrittenFiles, WrittenLimits, collect, pairs
 from codeagent_lsp.shadow.shell import Writings, Written, WrittenKind
-from codeagent_lsp.shadow.wanted import wanted
+from codeagent_lsp.shadow.wanted import unsaved_state
 from tests.shadow.fakes import Desk, desk, gone, other, text
 
 
@@ -25,7 +25,7 @@ def ws(workspace: Path) -> Desk:
 
 
 def collected(ws: Desk, *files: Written, limits: CollectLimits | None = None, more: int = 0) -> Collected:
-    return collect(Writings(files, more), ws.view, wanted(ws.view), limits)
+    return collect(Writings(files, more), ws.view, unsaved_state(ws.view), limits)
 
 
 def reasons(found: Collected, ws: Desk) -> dict[str, str]:
@@ -226,7 +226,7 @@ def test_a_file_with_a_second_name_is_protected(ws: Desk) -> None:
 def test_the_base_is_the_buffer_that_was_laid_over(ws: Desk) -> None:
     path = ws.write("a.py", "disk\n")
     ws.open("a.py", "typed\n", 4)
-    seen = wanted(ws.view)
+    seen = unsaved_state(ws.view)
     ws.type("a.py", "typed", "typed on")
     found = collect(Writings((text(path, "TYPED\n"),)), ws.view, seen)
     assert (found.read[path].text, found.read[path].version) == ("typed\n", 4)
@@ -234,7 +234,7 @@ def test_the_base_is_the_buffer_that_was_laid_over(ws: Desk) -> None:
 
 def test_the_base_of_a_file_opened_meanwhile_is_the_disk(ws: Desk) -> None:
     path = ws.write("a.py", "one\ntwo\n")
-    seen = wanted(ws.view)
+    seen = unsaved_state(ws.view)
     ws.open("a.py", "one\ntwo\nthree\n", 2)
     found = collect(Writings((text(path, "ONE\ntwo\n"),)), ws.view, seen)
     assert (found.read[path].text, found.read[path].version) == ("one\ntwo\n", None)
@@ -242,7 +242,7 @@ def test_the_base_of_a_file_opened_meanwhile_is_the_disk(ws: Desk) -> None:
 
 def test_a_file_saved_meanwhile_is_left_to_the_user(ws: Desk) -> None:
     path = ws.write("a.py", "one\n")
-    seen = wanted(ws.view)
+    seen = unsaved_state(ws.view)
     time.sleep(0.02)
     ws.write("a.py", "one\ntwo\n")
     found = collect(Writings((text(path, "ONE\n"),)), ws.view, seen)
@@ -253,7 +253,7 @@ def test_a_file_saved_meanwhile_is_left_to_the_user(ws: Desk) -> None:
 def test_an_open_file_saved_meanwhile_is_known_and_merged(ws: Desk) -> None:
     path = ws.write("a.py", "one\n")
     ws.open("a.py", "one\ntwo\n", 2)
-    seen = wanted(ws.view)
+    seen = unsaved_state(ws.view)
     ws.write("a.py", "one\ntwo\n")
     found = collect(Writings((text(path, "ONE\ntwo\n"),)), ws.view, seen)
     assert found.texts == {path: "ONE\ntwo\n"}
@@ -261,7 +261,7 @@ def test_an_open_file_saved_meanwhile_is_known_and_merged(ws: Desk) -> None:
 
 
 def test_a_file_begun_meanwhile_is_left_to_the_user(ws: Desk) -> None:
-    seen = wanted(ws.view)
+    seen = unsaved_state(ws.view)
     ws.open("new.py", "mine\n")
     found = collect(Writings((text(ws.path("new.py"), "theirs\n"),)), ws.view, seen)
     assert not found.paths

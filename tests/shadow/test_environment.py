@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.shadow.environment import DEFAULT_PATH, FIXED, is_secret, scrubbed, with_own_programs_last
+from codeagent_lsp.shadow.environment import DEFAULT_PATH, FIXED, is_secret, scrub_environment, with_own_programs_last
 
 PASSED = {
     "HOME": "/home/somebody",
@@ -77,17 +77,17 @@ LEFT_OUT = {
 
 @pytest.mark.parametrize("name", PASSED)
 def test_what_tools_need_passes(name: str) -> None:
-    assert scrubbed(PASSED)[name] == PASSED[name]
+    assert scrub_environment(PASSED)[name] == PASSED[name]
 
 
 @pytest.mark.parametrize("name", LEFT_OUT)
 def test_everything_else_does_not(name: str) -> None:
-    assert name not in scrubbed({**PASSED, **LEFT_OUT})
+    assert name not in scrub_environment({**PASSED, **LEFT_OUT})
 
 
 @pytest.mark.parametrize("name", FIXED)
 def test_nothing_asks_pages_or_paints(name: str) -> None:
-    assert scrubbed({name: "something else"})[name] == FIXED[name]
+    assert scrub_environment({name: "something else"})[name] == FIXED[name]
 
 
 @pytest.mark.parametrize(
@@ -139,16 +139,16 @@ def secret_values() -> list[str]:
 def test_a_secret_in_a_harmless_variable(number: int) -> None:
     value = secret_values()[number]
     assert is_secret("GOFLAGS", value)
-    assert "GOFLAGS" not in scrubbed({"GOFLAGS": value})
+    assert "GOFLAGS" not in scrub_environment({"GOFLAGS": value})
 
 
 def test_a_prefix_does_not_let_secrets_pass() -> None:
-    assert "LC_TOKEN" not in scrubbed({"LC_TOKEN": "x"})
+    assert "LC_TOKEN" not in scrub_environment({"LC_TOKEN": "x"})
 
 
 def test_folders_may_have_any_name() -> None:
     path = "/opt/sk-" + "something-rather-long/bin"
-    assert scrubbed({"PATH": path})["PATH"] == path
+    assert scrub_environment({"PATH": path})["PATH"] == path
 
 
 @pytest.mark.parametrize(
@@ -163,11 +163,11 @@ def test_folders_may_have_any_name() -> None:
     ],
 )
 def test_no_program_comes_from_where_one_happens_to_be(given: str, expected: str) -> None:
-    assert scrubbed({"PATH": given})["PATH"] == expected
+    assert scrub_environment({"PATH": given})["PATH"] == expected
 
 
 def test_there_is_always_a_path() -> None:
-    assert scrubbed({})["PATH"] == DEFAULT_PATH
+    assert scrub_environment({})["PATH"] == DEFAULT_PATH
 
 
 @pytest.mark.parametrize(
@@ -181,16 +181,16 @@ def test_there_is_always_a_path() -> None:
     ],
 )
 def test_text_is_utf8(given: dict[str, str], name: str, expected: str) -> None:
-    assert scrubbed(given)[name] == expected
+    assert scrub_environment(given)[name] == expected
 
 
 def test_a_good_locale_is_left_alone() -> None:
-    assert "LC_CTYPE" not in scrubbed({"LANG": "de_AT.UTF-8"})
+    assert "LC_CTYPE" not in scrub_environment({"LANG": "de_AT.UTF-8"})
 
 
 def test_what_we_add_wins() -> None:
     assert (
-        scrubbed({"HOME": "/a"}, {"HOME": "/b", "PAGER": "less", "NEW": "1"}).items()
+        scrub_environment({"HOME": "/a"}, {"HOME": "/b", "PAGER": "less", "NEW": "1"}).items()
         >= {
             "HOME": "/b",
             "PAGER": "less",
@@ -200,12 +200,12 @@ def test_what_we_add_wins() -> None:
 
 
 def test_a_value_that_no_program_can_be_given() -> None:
-    assert "TZ" not in scrubbed({"TZ": "a\0b"})
+    assert "TZ" not in scrub_environment({"TZ": "a\0b"})
 
 
 def test_nothing_is_changed_in_place() -> None:
     given = dict(PASSED)
-    scrubbed(given)
+    scrub_environment(given)
     assert given == PASSED
 
 

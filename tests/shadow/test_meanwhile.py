@@ -6,8 +6,8 @@ from pathlib import Path
 
 from codeagent_lsp.shadow.collect import Collected, collect
 from codeagent_lsp.shadow.shell import Writings, Written
-from codeagent_lsp.shadow.wanted import UnsavedState, wanted
-from codeagent_lsp.shadow.workspace import kept
+from codeagent_lsp.shadow.wanted import UnsavedState, unsaved_state
+from codeagent_lsp.shadow.workspace import merge_own_edits
 from tests.shadow.fakes import Desk, desk, gone, text
 
 LINES = "one\ntwo\nthree\nfour\nfive\n"
@@ -15,13 +15,13 @@ LINES = "one\ntwo\nthree\nfour\nfive\n"
 
 def end(ws: Desk, seen: UnsavedState, *written: Written) -> Collected:
     """The command has ended: what is to be staged of what it wrote."""
-    return kept(collect(Writings(written), ws.view, seen), seen, ws.staging.lookup, ws.view.base)
+    return merge_own_edits(collect(Writings(written), ws.view, seen), seen, ws.staging.lookup, ws.view.base)
 
 
 def begin(ws: Desk) -> tuple[str, UnsavedState]:
     path = ws.write("a.txt", LINES)
     ws.open("a.txt", LINES)
-    return path, wanted(ws.view)
+    return path, unsaved_state(ws.view)
 
 
 def test_edits_of_other_lines_come_together(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_what_was_staged_before_the_command_is_its_base(tmp_path: Path) -> None:
     path, _ = begin(ws)
     ws.stage("a.txt", "staged\n")
     ws.stage("gone.txt", None)
-    seen = wanted(ws.view)
+    seen = unsaved_state(ws.view)
     found = end(ws, seen, text(path, ""), text(ws.path("gone.txt"), "again\n"))
     assert found.texts == {path: "", ws.path("gone.txt"): "again\n"} and found.left_out == ()
 
@@ -77,7 +77,7 @@ def test_what_was_taken_back_meanwhile_does_not_come_again(tmp_path: Path) -> No
     ws = desk(tmp_path)
     path, _ = begin(ws)
     ws.stage("a.txt", LINES.replace("one", "ONE"))
-    seen = wanted(ws.view)
+    seen = unsaved_state(ws.view)
     ws.staging.undo()
     found = end(ws, seen, text(path, LINES.replace("one", "ONE").replace("five", "FIVE")))
     assert found.texts == {path: LINES.replace("five", "FIVE")}
@@ -90,7 +90,7 @@ def test_a_new_file_that_was_taken_back_stays_gone(tmp_path: Path) -> None:
     ws.stage("new.txt", LINES)
     ws.write("old.txt", LINES)
     ws.stage("old.txt", None)
-    seen = wanted(ws.view)
+    seen = unsaved_state(ws.view)
     ws.staging.undo()
     ws.staging.undo()
     found = end(ws, seen, text(ws.path("new.txt"), LINES + "six\n"), text(ws.path("old.txt"), "other\n"))
@@ -101,7 +101,7 @@ def test_what_was_applied_meanwhile_is_the_base(tmp_path: Path) -> None:
     ws = desk(tmp_path)
     path, _ = begin(ws)
     ws.stage("a.txt", LINES + "six\n")
-    seen = wanted(ws.view)
+    seen = unsaved_state(ws.view)
     ws.staging.undo()
     ws.type("a.txt", "five\n", "five\nsix\n")
     assert end(ws, seen, text(path, LINES + "six\nseven\n")).texts == {path: LINES + "six\nseven\n"}

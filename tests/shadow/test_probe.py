@@ -19,7 +19,7 @@ from codeagent_lsp.errors import SettingError
 from codeagent_lsp.shadow.folder import LayerFolder, private_folder, remove_tree, sweep
 from codeagent_lsp.shadow.mounts import fails, nested_mounts
 from codeagent_lsp.shadow.overlay import OVERLAY
-from codeagent_lsp.shadow.probe import SWITCH, Isolator, explained, find_programs, places
+from codeagent_lsp.shadow.probe import SWITCH, Isolator, explain_failure, find_programs, places
 from codeagent_lsp.shadow.shell import Command, Launch
 from tests.shadow.rig import needs_overlay
 
@@ -140,7 +140,7 @@ def test_what_forbids_it_is_named(
     monkeypatch.setattr("codeagent_lsp.shadow.probe.is_privileged", lambda: False)
     (tmp_path / name).parent.mkdir()
     (tmp_path / name).write_text(f"{value}\n")
-    said = explained(["no way", "no way"], str(tmp_path))
+    said = explain_failure(["no way", "no way"], str(tmp_path))
     assert remedy in said and said.count("no way") == 1
 
 

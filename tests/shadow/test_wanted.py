@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.shadow.wanted import wanted
+from codeagent_lsp.shadow.wanted import unsaved_state
 from tests.shadow.fakes import Desk, desk
 
 
@@ -17,12 +17,12 @@ def ws(workspace: Path) -> Desk:
 
 
 def named(ws: Desk) -> dict[str, bytes | None]:
-    return {path.removeprefix(f"{ws.root}/"): data for path, data in wanted(ws.view).files.items()}
+    return {path.removeprefix(f"{ws.root}/"): data for path, data in unsaved_state(ws.view).files.items()}
 
 
 def test_nothing_open_and_nothing_staged_is_nothing(ws: Desk) -> None:
     ws.write("a.py", "a\n")
-    seen = wanted(ws.view)
+    seen = unsaved_state(ws.view)
     assert (seen.files, seen.read, seen.left_out) == ({}, {}, ())
 
 
@@ -31,7 +31,7 @@ def test_an_unsaved_buffer_is_wanted_and_a_clean_one_only_known(ws: Desk) -> Non
     ws.write("clean.py", "same\n")
     ws.open("dirty.py", "new\n", 7)
     ws.open("clean.py", "same\n", 3)
-    seen = wanted(ws.view)
+    seen = unsaved_state(ws.view)
     assert seen.files == {ws.path("dirty.py"): b"new\n"}
     assert {(file.text, file.version, file.source) for file in seen.read.values()} == {
         ("new\n", 7, "buffer"),
@@ -89,7 +89,7 @@ def test_a_clean_buffer_of_a_file_with_a_mark_is_clean(ws: Desk) -> None:
 def test_what_has_no_bytes_in_the_encoding_is_told(ws: Desk) -> None:
     ws.write("a.txt", b"caf\xe9\n")
     ws.open("a.txt", "smile 😀\n")
-    seen = wanted(ws.view)
+    seen = unsaved_state(ws.view)
     assert not seen.files
     ((path, reason),) = seen.left_out
     assert path == ws.path("a.txt")
@@ -101,7 +101,7 @@ def test_a_buffer_that_is_too_large_is_told(workspace: Path) -> None:
     ws = desk(workspace, max_bytes=100)
     ws.write("a.txt", "a\n")
     ws.open("a.txt", "b" * 101)
-    ((path, reason),) = wanted(ws.view).left_out
+    ((path, reason),) = unsaved_state(ws.view).left_out
     assert path == ws.path("a.txt")
     assert "101" in reason
 
@@ -111,7 +111,7 @@ def test_untitled_and_outside_documents_are_left_out(ws: Desk, tmp_path: Path) -
     outside.write_text("x\n")
     ws.buffers.open(outside, "changed\n")
     ws.buffers.open("untitled:Untitled-1", "text\n")
-    seen = wanted(ws.view)
+    seen = unsaved_state(ws.view)
     assert (seen.files, seen.read, seen.left_out) == ({}, {}, ())
 
 
@@ -140,7 +140,7 @@ def test_a_new_buffer_without_a_file_is_a_file(ws: Desk) -> None:
 
 def test_the_moment_is_before_anything_was_read(ws: Desk) -> None:
     before = time.time_ns()
-    assert before <= wanted(ws.view).moment <= time.time_ns()
+    assert before <= unsaved_state(ws.view).moment <= time.time_ns()
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.shadow import watchdog
-from codeagent_lsp.shadow.guard_messages import sent
+from codeagent_lsp.shadow.guard_messages import pack_message
 from codeagent_lsp.shadow.watchdog import (
     NICENESS,
     OPEN_FILES,
@@ -148,7 +148,7 @@ async def test_the_server_goes_away_right_after(run: Runner) -> None:
     with theirs:
         process = await asyncio.create_subprocess_exec(sys.executable, "-c", watchdog_code(), stdin=theirs.fileno())
     with ours:
-        ours.sendall(sent(spec))
+        ours.sendall(pack_message(spec))
         await run.until_napping(2)
     async with asyncio.timeout(20):
         assert await process.wait() == 0

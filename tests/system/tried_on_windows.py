@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.lsp_client.disk import Disk, FileWrite, commit
 from codeagent_lsp.shadow.copying import CopyLayer
-from codeagent_lsp.shadow.environment import scrubbed
+from codeagent_lsp.shadow.environment import scrub_environment
 from codeagent_lsp.shadow.folder import LayerFolder
 from codeagent_lsp.shadow.process import run_process
 from codeagent_lsp.shadow.shell import Command, Finished, Launch, ProcessLimits
@@ -208,7 +208,7 @@ def try_unsaved_text_is_the_truth(folder: Path) -> None:
 
 
 async def _run(*argv: str, stdin: bytes = b"", **limits: Any) -> Finished:
-    launch = Launch(argv, str(Path.cwd()), scrubbed(os.environ), "")
+    launch = Launch(argv, str(Path.cwd()), scrub_environment(os.environ), "")
     return await run_process(launch, ProcessLimits(**limits), spool_folder=None, stdin=stdin)
 
 

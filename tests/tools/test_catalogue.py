@@ -18,7 +18,7 @@ from codeagent_lsp.environments.environment import Screens
 from codeagent_lsp.environments.environments import Environments
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.language_servers.answers import CodeServers
-from codeagent_lsp.session.screens import Desk, SessionScreens
+from codeagent_lsp.session.screens import ScreenPorts, SessionScreens
 from codeagent_lsp.shadow.shell import Command
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
@@ -30,7 +30,7 @@ from codeagent_lsp.tools.context import Complete
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.orchestration.orchestration_tools import Delegates
 from codeagent_lsp.tools.plan.plan import Planner, StepDraft, UpdateAction
-from codeagent_lsp.tools.skills.shelf import SkillDesk, SkillShelf
+from codeagent_lsp.tools.skills.skill_library import RunSkills, SkillLibrary
 from codeagent_lsp.tools.skills.trust import Trust
 from codeagent_lsp.tools.tool import Tool
 from codeagent_lsp.tools.traits import ToolGroups
@@ -249,7 +249,7 @@ def furnished(folder: Path, net: Net) -> Bench:
     bench = Bench(make_workspace(folder / "w"), [cls() for cls in BUILTIN if cls.traits.name not in names])
     for tool in ours:
         bench.registry.register(tool)
-    shelf = SkillShelf(folder / "own", Trust(folder / "trusted.json"))
+    shelf = SkillLibrary(folder / "own", Trust(folder / "trusted.json"))
     for place, name in (("own/pdf", "pdf"), ("source", "other")):
         (folder / place).mkdir(parents=True)
         (folder / place / "SKILL.md").write_text(skill(name))
@@ -260,12 +260,12 @@ def furnished(folder: Path, net: Net) -> Bench:
         (Planner, Plans()),
         (Delegates, Others()),
         (ToolGroups, Groups()),
-        (SkillDesk, SkillDesk(shelf, words)),
+        (RunSkills, RunSkills(shelf, words)),
         (Variables, Variables(lambda: None, {})),
         (ArtifactStore, ArtifactStore(folder / "artifacts")),
         (CodeServers, language_servers(bench.path("shop/tax.py"), bench.path("shop/cart.py"))),
         (BackgroundCommands, BackgroundCommands(constant(shell), constant(None))),
-        (Screens, screens.of("session", Desk(bench.view, bench.staging, nobody))),
+        (Screens, screens.of("session", ScreenPorts(bench.view, bench.staging, nobody))),
     )
     bench.executor = ToolExecutor(bench.registry, bench.context, lambda: bench.mode, bench.approvals)
     return bench
@@ -327,7 +327,7 @@ async def test_every_tool_well_and_badly(tmp_path: Path, state_dir: Path, monkey
     async def found(wanted: SearchRequest, *_: object) -> list[Result]:
         return [Result("A page", f"http://{HOST}/", "about tax")]
 
-    monkeypatch.setattr(searching, "found", found)
+    monkeypatch.setattr(searching, "search_web", found)
     net = Net({HOST: [[PUBLIC]]})
     bench = furnished(tmp_path, net)
     reply = {"/": answer("words", media="text/plain")}

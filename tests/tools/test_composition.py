@@ -20,7 +20,7 @@ from codeagent_lsp.tools.composition import (
     at,
     composable,
     plain,
-    transformed,
+    transform,
 )
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.orchestration.orchestration_tools import Compose
@@ -87,7 +87,7 @@ def test_a_path_that_leads_nowhere_is_explained(path: str, words: str) -> None:
     ],
 )
 def test_filters(rule: dict[str, Any], names: list[str]) -> None:
-    found = transformed(FILES, Transformation(filter=Filter.model_validate(rule)))
+    found = transform(FILES, Transformation(filter=Filter.model_validate(rule)))
     assert [item["name"] for item in found] == names
 
 
@@ -102,7 +102,7 @@ def test_filters(rule: dict[str, Any], names: list[str]) -> None:
     ],
 )
 def test_aggregates(function: Any, field: str, value: Any) -> None:
-    assert transformed(FILES, Transformation(aggregate=Aggregate(function=function, field=field))) == value
+    assert transform(FILES, Transformation(aggregate=Aggregate(function=function, field=field))) == value
 
 
 def test_the_order_is_extract_filter_aggregate() -> None:
@@ -111,7 +111,7 @@ def test_the_order_is_extract_filter_aggregate() -> None:
         filter={"field": "size", "op": "gt", "value": 3},
         aggregate={"function": "count"},
     )
-    assert transformed({"found": FILES}, made) == 2
+    assert transform({"found": FILES}, made) == 2
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_the_order_is_extract_filter_aggregate() -> None:
 )
 def test_what_does_not_fit_is_explained(value: Any, made: Transformation, words: str) -> None:
     with pytest.raises(ToolRetry, match=words):
-        transformed(value, made)
+        transform(value, made)
 
 
 # --- arguments

@@ -16,7 +16,7 @@ from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.tools.code.reading_tools import SearchSemantic
 from codeagent_lsp.tools.commands.command_tools import RunCmd
 from codeagent_lsp.tools.context import TaskWords, ToolContext
-from codeagent_lsp.tools.executor import MAX_CALLS, ToolExecutor, validated
+from codeagent_lsp.tools.executor import MAX_CALLS, ToolExecutor, validate_arguments
 from codeagent_lsp.tools.files.find_tools import Grep
 from codeagent_lsp.tools.files.read_tools import ListDir, ReadFile, ReadFiles
 from codeagent_lsp.tools.permissions.approvals import fingerprint
@@ -184,7 +184,7 @@ async def test_wrong_arguments_name_the_parameter(tmp_path: Path, arguments: dic
 def test_what_an_optional_argument_does_not_say_is_left_out(
     tool: type[Tool[Any]], arguments: dict[str, Any], left: dict[str, Any]
 ) -> None:
-    assert validated(tool(), arguments) == tool.parameters.model_validate(left)
+    assert validate_arguments(tool(), arguments) == tool.parameters.model_validate(left)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_what_an_optional_argument_does_not_say_is_left_out(
 )
 def test_a_required_argument_that_says_nothing_is_refused(tool: type[Tool[Any]], arguments: dict[str, Any]) -> None:
     with pytest.raises(WrongArguments):
-        validated(tool(), arguments)
+        validate_arguments(tool(), arguments)
 
 
 async def test_a_tool_without_parameters_says_so(tmp_path: Path) -> None:

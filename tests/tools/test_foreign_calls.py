@@ -12,7 +12,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import History
 from codeagent_lsp.agent.limits import LoopLimits
 from codeagent_lsp.agent.loop import AgentLoop, LoopResult
-from codeagent_lsp.call_forms import resolved, several, unwrapped
+from codeagent_lsp.call_forms import resolve_call, several, unwrap_call
 from codeagent_lsp.llm.calls.bare_calls import check, own_spelling
 from codeagent_lsp.llm.calls.toolcalling import ToolCallingModel
 from codeagent_lsp.llm.calls.toolcalls import parse
@@ -116,9 +116,9 @@ def test_it_becomes_a_call_of_ours(row: Row) -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=named)
 def test_resolving_twice_changes_nothing(row: Row) -> None:
-    once = resolved(row.name, row.given, FORMS)
+    once = resolve_call(row.name, row.given, FORMS)
     assert once is not None and not once.problem
-    assert resolved(once.tool, once.arguments, FORMS) == once
+    assert resolve_call(once.tool, once.arguments, FORMS) == once
 
 
 @pytest.mark.slow
@@ -239,11 +239,13 @@ async def test_nonsense_is_refused_with_the_nearest_tool(
 def test_a_tool_of_an_mcp_server_is_called_by_its_own_name() -> None:
     wanted = ("mcp.github.get_issue", {"number": 1})
     assert (
-        unwrapped("use_mcp_tool", {"server_name": "github", "tool_name": "get_issue", "arguments": '{"number": 1}'})
+        unwrap_call("use_mcp_tool", {"server_name": "github", "tool_name": "get_issue", "arguments": '{"number": 1}'})
         == wanted
     )
-    assert unwrapped("CallMcpTool", {"server": "github", "toolName": "get_issue", "arguments": {"number": 1}}) == wanted
-    assert unwrapped("use_mcp_tool", {"server_name": "github"})[0] == "use_mcp_tool"
+    assert (
+        unwrap_call("CallMcpTool", {"server": "github", "toolName": "get_issue", "arguments": {"number": 1}}) == wanted
+    )
+    assert unwrap_call("use_mcp_tool", {"server_name": "github"})[0] == "use_mcp_tool"
 
 
 def test_what_holds_no_calls_is_a_call_of_its_own() -> None:

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.call_forms import translated
+from codeagent_lsp.call_forms import translate_arguments
 from codeagent_lsp.errors import WrongArguments
 from codeagent_lsp.llm.calls.bare_calls import check
 from codeagent_lsp.llm.calls.toolcalls import parse
-from codeagent_lsp.messages import ToolCall, sent
+from codeagent_lsp.messages import ToolCall, without_forms
 from codeagent_lsp.tools.catalogue import BUILTIN
-from codeagent_lsp.tools.composition import Aggregate, Filter, Transformation, arguments_for, at, transformed
+from codeagent_lsp.tools.composition import Aggregate, Filter, Transformation, arguments_for, at, transform
 from codeagent_lsp.tools.executor import understood
 from codeagent_lsp.tools.tool import Tool
 from tests.tools.fakes import Bench
@@ -110,7 +110,7 @@ def test_a_call_becomes_the_tools_own(name: str, given: dict[str, Any], tool: st
         return
     assert isinstance(call, ToolCall), call
     assert call.name == tool
-    assert translated(given, TOOLS[tool].forms).keys() == own.keys()
+    assert translate_arguments(given, TOOLS[tool].forms).keys() == own.keys()
     assert understood(call, TOOLS[tool]).call == understood(ToolCall(tool, own), TOOLS[tool]).call
     assert understood(ToolCall(tool, given), TOOLS[tool]).call == understood(call, TOOLS[tool]).call
 
@@ -148,7 +148,7 @@ def test_other_spellings_lead_to_parameters_that_exist() -> None:
 
 
 def test_a_model_is_not_told_of_them() -> None:
-    assert all(set(sent(spec)) == {"name", "description", "parameters"} for spec in SPECS)
+    assert all(set(without_forms(spec)) == {"name", "description", "parameters"} for spec in SPECS)
 
 
 def test_a_call_in_a_text_is_understood() -> None:
@@ -210,4 +210,4 @@ def test_a_mapping_the_other_way_round() -> None:
 def test_a_filter_by_several_values() -> None:
     items = [{"kind": "x", "n": 1}, {"kind": "x", "n": 2}, {"kind": "y"}]
     wanted = Transformation(filter=Filter(op="has", value={"kind": "x", "n": 2}), aggregate=Aggregate(function="count"))
-    assert transformed(items, wanted) == 1
+    assert transform(items, wanted) == 1

@@ -14,7 +14,7 @@ from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.files.find_tools import Grep
 from codeagent_lsp.tools.files.read_tools import ReadFile
-from codeagent_lsp.tools.outputs import OutputStore, located, name_of
+from codeagent_lsp.tools.outputs import OutputStore, locate_output, name_of
 from tests.tools.fakes import Bench
 from tests.tools.test_executor import Probe
 
@@ -134,7 +134,7 @@ def test_which_paths_name_a_result(path: object, name: str) -> None:
 
 
 def test_without_a_store_it_is_a_path_like_others(bench: Bench) -> None:
-    view, path = located(bench.view, None, "@output/1.txt")
+    view, path = locate_output(bench.view, None, "@output/1.txt")
     assert view is bench.view
     assert path == bench.path("@output/1.txt")
 
@@ -142,7 +142,7 @@ def test_without_a_store_it_is_a_path_like_others(bench: Bench) -> None:
 def test_a_result_that_is_gone_is_refused(bench: Bench, store: OutputStore) -> None:
     store.keep("a")
     with pytest.raises(FileRefused, match=r"@output/2\.txt is not kept"):
-        located(bench.view, store, "@output/2.txt")
+        locate_output(bench.view, store, "@output/2.txt")
 
 
 # --- the tools

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.messages import sent
+from codeagent_lsp.messages import without_forms
 from codeagent_lsp.tools.catalogue import BUILTIN, SMALL_SET
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.outputs import truncate
@@ -115,7 +115,7 @@ def nodes(schema: Any) -> Iterator[Any]:
 def test_what_a_model_is_told_is_small_and_plain(cls: type[Tool[Any]]) -> None:
     spec = cls().spec()
     schema = spec["parameters"]
-    text = json.dumps(sent(spec))
+    text = json.dumps(without_forms(spec))
     assert len(text) < 1200
     assert schema["type"] == "object" and schema["additionalProperties"] is False
     fields = cls.parameters.model_fields.items()
@@ -142,7 +142,7 @@ def test_path_parameters_exist(cls: type[Tool[Any]]) -> None:
 
 def test_the_whole_catalogue_fits_a_small_window() -> None:
     small = [spec for spec in builtin().specs(["read", "write", "ask"], ["core", "files"]) if spec["name"] in SMALL_SET]
-    assert len(json.dumps([sent(spec) for spec in small])) < 4500
+    assert len(json.dumps([without_forms(spec) for spec in small])) < 4500
 
 
 class Inner(BaseModel):

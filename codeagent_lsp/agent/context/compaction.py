@@ -23,7 +23,7 @@ from codeagent_lsp.agent.context.history import (
     flat,
     is_request,
     note,
-    rendered,
+    render_focused_file,
     size,
     take_apart,
 )
@@ -267,22 +267,22 @@ async def _summary(plan: CompactionPlan, summarise: Summarise | None) -> str:
 def _candidates(plan: CompactionPlan, told: str, kept: KeptFacts) -> Iterator[tuple[Message, ...]]:
     """Yield possible compacted conversations, the best first."""
     if not plan.old and not plan.parts.summary:
-        yield _built(plan, "", kept) if kept.focused.files else _built(plan, "", None)
-        yield _built(plan, "", None)
+        yield _rebuild(plan, "", kept) if kept.focused.files else _rebuild(plan, "", None)
+        yield _rebuild(plan, "", None)
         return
     # Characters: about three to a token.
     limit = plan.summary_tokens * 3
     listed = digest(plan.old, _earlier(plan.parts), limit)
     for words in filter(None, (excerpt(told, limit) if told else "", listed)):
-        bare = _built(plan, words, replace(kept, focused=FocusedFiles()))
+        bare = _rebuild(plan, words, replace(kept, focused=FocusedFiles()))
         # Two characters for a token, fewer than code has: the files must not fill what was just made free.
         chosen = kept.focused.newest((plan.aim - size(bare)) * 2)
-        yield _built(plan, words, replace(kept, focused=replace(kept.focused, files=chosen)))
+        yield _rebuild(plan, words, replace(kept, focused=replace(kept.focused, files=chosen)))
         yield bare
-    yield _built(plan, "", replace(kept, focused=FocusedFiles()))
+    yield _rebuild(plan, "", replace(kept, focused=FocusedFiles()))
 
 
-def _built(plan: CompactionPlan, summary: str, kept: KeptFacts | None) -> tuple[Message, ...]:
+def _rebuild(plan: CompactionPlan, summary: str, kept: KeptFacts | None) -> tuple[Message, ...]:
     said = f"{HEADER}\n{summary}\n{END}" if summary else ""
     text = "\n\n".join(filter(None, (said, _kept_text(kept) if kept else "", _focus_text(kept) if kept else "")))
     told = (Message("user", text, name=SUMMARY),) if text else ()
@@ -297,7 +297,7 @@ def _kept_text(kept: KeptFacts) -> str:
 
 
 def _focus_text(kept: KeptFacts) -> str:
-    files = [rendered(file.path, file.text) for file in kept.focused.files]
+    files = [render_focused_file(file.path, file.text) for file in kept.focused.files]
     return "\n".join(["Files as they are now:", *files]) if files else ""
 
 
@@ -350,7 +350,7 @@ def short_result(call: ToolCall, text: str) -> str:
         return excerpt(text, LONG_OUTPUT)
     if kind != "file" or len(text) <= SHORT:
         return text
-    short = f"({_called(call)}: {_length(text)}, removed to save room; read it again if you need it)"
+    short = f"({_call_line(call)}: {_length(text)}, removed to save room; read it again if you need it)"
     return short if len(short) < len(text) else text
 
 
@@ -359,7 +359,7 @@ def _lines(exchange: Exchange) -> list[str]:
     if first.role != "assistant":
         return []  # the user's messages are kept in full elsewhere, notes are no longer needed
     said = [f"- I said: {_line(first.content)}"] if first.content.strip() else []
-    return said + [f"- {_called(call)}: {_outcome(call, results.get(call.id))}" for call in first.tool_calls]
+    return said + [f"- {_call_line(call)}: {_outcome(call, results.get(call.id))}" for call in first.tool_calls]
 
 
 def _outcome(call: ToolCall, result: Message | None) -> str:
@@ -368,7 +368,7 @@ def _outcome(call: ToolCall, result: Message | None) -> str:
     return f"read {_length(result.content)}" if call.name == "read_file" else _line(result.content) or "done"
 
 
-def _called(call: ToolCall) -> str:
+def _call_line(call: ToolCall) -> str:
     subject = next((str(call.arguments[key]) for key in SUBJECTS if call.arguments.get(key)), "")
     lines = _range(call.arguments)
     return f"{call.name} {_line(subject)}{lines}".strip()

@@ -46,7 +46,7 @@ _PLAIN_NAME = re.compile(r"\w[\w.-]*")
 _NAMES = (_NAME, _ASCII_NAME, _BARE_NAME, re.compile(_BARE_NAME.pattern, re.ASCII), _QUOTED_NAME)
 
 
-def headed(name: str, file: FileText) -> str:
+def with_heading(name: str, file: FileText) -> str:
     """Return the text of a file for the model, under a line that says what it is; of a large one its beginning."""
     if len(split_lines(file.text)) <= LARGE_FILE_LINES:
         return whole_file(name, render(file))
@@ -61,7 +61,7 @@ def starting_context(
     *,
     listed: bool = True,
     stands: Callable[[str, str], bool] = lambda name, text: False,
-    headed: Callable[[str, FileText], str] = headed,
+    headed: Callable[[str, FileText], str] = with_heading,
 ) -> str:
     """Return the text to put before a task, at most about `budget` characters; files in `skip` are left out. `headed`
     returns a file's text for the model with a heading. With `listed` the names of files are included, for runs without

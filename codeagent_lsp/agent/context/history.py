@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from math import ceil
 from typing import Any
 
-from codeagent_lsp.messages import Message, ToolCall, ToolSpec, estimate_tokens, sent
+from codeagent_lsp.messages import Message, ToolCall, ToolSpec, estimate_tokens, without_forms
 
 NOTE = "note"
 SUMMARY = "summary"
@@ -119,7 +119,7 @@ def reference(messages: Sequence[Message], call: ToolCall, text: str) -> str | N
         if message.tool_call_id in same and not message.content.startswith(UNCHANGED):
             return f"{UNCHANGED} (call {message.tool_call_id})." if message.content == text else None
         # One argument, the path: the whole file is asked for.
-        if message.name == SUMMARY and len(call.arguments) == 1 and rendered(path, text) in message.content:
+        if message.name == SUMMARY and len(call.arguments) == 1 and render_focused_file(path, text) in message.content:
             return f"{UNCHANGED}: {path} stands in full in the summary of the conversation."
         if message.name == NOTE and len(call.arguments) == 1 and whole_file(path, text) in message.content:
             return f"{UNCHANGED}: {path} stands in full in the note before the task."
@@ -238,7 +238,7 @@ class FocusedFiles:
         latest_first = self.files[::-1]
         chosen = []
         for file in sorted(latest_first, key=lambda file: not file.editing):
-            if (cost := len(rendered(file.path, file.text))) <= room:
+            if (cost := len(render_focused_file(file.path, file.text))) <= room:
                 chosen.append(file)
                 room -= cost
         return tuple(chosen)
@@ -270,7 +270,7 @@ class FocusedFiles:
         return replace(self, files=tuple(files))
 
 
-def rendered(path: str, text: str) -> str:
+def render_focused_file(path: str, text: str) -> str:
     """Return a focused file in the form that prompts have: its path in a line of its own, then the text."""
     return f"{path}:\n{text}\n"
 
@@ -309,7 +309,7 @@ class Sizes:
 
 def tools_size(tools: Iterable[ToolSpec]) -> int:
     """Return the estimated tokens of tool descriptions."""
-    return sum(estimate_tokens(str(sent(tool))) for tool in tools)
+    return sum(estimate_tokens(str(without_forms(tool))) for tool in tools)
 
 
 def composition(messages: Iterable[Message], tools: Iterable[ToolSpec], counted: int) -> dict[str, int]:

@@ -59,7 +59,7 @@ def mentions_in(words: str, most: int = MOST_MENTIONS) -> tuple[Mention, ...]:
     return tuple(islice(dict.fromkeys(mention for mention in found if mention is not None), most))
 
 
-def shortened(mention: Mention) -> Iterator[Mention]:
+def shorter_readings(mention: Mention) -> Iterator[Mention]:
     """Yield other readings of a mention: as a file whose name looks like lines or a symbol, and, the longest first,
     without the words that follow it, as languages without blanks have them (`@src/a.py里的名字`).
     """
@@ -72,7 +72,7 @@ def shortened(mention: Mention) -> Iterator[Mention]:
             yield shorter
 
 
-def written(path: str, lines: tuple[int, int] | None = None) -> str:
+def write_mention(path: str, lines: tuple[int, int] | None = None) -> str:
     """Return the mention of a file as a user writes it: `@path`, quoted if necessary, with `#L3-L9` for `lines` (the
     first and the last one, 1-based).
     """

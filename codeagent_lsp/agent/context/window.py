@@ -84,7 +84,7 @@ class ConversationWindow:
             # The reply was planned for the larger window, and prompt and reply share the stated one.
             self._limits = replace(self._limits, window=told, reply_tokens=min(self._limits.reply_tokens, told // 4))
         # Before the history changes: the count belongs to the prompt that was refused.
-        estimated = self._estimated(tools)
+        estimated = self._estimate_tokens(tools)
         # The server has said that it is at least a window long, whatever was estimated.
         self._meter = self._meter.told(estimated, max(self._tokens(tools), self._limits.window))
         while self._in_a_row < MOST_IN_A_ROW:
@@ -95,7 +95,7 @@ class ConversationWindow:
 
     def told(self, tools: Sequence[ToolSpec], prompt_tokens: int) -> None:
         """Record the server's token count of the current history after a reply; 0 when it gave none."""
-        self._meter = self._meter.told(self._estimated(tools), prompt_tokens)
+        self._meter = self._meter.told(self._estimate_tokens(tools), prompt_tokens)
         # A reply came, so the prompt fitted; the next compaction begins gently again.
         self._in_a_row = 0
 
@@ -118,7 +118,7 @@ class ConversationWindow:
         words = self._keywords()
         # With many results in one reply, the least of each is less, or together they would fill the window.
         return tuple(
-            text if needed <= max(share, LEAST_RESULT // len(texts)) else _shortened(text, share, words)
+            text if needed <= max(share, LEAST_RESULT // len(texts)) else _shorten(text, share, words)
             for text, needed, share in zip(texts, sizes, shares, strict=True)
         )
 
@@ -172,11 +172,11 @@ class ConversationWindow:
 
         return asked
 
-    def _estimated(self, tools: Sequence[ToolSpec]) -> int:
+    def _estimate_tokens(self, tools: Sequence[ToolSpec]) -> int:
         return self._sizes.of(self._history.messages) + self._sizes.of_tools(tools)
 
     def _tokens(self, tools: Sequence[ToolSpec]) -> int:
-        return self._meter.tokens(self._estimated(tools))
+        return self._meter.tokens(self._estimate_tokens(tools))
 
     def _room(self, tools: Sequence[ToolSpec]) -> int:
         """Return the estimated tokens for everything but tools, system messages and the user's messages."""
@@ -188,6 +188,6 @@ class ConversationWindow:
         return keywords_of(task[-4000:])
 
 
-def _shortened(text: str, tokens: int, keywords: Sequence[str]) -> str:
+def _shorten(text: str, tokens: int, keywords: Sequence[str]) -> str:
     # The sentence behind it takes about 30 tokens.
     return within(text, max(40, tokens - 30), keywords) + SHORTENED

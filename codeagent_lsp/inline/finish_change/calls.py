@@ -137,7 +137,7 @@ def _top(annotation: str) -> str:
     return "".join(kept)
 
 
-def shown(name: str, signature: Signature) -> str:
+def render_signature(name: str, signature: Signature) -> str:
     """Return a function's name and parameter names on one line, without types."""
     marks = {"rest": "*", "rest_keywords": "**"}
     names: Sequence[str] = [marks.get(each.kind, "") + each.name for each in signature.parameters]
@@ -192,7 +192,7 @@ class SignatureChange:
         return tuple(each for each in self.new.parameters if each.name not in known)
 
 
-def repaired(
+def repair_arguments(
     arguments: Sequence[Argument], change: SignatureChange, family: Family, in_scope: Callable[[str], bool]
 ) -> tuple[Placed, ...] | None:
     """Return the arguments of a call for the new signature; None if they are not clear. `in_scope` returns whether a

@@ -12,7 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from codeagent_lsp.inline.finish_change.calls import FAMILIES, Family, SignatureChange, renamed_parameters, shown
+from codeagent_lsp.inline.finish_change.calls import (
+    FAMILIES,
+    Family,
+    SignatureChange,
+    renamed_parameters,
+    render_signature,
+)
 from codeagent_lsp.inline.finish_change.declarations import Declaration, declarations
 from codeagent_lsp.inline.next_edit.parsed_text import ParsedText
 
@@ -60,7 +66,7 @@ class Change:
         """The change on one line for the user, such as `f(a) → f(a, b)`."""
         old, new = self.before.called, self.after.called
         if self.signature is not None:
-            return f"{shown(old, self.signature.old)} → {shown(new, self.signature.new)}"
+            return f"{render_signature(old, self.signature.old)} → {render_signature(new, self.signature.new)}"
         if self.is_moved:
             return f"{new}: {PurePath(self.was_in).name} → {PurePath(self.path).name}"
         return f"{old} → {new}"
@@ -81,11 +87,11 @@ def changes_of(pairs: Iterable[tuple[ParsedText, ParsedText]]) -> tuple[Change, 
         found += file.changes()
         gone += [(family, after.path, each) for each in file.gone if not each.owner]
         come += [(family, after.path, each) for each in file.come if not each.owner]
-    found += _moved(gone, come)
+    found += _find_moves(gone, come)
     return tuple(found[:MOST_CHANGES])
 
 
-def _moved(gone: Sequence[_Whole], come: Sequence[_Whole]) -> Iterator[Change]:
+def _find_moves(gone: Sequence[_Whole], come: Sequence[_Whole]) -> Iterator[Change]:
     for family, was_in, before in gone:
         to = [(path, after) for _, path, after in come if after.name == before.name and after.kind == before.kind]
         if len(to) == 1 and to[0][0] != was_in and family in ("python", "script"):
@@ -116,7 +122,7 @@ class _File:
             key = (each.owner, each.name)
             if key in now and key not in self._many and (change := self._change(each, now[key])).signature is not None:
                 yield change
-        yield from self._renamed()
+        yield from self._find_renames()
 
     def _renamed_classes(self) -> Iterator[Change]:
         classes = [[each for each in side if each.kind == "class"] for side in (self.gone, self.come)]
@@ -134,7 +140,7 @@ class _File:
                     if change.signature is not None:
                         yield change
 
-    def _renamed(self) -> Iterator[Change]:
+    def _find_renames(self) -> Iterator[Change]:
         for owner in dict.fromkeys(each.owner for each in self.gone):
             sides = [
                 [each for each in side if each.owner == owner and (owner, each.name) not in self._many]

@@ -88,12 +88,12 @@ def _inside(text: ParsedText, node: Node, owner: str, family: Family, depth: int
         elif child.type == "assignment" and family == "python":
             left = child.child_by_field_name("left")
             if left is not None and left.type == "identifier":
-                yield _named(text, left, child, "member", owner)
+                yield _declaration_of(text, left, child, "member", owner)
         elif child.type in _WRAPPED:
             yield from _inside(text, child, owner, family, depth + 1)
 
 
-def _named(text: ParsedText, name: Node, node: Node, kind: DeclarationKind, owner: str) -> Declaration:
+def _declaration_of(text: ParsedText, name: Node, node: Node, kind: DeclarationKind, owner: str) -> Declaration:
     # What names are of it is written in front: decorators tell what a function is.
     around = node.parent
     whole = around if around is not None and around.type in ("decorated_definition", "export_statement") else node
@@ -114,7 +114,7 @@ def _function(text: ParsedText, node: Node, owner: str, family: Family) -> Itera
         return
     if family == "go" and (receiver := node.child_by_field_name("receiver")) is not None:
         owner = re.sub(r"\[.*", "", text.of(receiver).strip("()").split()[-1].lstrip("*")) if text.of(receiver) else ""
-    found = _named(text, name, node, "function", owner)
+    found = _declaration_of(text, name, node, "function", owner)
     head = text.between(found.node_range[0], name.start_byte)
     signature = signature_of(text, parameters, family)
     # Callers do not pass `self` or `cls`.
@@ -143,14 +143,14 @@ def _own_attributes(text: ParsedText, body: Node, owner: str) -> Iterator[Declar
         # By its usual name: one that is called otherwise costs an attribute, nothing else.
         if whose is not None and name is not None and text.of(whose) == "self" and text.of(name) not in known:
             known.add(text.of(name))
-            yield _named(text, name, assigned, "member", owner)
+            yield _declaration_of(text, name, assigned, "member", owner)
 
 
 def _class(text: ParsedText, node: Node, owner: str, family: Family, depth: int) -> Iterator[Declaration]:
     name = node.child_by_field_name("name")
     if name is None:
         return
-    found = _named(text, name, node, "class", owner)
+    found = _declaration_of(text, name, node, "class", owner)
     inner = f"{owner}.{found.name}" if owner else found.name
     bases = node.child_by_field_name("superclasses")
     if bases is not None:
@@ -189,14 +189,14 @@ def _fields(text: ParsedText, body: Node, by_name: bool) -> Signature:
 def _member(text: ParsedText, node: Node, owner: str) -> Iterator[Declaration]:
     # A field of a structure in Go may declare several at once.
     for name in node.children_by_field_name("name") or node.children_by_field_name("property"):
-        yield _named(text, name, node, "member", owner)
+        yield _declaration_of(text, name, node, "member", owner)
 
 
 def _variable(text: ParsedText, node: Node, owner: str, family: Family) -> Iterator[Declaration]:
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     if name is None or name.type != "identifier":
         return
-    found = _named(text, name, node, "member", owner)
+    found = _declaration_of(text, name, node, "member", owner)
     if value is not None and value.type in ("arrow_function", "function_expression"):
         parameters = value.child_by_field_name("parameters") or value.child_by_field_name("parameter")
         body = value.child_by_field_name("body")

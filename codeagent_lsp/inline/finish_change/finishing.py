@@ -18,7 +18,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.inline.finish_change.changes import Change, changes_of
-from codeagent_lsp.inline.finish_change.sites import Site, applied, sites
+from codeagent_lsp.inline.finish_change.sites import Site, apply_edits, sites
 from codeagent_lsp.inline.next_edit.parsed_text import parsed_text
 from codeagent_lsp.tools.diagnostics.difference import Diagnostic, ServersWithDiagnostics, difference, from_lsp
 from codeagent_lsp.workspace.files.file_view import FileView
@@ -70,7 +70,7 @@ class Finished:
         return f"{titles[0]} +{len(titles) - 1}" if len(titles) > 1 else "".join(titles)
 
 
-def changed(bases: Mapping[str, str], texts: Mapping[str, str]) -> tuple[Change, ...]:
+def changed_declarations(bases: Mapping[str, str], texts: Mapping[str, str]) -> tuple[Change, ...]:
     """Return what the user has changed of declarations. `bases` are the texts before, `texts` those of now, both by
     path; a file missing in `texts` is left out.
     """
@@ -85,7 +85,7 @@ def changed(bases: Mapping[str, str], texts: Mapping[str, str]) -> tuple[Change,
     return changes_of(pairs)
 
 
-def concerned(changes: Sequence[Change], texts: Mapping[str, str]) -> dict[str, list[Site]]:
+def affected_places(changes: Sequence[Change], texts: Mapping[str, str]) -> dict[str, list[Site]]:
     """Return the places that may be broken by changes, by path, files with clear repairs first. Parses all texts and
     blocks.
     """
@@ -109,7 +109,7 @@ async def finish(
     """Return the repairs in the files of `texts` (absolute paths) that the language servers prove right, in at most
     `seconds`; nothing is written. What is not known by then is left alone. May be cancelled.
     """
-    places = await asyncio.to_thread(concerned, changes, texts)
+    places = await asyncio.to_thread(affected_places, changes, texts)
     if not any(site.edits for found in places.values() for site in found):
         return Finished(tuple(changes))
     paths = list(places)[:MOST_CHECKED]
@@ -227,7 +227,7 @@ class _Repairs:
         """Choose the sites of these changes that have an error of the user's edits."""
         self._brought = brought
         if len(sound) < len(self._changes):
-            self._sites = concerned(sound, self._texts)
+            self._sites = affected_places(sound, self._texts)
         for path, items in brought.items():
             for item in items:
                 self._choose(path, self._offset(item))
@@ -243,7 +243,7 @@ class _Repairs:
 
     def texts(self) -> dict[str, str]:
         """Return the repaired texts."""
-        return {path: applied(self._texts[path], self._edits(path)) for path in self.chosen if self.chosen[path]}
+        return {path: apply_edits(self._texts[path], self._edits(path)) for path in self.chosen if self.chosen[path]}
 
     def judge(self, after: Mapping[str, Sequence[Diagnostic]]) -> bool:
         """Take back what is not right by what the server says of the repaired texts, and choose what has become wrong;
@@ -257,10 +257,10 @@ class _Repairs:
                 continue
             back = _Back(self._edits(path), self._texts[path], self.texts().get(path, self._texts[path]))
             # Counted: a line may have the same error twice, of which a repair may have removed one.
-            known = Counter((*_said(item), item.line) for item in self._now[path])
+            known = Counter((*_problem_key(item), item.line) for item in self._now[path])
             for item in after[path]:
                 at = back.offset(item)
-                key = (*_said(item), self._line(path, at) + 1)
+                key = (*_problem_key(item), self._line(path, at) + 1)
                 if known[key] > 0:
                     known[key] -= 1
                     # It was there before: what it is about is not repaired.
@@ -322,7 +322,9 @@ class _Repairs:
 
     def _is_brought(self, path: str, item: Diagnostic, at: int) -> bool:
         line = self._line(path, at) + 1
-        return any(_said(each) == _said(item) and each.line == line for each in self._brought.get(path, ()))
+        return any(
+            _problem_key(each) == _problem_key(item) and each.line == line for each in self._brought.get(path, ())
+        )
 
     def _edits(self, path: str) -> list[Edit]:
         return [edit for site in self.chosen.get(path, ()) for edit in site.edits or ()]
@@ -361,7 +363,7 @@ def _starts(text: str) -> list[int]:
     return [0, *accumulate(map(len, split_lines(text)))]
 
 
-def _said(item: Diagnostic) -> tuple[str, str, str]:
+def _problem_key(item: Diagnostic) -> tuple[str, str, str]:
     return item.source, item.code, " ".join(item.message.split())
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from codeagent_lsp.inline.finish_change.calls import Argument, Placed, needs_nothing, repaired
+from codeagent_lsp.inline.finish_change.calls import Argument, Placed, needs_nothing, repair_arguments
 from codeagent_lsp.inline.finish_change.changes import Change
 from codeagent_lsp.inline.finish_change.moves import Edit, edit_at, import_edits, named_imports
 from codeagent_lsp.inline.next_edit.parsed_text import CALLS, ParsedText, binds, function_of, nodes_of, role_of
@@ -52,7 +52,7 @@ def sites(text: ParsedText, change: Change) -> list[Site]:
     return sorted(found, key=lambda site: (site.start, -site.end))
 
 
-def applied(text: str, edits: Iterable[Edit]) -> str:
+def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     """Return a text after edits that do not overlap."""
     for edit in sorted(set(edits), key=lambda edit: (edit.start, edit.end), reverse=True):
         text = text[: edit.start] + edit.new + text[edit.end :]
@@ -127,7 +127,7 @@ def _argument_edits(text: ParsedText, call: Node, given: Node, change: Change) -
         return None
     arguments = [_argument(text, node) for node in nodes]
     assert change.signature is not None
-    placed = repaired(arguments, change.signature, change.family, lambda name: in_scope(text, call, name))
+    placed = repair_arguments(arguments, change.signature, change.family, lambda name: in_scope(text, call, name))
     if placed is None:
         return None
     if needs_nothing(arguments, placed):
@@ -174,7 +174,7 @@ def _written(
             start = nodes[gone[0] - 1].end_byte
         names.append(edit_at(text, start, end, ""))
     if come:
-        names.append(_inserted(text, given, nodes, placed, come[0]))
+        names.append(_insert_at(text, given, nodes, placed, come[0]))
     return tuple(names)
 
 
@@ -191,7 +191,7 @@ def _name_edit(text: ParsedText, nodes: Sequence[Node], arguments: Sequence[Argu
     return edit_at(text, name.start_byte, name.end_byte, placed.name)
 
 
-def _inserted(text: ParsedText, given: Node, nodes: Sequence[Node], placed: Sequence[Placed], at: int) -> Edit:
+def _insert_at(text: ParsedText, given: Node, nodes: Sequence[Node], placed: Sequence[Placed], at: int) -> Edit:
     new = f"{placed[at].name}={placed[at].value}" if placed[at].name else placed[at].value
     if not nodes:
         return edit_at(text, given.start_byte + 1, given.end_byte - 1, new)

@@ -140,10 +140,14 @@ def edits_of(window: Window, rewritten: str) -> list[Proposed]:
         if tag == "delete" and i2 == len(old_lines):
             continue
         # Changes of blanks alone are those of a formatter.
-        if tag == "equal" or _squeezed(before) == _squeezed(after) or (_squeezed(before), _squeezed(after)) in undone:
+        if (
+            tag == "equal"
+            or _without_blanks(before) == _without_blanks(after)
+            or (_without_blanks(before), _without_blanks(after)) in undone
+        ):
             continue
         offset = len("".join(old_lines[:i1]))
-        found.append(_proposed(window, offset, before, after, newline))
+        found.append(_first_change(window, offset, before, after, newline))
     return found
 
 
@@ -164,7 +168,7 @@ def recent_edits(path: str, base: str, text: str) -> Iterator[RecentEdit]:
         yield RecentEdit(path, "\n".join(before[i1:i2]), "\n".join(after[j1:j2]), "\n".join(lines))
 
 
-def _proposed(window: Window, offset: int, before: str, after: str, newline: str) -> Proposed:
+def _first_change(window: Window, offset: int, before: str, after: str, newline: str) -> Proposed:
     """Return one change at an offset of the window's text with `\\n`, without what both sides begin and end with."""
     # An added line belongs to the end of the line before it: there an editor can show it as it is typed.
     if not before and offset:
@@ -201,9 +205,12 @@ def _undone(window: Window) -> set[tuple[str, str]]:
     """Return the changes that would take back what the user did: lines of now, and those they came from."""
     before, after = window.edited.base.splitlines(keepends=True), window.edited.text.splitlines(keepends=True)
     opcodes = _opcodes(before, after)
-    pairs = [(_squeezed("".join(after[j1:j2])), _squeezed("".join(before[i1:i2]))) for _, i1, i2, j1, j2 in opcodes]
+    pairs = [
+        (_without_blanks("".join(after[j1:j2])), _without_blanks("".join(before[i1:i2])))
+        for _, i1, i2, j1, j2 in opcodes
+    ]
     lines = [
-        (_squeezed(new), _squeezed(old))
+        (_without_blanks(new), _without_blanks(old))
         for tag, i1, i2, j1, j2 in opcodes
         if tag == "replace" and i2 - i1 == j2 - j1
         for old, new in zip(before[i1:i2], after[j1:j2], strict=True)
@@ -237,7 +244,7 @@ def _opcodes(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, int
     return [("equal", 0, head, 0, head), *changes, ("equal", ends[0], len(before), ends[1], len(after))]
 
 
-def _squeezed(text: str) -> str:
+def _without_blanks(text: str) -> str:
     return "".join(text.split())
 
 

@@ -18,7 +18,7 @@ from codeagent_lsp.index import parse
 from codeagent_lsp.inline.next_edit.history import Example, History
 from codeagent_lsp.inline.next_edit.parsed_text import ParsedText, function_of, parsed_text
 from codeagent_lsp.inline.next_edit.renamings import Renaming, renamings
-from codeagent_lsp.inline.next_edit.rewrites import Rewrite, learned
+from codeagent_lsp.inline.next_edit.rewrites import Rewrite, learn_rewrite
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -74,7 +74,7 @@ def changes_of(newest: Example, others: Sequence[Example]) -> list[Learned]:
     for other in others:
         names = renamings(newest, other)
         # A renaming says more: it knows which uses are of the same thing.
-        rewrite = None if names else learned(newest, other)
+        rewrite = None if names else learn_rewrite(newest, other)
         for change in (*names, *((rewrite,) if rewrite else ())):
             if all(change != known.change for known in found):
                 found.append(Learned(change, here, (other.after.path, other.new_range[0])))
@@ -181,7 +181,11 @@ async def search(history: History, source: Source, seconds: float = SECONDS) -> 
             # Looked for as plain text before anything is parsed, which is far slower.
             if text is not None and all(word in text for word in change.words):
                 texts[path] = text
-        if isinstance(change, Renaming) and change.needs_gone and await asyncio.to_thread(_defined, change, texts, end):
+        if (
+            isinstance(change, Renaming)
+            and change.needs_gone
+            and await asyncio.to_thread(_is_defined, change, texts, end)
+        ):
             continue
         for path, text in texts.items():
             if time.monotonic() > end or sum(map(len, found.values())) > MOST_PROPOSALS:
@@ -215,7 +219,7 @@ def _due(path: str, text: str, learned: Learned) -> list[Proposed] | None:
     return [] if parsed is None else proposals(parsed, learned)
 
 
-def _defined(change: Renaming, texts: dict[str, str], end: float) -> bool:
+def _is_defined(change: Renaming, texts: dict[str, str], end: float) -> bool:
     """Return whether the old name is still defined somewhere, so that its uses may be of another; also out of time."""
     for path, text in texts.items():
         if time.monotonic() > end:

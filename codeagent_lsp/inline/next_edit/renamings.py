@@ -93,7 +93,7 @@ def renamings(one: Example, other: Example) -> list[Renaming]:
     """Return the renamings that two examples show: none, that of the name, or also that of the keyword for a
     parameter.
     """
-    mine, theirs = _changed(one), _changed(other)
+    mine, theirs = _renamed_at(one), _renamed_at(other)
     if mine is None or theirs is None or mine[1:] != theirs[1:] or one.after.language != other.after.language:
         return []
     (node, old, new), second = mine, theirs[0]
@@ -142,7 +142,7 @@ def _still_bound(function: Node, name: str) -> bool:
     return any(binds(each) for each in leaves)
 
 
-def _changed(example: Example) -> tuple[Node, str, str] | None:
+def _renamed_at(example: Example) -> tuple[Node, str, str] | None:
     """Return the name's node after the change, and both names; None where more than a name has changed."""
     if not example.pairs:
         return None

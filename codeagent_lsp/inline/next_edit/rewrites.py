@@ -156,7 +156,7 @@ class Rewrite:
     @property
     def title(self) -> str:
         """The rewrite on one line for the user, with dots for holes."""
-        return f"{_shown(self.old)} → {_shown(self.new)}"
+        return f"{_render_form(self.old)} → {_render_form(self.new)}"
 
     def places(self, text: ParsedText) -> Iterator[tuple[Node, str]]:
         """Yield the nodes of a text that it fits, with their new texts."""
@@ -164,10 +164,10 @@ class Rewrite:
             return
         kind = self.pattern.kind if isinstance(self.pattern, Literal | Inner) else ""
         for node in nodes_of(text.root):
-            if node.type == kind and (new := self.applied(text, node)) is not None and self._known(text, node):
+            if node.type == kind and (new := self.applied(text, node)) is not None and self._are_known(text, node):
                 yield node, new
 
-    def _known(self, text: ParsedText, node: Node) -> bool:
+    def _are_known(self, text: ParsedText, node: Node) -> bool:
         """Return whether the names that the rewrite brings are bound at a node, in its function or in the file, and an
         import that it takes away is not used.
         """
@@ -179,12 +179,12 @@ class Rewrite:
         """Return the new text of a node; None if the rewrite does not fit it exactly."""
         bound: dict[int, str] = {}
         # The tree knows nothing of blanks and comments between nodes: writing over them would lose them.
-        if not fits(self.pattern, node, text, bound, self.guard) or _written(self.old, bound) != text.of(node):
+        if not fits(self.pattern, node, text, bound, self.guard) or _instantiate(self.old, bound) != text.of(node):
             return None
-        return _written(self.new, bound)
+        return _instantiate(self.new, bound)
 
 
-def learned(one: Example, other: Example) -> Rewrite | None:
+def learn_rewrite(one: Example, other: Example) -> Rewrite | None:
     """Return the rewrite that two examples have in common, by the smallest nodes that show where it applies; None if
     they have none.
     """
@@ -244,7 +244,7 @@ class _Learning:
         """Return the rewrite of these nodes, if they are one and it tells where it is due."""
         old_spans: list[tuple[int, int, int]] = []
         new_spans: list[tuple[int, int, int]] = []
-        self.guard = self._added(olds[0], news[0]) & self._added(olds[1], news[1])
+        self.guard = self._added_keys(olds[0], news[0]) & self._added_keys(olds[1], news[1])
         pattern = self._old(olds, old_spans)
         if not isinstance(pattern, Literal | Inner) or not self._new(news, new_spans):
             return None
@@ -259,7 +259,7 @@ class _Learning:
         takes = tuple(sorted(set(_all_names(olds[0]) - _all_names(news[0]))))
         return Rewrite(self.before[0].language, pattern, old, new, words, frozenset(self.guard), brings, takes)
 
-    def _added(self, old: Node, new: Node) -> set[str]:
+    def _added_keys(self, old: Node, new: Node) -> set[str]:
         """Return the keys of what the new side has in lists and the old side has not."""
         had = {key(node) for node in nodes_of(old)}
         return {name for node in nodes_of(new) if node.type in KEYED and (name := key(node)) not in had}
@@ -381,11 +381,11 @@ def _outgrows(old: Form, new: Form) -> bool:
     return after > 2 * before + 3
 
 
-def _written(form: Form, bound: Mapping[int, str]) -> str:
+def _instantiate(form: Form, bound: Mapping[int, str]) -> str:
     return "".join(bound.get(part, "") if isinstance(part, int) else part for part in form)
 
 
-def _shown(form: Form) -> str:
+def _render_form(form: Form) -> str:
     return cut(" ".join("".join("…" if isinstance(part, int) else part for part in form).split()), 48)
 
 

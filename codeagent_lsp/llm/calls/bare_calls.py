@@ -20,10 +20,10 @@ from codeagent_lsp.call_forms import (
     CallForms,
     OwnCall,
     meant,
-    resolved,
+    resolve_call,
     respelt,
     spellings,
-    unwrapped,
+    unwrap_call,
 )
 from codeagent_lsp.llm.calls import dialects, jsontext, schema
 from codeagent_lsp.llm.calls.dialects import Raw
@@ -66,7 +66,7 @@ def read_json(source: str, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
             value = jsontext.loads(source[position:end], repair=_looks_like_call(source))
         except ValueError:
             return None
-        calls = dialects.from_value(value) or _keyed(value, tools)
+        calls = dialects.from_value(value) or _call_by_key(value, tools)
         if not calls:
             return None
         found += dialects.as_torn(calls, source[position:end])
@@ -89,7 +89,7 @@ def read_python(source: str, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
     # Names such as `git-diff` are no identifiers; the text as it is goes first, as the replacement also changes
     # strings.
     calls = dialects.read_python(source) or dialects.read_python(_identifiers(source, tools))
-    return [Raw(call.name, _named(call, tools)) for call in calls] if calls else None
+    return [Raw(call.name, _arguments_by_name(call, tools)) for call in calls] if calls else None
 
 
 def read_action(text: str, start: int, tools: tuple[ToolSpec, ...]) -> tuple[list[Raw], int]:
@@ -105,7 +105,7 @@ def read_action(text: str, start: int, tools: tuple[ToolSpec, ...]) -> tuple[lis
         return [Raw(text[start:begin], arguments)], len(text) if end is None else end
     if text[begin] == "[":
         end = jsontext.span(text, begin)
-        calls = _listed(text[start:begin], text[begin:end])
+        calls = _call_in_list(text[start:begin], text[begin:end])
         return (calls, end) if calls and end is not None and _ends_line(text, end) else ([], begin)
     # A closing bracket may stand inside a string argument: each that ends a line is tried.
     for close in islice(re.compile(r"\)(?=[ \t]*(?:\n|\Z))").finditer(text, begin), _MOST_CLOSINGS):
@@ -131,15 +131,15 @@ def nameless_call(text: str, tools: Iterable[ToolSpec]) -> str:
 
 def is_known(name: str, tools: Iterable[ToolSpec]) -> bool:
     """Return whether `name`, in any of the spellings that models use, means one of these tools."""
-    return _known(name, tools) is not None
+    return _known_name(name, tools) is not None
 
 
 def normalise_name(name: str, known: Iterable[str]) -> str | None:
     """Return the known tool that `name` means (`functions.x:0`, another case, `a.b` for `a__b`), or None."""
     names = list(known)
-    stripped = _stripped(name)
+    stripped = _strip_name(name)
     # From exact to loose, so that a tool with an odd name of its own is never taken for another.
-    for candidate in (name, stripped, normalised(name)):
+    for candidate in (name, stripped, bare_name(name)):
         if candidate in names:
             return candidate
     folded = [item for item in names if _fold(item) == _fold(stripped.removeprefix("functions."))]
@@ -150,9 +150,9 @@ def normalise_name(name: str, known: Iterable[str]) -> str | None:
     return ending[0] if len(ending) == 1 else None
 
 
-def normalised(name: str) -> str:
+def bare_name(name: str) -> str:
     """Return a name without what models put around it: quotes, `functions.` and the like, a number."""
-    return re.sub(r"^(?:functions\.|default_api[.:])?(?:tools\.)?", "", _stripped(name))
+    return re.sub(r"^(?:functions\.|default_api[.:])?(?:tools\.)?", "", _strip_name(name))
 
 
 def check(name: str, arguments: Mapping[str, Any] | None, tools: Iterable[ToolSpec]) -> ToolCall | str:
@@ -160,29 +160,31 @@ def check(name: str, arguments: Mapping[str, Any] | None, tools: Iterable[ToolSp
     correct.
     """
     by_name = {tool["name"]: tool for tool in tools}
-    call = _resolved(name, arguments, by_name)
+    call = _resolve_meant(name, arguments, by_name)
     if call is None:
-        return _no_tool(unwrapped(name, arguments)[0], by_name)
+        return _no_tool(unwrap_call(name, arguments)[0], by_name)
     tool = by_name[call.tool]
     if call.arguments is None or jsontext.is_deep(dict(call.arguments)):
-        return f"The arguments of {call.tool} are not a JSON object. Send one JSON object. {_described(tool)}"
+        return f"The arguments of {call.tool} are not a JSON object. Send one JSON object. {_describe_parameters(tool)}"
     try:
-        # Here, not in `resolved`: what the model is told has the parameters with it.
+        # Here, not in `resolve_call`: what the model is told has the parameters with it.
         if call.problem:
             raise schema.Misfit(call.problem)
         given = respelt(call.arguments, _parameters(tool))
         return ToolCall(call.tool, schema.fit(given, _parameters(tool)))
     except schema.Misfit as misfit:
-        return f"The call of {call.tool} does not fit: {misfit}. Correct it and call again. {_described(tool)}"
+        return (
+            f"The call of {call.tool} does not fit: {misfit}. Correct it and call again. {_describe_parameters(tool)}"
+        )
 
 
 def own_spelling(call: ToolCall, tools: tuple[ToolSpec, ...]) -> ToolCall:
     """Return the call with the name and parameters of the tool that it means; unchanged if it means none or contradicts
     itself. For models whose calls are not checked; `check` does it for all others.
     """
-    own = _resolved(call.name, call.arguments, {tool["name"]: tool for tool in tools})
+    own = _resolve_meant(call.name, call.arguments, {tool["name"]: tool for tool in tools})
     if own is None:
-        name, arguments = unwrapped(call.name, call.arguments)
+        name, arguments = unwrap_call(call.name, call.arguments)
         return replace(call, name=name, arguments=arguments or {})
     return call if own.problem else replace(call, name=own.tool, arguments=own.arguments or {})
 
@@ -205,18 +207,18 @@ def check_raw(raw: Raw, tools: tuple[ToolSpec, ...]) -> ToolCall | str:
 def _from_text(name: str, arguments: Mapping[str, Any], tools: tuple[ToolSpec, ...]) -> Mapping[str, Any]:
     """Return arguments that were written as text, as values that fit the tool's parameters, whatever their names."""
     by_name = {tool["name"]: tool for tool in tools}
-    call = _resolved(name, arguments, by_name)
+    call = _resolve_meant(name, arguments, by_name)
     if call is None:
         return arguments
     parameters = _parameters(by_name[call.tool])
     properties = parameters.get("properties") or {}
-    other = spellings(normalised(name), arguments, {tool["name"]: _forms(tool) for tool in tools})
+    other = spellings(bare_name(name), arguments, {tool["name"]: _forms(tool) for tool in tools})
     # By the names that the model used: converting comes before renaming, and needs the type of what each name means.
     known = {key: properties.get(own, {"type": "string"}) for key, own in other.items() if key not in properties}
     return schema.from_text(arguments, {**parameters, "properties": {**known, **properties}})
 
 
-def _listed(name: str, source: str) -> list[Raw]:
+def _call_in_list(name: str, source: str) -> list[Raw]:
     """Return the call of `name` with the one object, or none, that the list in `source` holds."""
     try:
         value = jsontext.loads(source)
@@ -234,7 +236,7 @@ def _looks_like_call(source: str) -> bool:
     return bool(re.match(r"\s*\[?\s*\{\s*[\"']?(name|tool|function|type|tool_name|tool_calls)\b", source))
 
 
-def _keyed(value: Any, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
+def _call_by_key(value: Any, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
     """Parse `{"read_file": {…}}`, the tool's name as the only key, or `{"tool": "todoread"}`, as the only value."""
     if isinstance(value, dict) and len(value) == 1:
         name, arguments = next(iter(value.items()))
@@ -254,7 +256,7 @@ def _identifiers(source: str, tools: tuple[ToolSpec, ...]) -> str:
     return source
 
 
-def _named(call: Raw, tools: tuple[ToolSpec, ...]) -> dict[str, Any]:
+def _arguments_by_name(call: Raw, tools: tuple[ToolSpec, ...]) -> dict[str, Any]:
     """Return the arguments of a Python call by name, positional ones named in the tool's order."""
     tool = _tool(call.name, tools)
     order = list((_parameters(tool).get("properties") or {}) if tool else ())
@@ -265,41 +267,41 @@ def _named(call: Raw, tools: tuple[ToolSpec, ...]) -> dict[str, Any]:
 
 
 def _tool(name: str, tools: tuple[ToolSpec, ...]) -> ToolSpec | None:
-    known = _known(name, tools)
+    known = _known_name(name, tools)
     return next((tool for tool in tools if tool["name"] == known), None)
 
 
-def _known(name: str, tools: Iterable[ToolSpec]) -> str | None:
+def _known_name(name: str, tools: Iterable[ToolSpec]) -> str | None:
     """Return the name of the tool that is meant, by its own name or another one of it; None if there is none."""
     named = {tool["name"]: _forms(tool) for tool in tools}
     foreign = (tool for tool, forms in named.items() if any(each.name == name for each in forms.foreign))
-    return normalise_name(name, named) or meant(normalised(name), named.items()) or next(foreign, None)
+    return normalise_name(name, named) or meant(bare_name(name), named.items()) or next(foreign, None)
 
 
-def _resolved(name: str, arguments: Mapping[str, Any] | None, tools: Mapping[str, ToolSpec]) -> OwnCall | None:
+def _resolve_meant(name: str, arguments: Mapping[str, Any] | None, tools: Mapping[str, ToolSpec]) -> OwnCall | None:
     """Return the call of one of the tools that is meant, whatever a model put around its name."""
-    name, arguments = unwrapped(name, arguments)
+    name, arguments = unwrap_call(name, arguments)
     forms = {tool: _forms(spec) for tool, spec in tools.items()}
-    for spelling in (name, normalised(name), normalise_name(name, tools) or name):
-        if (call := resolved(spelling, arguments, forms)) is not None:
+    for spelling in (name, bare_name(name), normalise_name(name, tools) or name):
+        if (call := resolve_call(spelling, arguments, forms)) is not None:
             return call
     return None
 
 
 def _no_tool(name: str, tools: Mapping[str, ToolSpec]) -> str:
     """Return what to say of a tool that does not exist: which come nearest, and which there are."""
-    name = normalised(name)
+    name = bare_name(name)
     name = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
     forms = {tool: _forms(spec) for tool, spec in tools.items()}
     names = {other: tool for tool, each in forms.items() for other in (tool, *each.names)}
     close = [tool for tool, each in forms.items() if name in (*each.near, *(other.name for other in each.foreign))]
     close = close[:MOST_NEAR] or [names[found] for found in get_close_matches(name, names, NEAREST, LEAST_ALIKE)]
-    nearest = " ".join(_described(tools[tool]) for tool in dict.fromkeys(close))
+    nearest = " ".join(_describe_parameters(tools[tool]) for tool in dict.fromkeys(close))
     listed = ", ".join(tool for tool in tools if tool not in ANSWERS)
     return " ".join(filter(None, (f"There is no tool {name!r}.", nearest, f"The tools are: {listed}.")))
 
 
-def _described(tool: ToolSpec) -> str:
+def _describe_parameters(tool: ToolSpec) -> str:
     """Return a tool's parameters in a line, for a call that did not fit."""
     return f"{tool['name']} takes: {json.dumps(_parameters(tool).get('properties') or {}, ensure_ascii=False)}"
 
@@ -312,7 +314,7 @@ def _parameters(tool: ToolSpec) -> Mapping[str, Any]:
     return tool.get("parameters") or {}
 
 
-def _stripped(name: str) -> str:
+def _strip_name(name: str) -> str:
     # Around it, some servers leave marks of the model's own format: `read_file<|channel|>commentary`, also with
     # `to=functions.read_file` behind them.
     sent_to = _SENT_TO.search(name)

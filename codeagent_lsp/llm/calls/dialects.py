@@ -402,7 +402,7 @@ def _parameters(text: str, position: int, name: str, tags: _Tags) -> tuple[Raw, 
     """
     ends = _ends_after(text, tags, position)
     # The strict reading first, at every end; the looser one only where none of them fits.
-    for read in (_balanced, _split):
+    for read in (_balanced_arguments, _split):
         for end in ends:
             if (found := read(tags, text[position:end])) is not None and not _goes_on(text, end):
                 return Raw(name, dict(found), textual=True, unsure=read is _split), end
@@ -434,7 +434,7 @@ def _ends_after(text: str, tags: _Tags, position: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=4)
-def _unopened(text: str) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+def _tag_openings(text: str) -> tuple[tuple[int, ...], tuple[bool, ...]]:
     """Return the offsets of all tags of arguments and calls, and for each whether from there on one is closed that was
     not opened there.
     """
@@ -451,12 +451,12 @@ def _unopened(text: str) -> tuple[tuple[int, ...], tuple[bool, ...]]:
 
 def _goes_on(text: str, end: int) -> bool:
     """Return whether something is closed behind the end of a call that was not opened there: the call goes on."""
-    starts, missing = _unopened(text)
+    starts, missing = _tag_openings(text)
     at = bisect_left(starts, _eat(text, end, r"(?:\s*</(?:function|invoke|[\w:]*tool_calls?|function_calls)>)*"))
     return at < len(starts) and missing[at]
 
 
-def _balanced(tags: _Tags, text: str) -> dict[str, str] | None:
+def _balanced_arguments(tags: _Tags, text: str) -> dict[str, str] | None:
     """Return the arguments of a text that is nothing but arguments, each up to the tag that closes it; None for another
     text. In a value every tag that is opened is closed, and all arguments are written alike: one that is not may stand
     in the value of another.
@@ -508,7 +508,7 @@ def _read_pairs(text: str, start: int) -> Read:
         return [], start
     position = head.end()
     ends = _ends_after(text, _GLM, position)
-    for read in (_balanced, _split):
+    for read in (_balanced_arguments, _split):
         for end in ends:
             values = read(_GLM, text[position:end])
             # A name alone is a call only if it is closed: `<tool_call>` may be a word of a sentence.

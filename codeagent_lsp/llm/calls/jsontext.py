@@ -69,7 +69,7 @@ def _loads(source: str, *, repair: bool) -> Any:
             raise
     try:
         # The commonest mistake, and one that has only one meaning; the general repair guesses.
-        return json.loads(_escaped(source), strict=False)
+        return json.loads(_escape_backslashes(source), strict=False)
     except (ValueError, RecursionError):
         pass
     if any(token[0].startswith("'") for token in _STRINGS.finditer(source)):  # as Python writes it
@@ -95,7 +95,7 @@ def _without_strings(source: str) -> tuple[str, list[str]]:
     def stored(token: re.Match[str]) -> str:
         if token["remark"] is not None:
             return " "
-        number = numbers.setdefault(_said(token[0]), len(numbers))
+        number = numbers.setdefault(_string_text(token[0]), len(numbers))
         return f'"{_STORED}{number}{_STORED}"'
 
     return _STRINGS.sub(stored, source), list(numbers)
@@ -110,15 +110,15 @@ def _with_strings(value: Any, strings: Sequence[str]) -> Any:
     return _STORED_AT.sub(lambda at: strings[int(at[1])], value) if isinstance(value, str) else value
 
 
-def _escaped(source: str) -> str:
+def _escape_backslashes(source: str) -> str:
     """Return JSON with each backslash that begins no escape as one that stands for itself."""
     return _ESCAPE.sub(lambda found: found[0] if found["good"] else r"\\", source)
 
 
-def _said(token: str) -> str:
+def _string_text(token: str) -> str:
     """Return the text of a string of JSON, or of one of Python in single quotes. ValueError if it is none."""
     if token.startswith('"'):
-        return str(json.loads(_escaped(token), strict=False))
+        return str(json.loads(_escape_backslashes(token), strict=False))
     try:
         return str(ast.literal_eval(token.replace("\r", "\\r").replace("\n", "\\n")))
     except SyntaxError as error:

@@ -89,12 +89,12 @@ def loose_call(text: str, is_tool: Callable[[str], bool]) -> LooseCall | None:
         above = _NAMED_ABOVE.search(reply, 0, fence[0].start())
         if above and is_tool(above["name"]) and body.startswith("{"):
             return LooseCall(above["name"], sure=False)
-        if name := _named(body, is_tool) or _unknown(body) or _marked(body, is_tool):
+        if name := _called_tool(body, is_tool) or _unknown(body) or _marked_tool(body, is_tool):
             return LooseCall(name, sure=False)
         return None
-    if (name := _named(reply, is_tool)) or ((cut := _CUT.match(reply)) and is_tool(name := cut["name"])):
+    if (name := _called_tool(reply, is_tool)) or ((cut := _CUT.match(reply)) and is_tool(name := cut["name"])):
         return LooseCall(name, sure=True)
-    if name := next(filter(None, (_named(body, is_tool) for body in _last_values(reply))), "") or _unknown(reply):
+    if name := next(filter(None, (_called_tool(body, is_tool) for body in _last_values(reply))), "") or _unknown(reply):
         return LooseCall(name, sure=False)
     for match in _LABELLED.finditer(reply):
         doing = _DOING.fullmatch(match["label"]) is not None
@@ -106,7 +106,7 @@ def loose_call(text: str, is_tool: Callable[[str], bool]) -> LooseCall | None:
     return None
 
 
-def _named(body: str, is_tool: Callable[[str], bool]) -> str:
+def _called_tool(body: str, is_tool: Callable[[str], bool]) -> str:
     """Return the tool that a text calls which is nothing but that call; '' if none."""
     if _JSON.match(body):
         head = body[:_HEAD]
@@ -119,7 +119,7 @@ def _named(body: str, is_tool: Callable[[str], bool]) -> str:
     return next((match["name"] for match in matches if match and is_tool(match["name"])), "")
 
 
-def _marked(body: str, is_tool: Callable[[str], bool]) -> str:
+def _marked_tool(body: str, is_tool: Callable[[str], bool]) -> str:
     """Return the tool of a call that begins with the marker of a dialect, or with its name, and cannot be read; '' if
     there is none.
     """

@@ -103,7 +103,7 @@ def _object(value: dict[str, Any], schema: Mapping[str, Any], place: str, depth:
     required = schema.get("required") or ()
     missing = [name for name in required if name not in value]
     if missing:
-        raise Misfit(f"{_named(place)}needs {', '.join(repr(name) for name in missing)}")
+        raise Misfit(f"{_with_place(place)}needs {', '.join(repr(name) for name in missing)}")
     fitted = {}
     for name, item in value.items():
         inner = properties.get(name)
@@ -204,7 +204,7 @@ def _options(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [option for option in options if isinstance(option, Mapping)]
 
 
-def _named(place: str) -> str:
+def _with_place(place: str) -> str:
     return f"{place} " if place else ""
 
 

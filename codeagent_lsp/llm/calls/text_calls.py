@@ -146,7 +146,7 @@ def _plain(source: Any, depth: int = 0) -> dict[str, Any]:
     return plain
 
 
-def constrained(tools: tuple[ToolSpec, ...]) -> str:
+def constrained_instructions(tools: tuple[ToolSpec, ...]) -> str:
     """Return the instructions, with the tools, for replies that a grammar forces to be one JSON object each."""
     answer = f"- {ANSWER}(text: string): answer the user; ends the task"
     return _CONSTRAINED + "\n".join([*map(_line, tools), answer])

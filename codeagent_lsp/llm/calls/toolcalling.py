@@ -12,7 +12,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Protocol
 
-from codeagent_lsp.call_forms import ANSWERS, USE_TOOL, answer_in, several, wrapped
+from codeagent_lsp.call_forms import ANSWERS, USE_TOOL, answer_in, several, wrap_call
 from codeagent_lsp.errors import ModelRejected, ModelReplyInvalid
 from codeagent_lsp.llm import wire
 from codeagent_lsp.llm.calls import text_calls, toolcalls
@@ -72,7 +72,7 @@ class ToolCallingModel(WrappedModel):
         """Yield the answer in the mode that the model was found to support. If the request has no tools, or a schema of
         its own, no format is imposed. ModelError as the wrapped model.
         """
-        by_mode = {"native": self._native, "constrained": self._constrained, "text": self._text}
+        by_mode = {"native": self._native, "constrained": self._stream_constrained, "text": self._text}
         plain = not request.tools or request.response_schema is not None
         if plain and (self._mode != "native" or not request.tools):  # calls without tools are refused by some servers
             request = self._without_tools(request)
@@ -121,12 +121,14 @@ class ToolCallingModel(WrappedModel):
         answers = _answers(request)
         tools = (*request.tools, *request.also, *answers)
         parser = StreamParser(tools)  # models without native tools write the call into their text
-        asked = replace(request, messages=_declared(request))
+        asked = replace(request, messages=_write_undescribed(request))
         try:
             async with aclosing(self._model.stream(asked)) as items:
                 async for item in _without_calls(items, parser):
                     shown = True
-                    for each in _told(_checked(item, tools), answers) if isinstance(item, Reply) else (item,):
+                    for each in (
+                        _answer_as_text(_coerce_calls(item, tools), answers) if isinstance(item, Reply) else (item,)
+                    ):
                         yield each
             return
         except ModelReplyInvalid as error:
@@ -137,8 +139,8 @@ class ToolCallingModel(WrappedModel):
             async for item in items:
                 yield item
 
-    async def _constrained(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        told = text_calls.constrained(request.tools)
+    async def _stream_constrained(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        told = text_calls.constrained_instructions(request.tools)
         asked = replace(
             request,
             messages=text_calls.as_text(request.messages, told, self._write_call, self._write_answer),
@@ -156,7 +158,7 @@ class ToolCallingModel(WrappedModel):
                     answers = _answers(request)
                     reply = _from_object(item, (*request.tools, *request.also, *answers), shown)
                     self._remember(item.text, reply)
-                    for each in _told(reply, answers):
+                    for each in _answer_as_text(reply, answers):
                         yield each
                 else:
                     yield item
@@ -170,7 +172,9 @@ class ToolCallingModel(WrappedModel):
         asked = replace(request, messages=messages, tools=())
         async with aclosing(self._model.stream(asked)) as items:
             async for item in _without_calls(items, parser):
-                for each in _told(_checked(item, tools), answers) if isinstance(item, Reply) else (item,):
+                for each in (
+                    _answer_as_text(_coerce_calls(item, tools), answers) if isinstance(item, Reply) else (item,)
+                ):
                     yield each
 
     def _remember(self, raw: str, reply: Reply) -> None:
@@ -212,7 +216,7 @@ class TextCallsModel(WrappedModel):
         async with aclosing(self._model.stream(request)) as items:
             async for item in _without_calls(items, StreamParser(tools)):
                 if isinstance(item, Reply) and item.text and not item.tool_calls and not item.problem:
-                    for each in _told(_from_text(item, tools), answers):
+                    for each in _answer_as_text(_from_text(item, tools), answers):
                         yield each
                 else:
                     yield item
@@ -234,7 +238,7 @@ async def _without_calls(
         yield item
 
 
-def _declared(request: ModelRequest) -> tuple[Message, ...]:
+def _write_undescribed(request: ModelRequest) -> tuple[Message, ...]:
     """Return the messages with calls of tools that are not described written as calls of `use_tool`: some servers
     refuse a conversation with others, and a model does next what it sees.
     """
@@ -242,17 +246,15 @@ def _declared(request: ModelRequest) -> tuple[Message, ...]:
     if USE_TOOL not in names:
         return request.messages
     return tuple(
-        replace(
-            message, tool_calls=tuple(call if call.name in names else _wrapped(call) for call in message.tool_calls)
-        )
+        replace(message, tool_calls=tuple(call if call.name in names else _wrap(call) for call in message.tool_calls))
         if any(call.name not in names for call in message.tool_calls)
         else message
         for message in request.messages
     )
 
 
-def _wrapped(call: ToolCall) -> ToolCall:
-    name, arguments = wrapped(call.name, call.arguments)
+def _wrap(call: ToolCall) -> ToolCall:
+    name, arguments = wrap_call(call.name, call.arguments)
     return replace(call, name=name, arguments=arguments)
 
 
@@ -269,7 +271,7 @@ def _answers(request: ModelRequest) -> tuple[ToolSpec, ...]:
     )
 
 
-def _told(reply: Reply, answers: tuple[ToolSpec, ...]) -> tuple[StreamItem, ...]:
+def _answer_as_text(reply: Reply, answers: tuple[ToolSpec, ...]) -> tuple[StreamItem, ...]:
     """Return a reply with calls that are answers as its text, behind a chunk with that text."""
     names = {tool["name"] for tool in answers}
     said = [answer_in(call.name, call.arguments) for call in reply.tool_calls if call.name in names]
@@ -282,7 +284,7 @@ def _told(reply: Reply, answers: tuple[ToolSpec, ...]) -> tuple[StreamItem, ...]
     return (TextChunk(more), answered) if more else (answered,)
 
 
-def _spread(reply: Reply) -> tuple[ToolCall, ...]:
+def _spread_calls(reply: Reply) -> tuple[ToolCall, ...]:
     """Return the calls of a reply, those that hold several as these."""
     return tuple(
         ToolCall(name, arguments, f"{call.id}_{number}" if number else call.id)
@@ -296,11 +298,11 @@ def _callable(request: ModelRequest) -> tuple[ToolSpec, ...]:
     return tuple(tool for tool in request.tools if request.allowed is None or tool["name"] in request.allowed)
 
 
-def _checked(reply: Reply, tools: tuple[ToolSpec, ...]) -> Reply:
+def _coerce_calls(reply: Reply, tools: tuple[ToolSpec, ...]) -> Reply:
     """Return a native reply with its calls coerced to their schemas; calls written into the text are found too."""
     if not reply.tool_calls:
         return _from_text(reply, tools) if reply.text and not reply.problem else reply
-    results = [(call, check(call.name, call.arguments, tools)) for call in _spread(reply)]
+    results = [(call, check(call.name, call.arguments, tools)) for call in _spread_calls(reply)]
     calls = tuple(replace(result, id=call.id) for call, result in results if isinstance(result, ToolCall))
     problems = [reply.problem, *(result for _, result in results if isinstance(result, str))]
     # Too deep for all that shows or stores them.

@@ -17,10 +17,10 @@ from itertools import islice
 from codeagent_lsp.llm.calls import dialects, jsontext
 from codeagent_lsp.llm.calls.bare_calls import (
     ACTION_INPUT,
+    bare_name,
     check_raw,
     is_known,
     nameless_call,
-    normalised,
     read_action,
     read_json,
     read_python,
@@ -225,7 +225,7 @@ class _Finder:
             elif match["action"]:
                 position = self._action(text, match)
             elif match["marker"]:
-                position = self._marked(text, match)
+                position = self._parse_at_marker(text, match)
             elif match["json"]:
                 position = self._inline_json(text, match.start())
             else:
@@ -287,7 +287,7 @@ class _Finder:
         names = sorted({call.name for call in self.doubtful if (call.name, call.arguments) not in ran})
         return [UNCLEAR_BESIDE.format(names=", ".join(names))] if ran and names else []
 
-    def _marked(self, text: str, match: re.Match[str]) -> int:
+    def _parse_at_marker(self, text: str, match: re.Match[str]) -> int:
         """Parse a call at a dialect's marker, and return where to go on. A marker within a sentence is prose."""
         calls, end = dialects.READERS[match["marker"]](text, match.start())
         end = max(end, match.end()) if calls else _end_of_unread(text, match, end)
@@ -543,7 +543,7 @@ class _Finder:
 
 
 def _as_written(raw: Raw) -> ToolCall:
-    return ToolCall(normalised(raw.name) or UNREADABLE, raw.arguments or {})
+    return ToolCall(bare_name(raw.name) or UNREADABLE, raw.arguments or {})
 
 
 def _is_ruined(text: str, position: int) -> bool:

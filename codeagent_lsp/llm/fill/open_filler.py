@@ -62,11 +62,11 @@ async def open_filler(settings: ModelSettings, around: Surroundings) -> Found | 
     if settings.provider in _NEVER:
         return None
     if settings.provider == "embedded":
-        return _embedded(settings, around)
+        return _find_embedded(settings, around)
     where = await _where(settings, around)
     if where is not None:
         return await _at(where, settings)
-    return _embedded(settings, around) if settings.provider == "auto" else None
+    return _find_embedded(settings, around) if settings.provider == "auto" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ async def open_rewriter(settings: ModelSettings, around: Surroundings) -> Rewrit
     return HttpRewriter(form, HttpFiller(where, name, [rewriting(server.kind, form)]))
 
 
-def _embedded(settings: ModelSettings, around: Surroundings) -> Found | None:
+def _find_embedded(settings: ModelSettings, around: Surroundings) -> Found | None:
     return Found(EmbeddedFiller(embedded_host(settings, around)), at_hand=True) if has_embedded(around) else None
 
 
@@ -202,7 +202,7 @@ class HttpFiller(Generic[Request]):
         while True:
             way, begun = self._ways[0], False
             try:
-                async with aclosing(self._asked(way, request)) as texts:
+                async with aclosing(self._ask(way, request)) as texts:
                     async for text in texts:
                         begun = True
                         yield text
@@ -228,7 +228,7 @@ class HttpFiller(Generic[Request]):
             return True
         return False
 
-    async def _asked(self, way: Way[Request], request: Request) -> AsyncGenerator[str, None]:
+    async def _ask(self, way: Way[Request], request: Request) -> AsyncGenerator[str, None]:
         body = await self._body(way, request)
         clock, length = Clock.start(LIMITS), 0
         async with (

@@ -20,7 +20,7 @@ from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Rep
 from codeagent_lsp.llm.providers import openai
 from codeagent_lsp.llm.providers.http_model import HttpModel, Options, refusal
 from codeagent_lsp.llm.wire import WrittenCall, pack, read_calls, tidy, unpack
-from codeagent_lsp.messages import Image, Message, ToolSpec, Usage, sent
+from codeagent_lsp.messages import Image, Message, ToolSpec, Usage, without_forms
 
 _MOST = re.compile(r"max_tokens: \d+ > (\d+)")
 _TTL = re.compile(r"\bttl\b")
@@ -62,7 +62,7 @@ class AnthropicModel(HttpModel):
     OPTIONAL: Mapping[str, str] = {"temperature": "", "stop_sequences": "", "output_config": "", "thinking": ""}
 
     def __init__(self, where: Endpoint, info: ModelInfo, **options: Unpack[Options]) -> None:
-        super().__init__(keyed(where), info, **options)
+        super().__init__(with_key(where), info, **options)
         self._head_mark = LASTING_MARK if options.get("interactive") else MARK
         self._budgeted = False  # whether the model wants a budget of tokens to think in, learnt from its refusal
         self._longest_reply = 0  # tokens, learnt from a refusal; 0 while it is not known
@@ -90,7 +90,7 @@ class AnthropicModel(HttpModel):
             thinks |= {} if self._budgeted else {"effort": self._effort}
         else:
             body["temperature"] = min(1.0, request.temperature)  # not together with thinking
-        return {**{name: value for name, value in body.items() if value not in ([], {})}, **_named(thinking)}
+        return {**{name: value for name, value in body.items() if value not in ([], {})}, **_thinking_option(thinking)}
 
     def _thinking(self, effort: str) -> dict[str, Any]:
         """Return how the model is to think; {} to leave it to the model."""
@@ -186,7 +186,7 @@ class MessagesAssembler:
         if self._stop == "model_context_window_exceeded":
             raise ContextOverflow("model.overflow", reason=self._stop)
         cut = self._stop == "max_tokens"
-        read = read_calls(self._written(), cut=cut)
+        read = read_calls(self._written_calls(), cut=cut)
         text, problem = self._texts("text"), read.problem
         # All of it was thoughts: said as such, or it would count as an empty reply, and be asked for again as it was.
         if cut and not read.calls and not problem and not text.strip():
@@ -199,7 +199,7 @@ class MessagesAssembler:
             reasoning=self._texts("thinking"),
             problem=problem,
             unusable=read.unusable,
-            carried=self._carried(),
+            carried=self._carry(),
         )
 
     def _failure(self, error: Any) -> ModelError:
@@ -208,7 +208,7 @@ class MessagesAssembler:
 
     def _begin(self, index: int, block: dict[str, Any]) -> list[TextChunk | ReasoningChunk]:
         self._blocks[index] = dict(block)
-        return [*self._shown(str(block.get("text") or ""), str(block.get("thinking") or ""))]
+        return [*self._show(str(block.get("text") or ""), str(block.get("thinking") or ""))]
 
     def _grow(self, index: int, delta: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
         """Add a piece to its block. Pieces of an unknown kind are ignored."""
@@ -220,13 +220,13 @@ class MessagesAssembler:
             self._arguments[index] = self._arguments.get(index, "") + delta["partial_json"]
         grown = sum(len(value) for value in delta.values() if isinstance(value, str))
         self._size = checked_size(self._size + grown, self._where)
-        return self._shown(str(delta.get("text") or ""), str(delta.get("thinking") or ""))
+        return self._show(str(delta.get("text") or ""), str(delta.get("thinking") or ""))
 
-    def _shown(self, text: str, thinking: str) -> list[TextChunk | ReasoningChunk]:
+    def _show(self, text: str, thinking: str) -> list[TextChunk | ReasoningChunk]:
         items: list[TextChunk | ReasoningChunk] = [ReasoningChunk(thinking)] if thinking else []
         return [*items, TextChunk(text)] if text else items
 
-    def _written(self) -> list[WrittenCall]:
+    def _written_calls(self) -> list[WrittenCall]:
         return [
             WrittenCall(str(block.get("name") or ""), self._input(index), str(block.get("id") or ""))
             for index, block in sorted(self._blocks.items())
@@ -240,19 +240,19 @@ class MessagesAssembler:
     def _texts(self, kind: str) -> str:
         return "".join(str(block.get(kind) or "") for _, block in sorted(self._blocks.items()))
 
-    def _carried(self) -> str:
+    def _carry(self) -> str:
         """Return the blocks as they came, if some of them is thinking; the others can be written anew."""
         blocks = []
         for index, block in sorted(self._blocks.items()):
             if block.get("type") == "tool_use":
                 read = read_calls([WrittenCall("x", self._input(index))], cut=False).calls
                 block = {**block, "input": dict(read[0].arguments)} if read else {}
-            if self._kept(block):
+            if self._can_carry(block):
                 blocks.append(block)
         thought = any("thinking" in str(block.get("type")) for block in blocks)
         return pack(self._info, blocks) if thought else ""
 
-    def _kept(self, block: Mapping[str, Any]) -> bool:
+    def _can_carry(self, block: Mapping[str, Any]) -> bool:
         """Return whether a block can be given back: no blank text, no thinking that was cut before its signature."""
         if block.get("type") == "thinking":
             return self._stop != "max_tokens" or bool(block.get("signature"))
@@ -282,7 +282,7 @@ _COUNTS = (
 )
 
 
-def keyed(where: Endpoint) -> Endpoint:
+def with_key(where: Endpoint) -> Endpoint:
     """Return the address with the key in the header `x-api-key`, and the version header that the API requires."""
     return replace(where, key_header="x-api-key", extra={"anthropic-version": VERSION, **where.extra})
 
@@ -291,10 +291,10 @@ async def model_entries(where: Endpoint, limits: TimeLimits) -> list[dict[str, A
     """Return the entries of the server's list of models, each with its `id`, and its window if the list has it.
     ModelError if it is unreachable.
     """
-    return await openai.model_entries(keyed(where), limits)
+    return await openai.model_entries(with_key(where), limits)
 
 
-def _named(thinking: dict[str, Any]) -> dict[str, Any]:
+def _thinking_option(thinking: dict[str, Any]) -> dict[str, Any]:
     return {"thinking": thinking} if thinking else {}
 
 
@@ -315,7 +315,7 @@ def tool_blocks(tools: tuple[ToolSpec, ...], mark: Mapping[str, Any] = MARK) -> 
     """Return the tools in the form of the API, their names as `wire_name` spells them, the last one with a mark for the
     prompt cache; [] without tools.
     """
-    told = [sent(tool) for tool in tools]
+    told = [without_forms(tool) for tool in tools]
     blocks = [
         {"name": wire.wire_name(tool["name"]), "description": tool["description"], "input_schema": tool["parameters"]}
         for tool in told

@@ -59,7 +59,7 @@ class GeminiModel(HttpModel):
         info: ModelInfo,
         **options: Unpack[Options],
     ) -> None:
-        super().__init__(_keyed(where), info, **options)
+        super().__init__(_with_key(where), info, **options)
 
     def _url(self) -> str:
         return f"{_place(self._where, self._info.name)}:streamGenerateContent?alt=sse"
@@ -87,7 +87,7 @@ class GeminiModel(HttpModel):
             config["stopSequences"] = list(request.stop)
         # In the reduced form of this API, as for tools.
         if request.response_schema is not None:
-            config |= {"responseMimeType": "application/json", "responseSchema": reduced(request.response_schema)}
+            config |= {"responseMimeType": "application/json", "responseSchema": reduce_schema(request.response_schema)}
         return {**config, "thinkingConfig": thinking} if thinking else config
 
     def _thinking(self, effort: str) -> dict[str, Any] | None:
@@ -199,7 +199,7 @@ class GeminiAssembler(deltas.Assembler):
 
 async def model_entries(where: Endpoint, limits: TimeLimits) -> list[dict[str, Any]]:
     """Return the models that can chat, each with its name as `id`. Raises ModelError if they cannot be read."""
-    value = await get_json(_keyed(where), f"{_base(where)}/models?pageSize=1000", limits) or {}
+    value = await get_json(_with_key(where), f"{_base(where)}/models?pageSize=1000", limits) or {}
     models = _objects(value.get("models"))
     able = [model for model in models if "generateContent" in (model.get("supportedGenerationMethods") or ())]
     return [{**model, "id": str(model.get("name")).removeprefix("models/")} for model in able]
@@ -209,7 +209,7 @@ async def read_facts(where: Endpoint, name: str, limits: TimeLimits) -> Facts:
     """Ask the server for its facts about a model and return them; empty if it does not know the model or does not
     answer.
     """
-    value = await fetch_json(_keyed(where), _place(where, name), limits) or {}
+    value = await fetch_json(_with_key(where), _place(where, name), limits) or {}
     window, longest = value.get("inputTokenLimit"), value.get("outputTokenLimit")
     return Facts(
         context_window=window if type(window) is int and window > 0 else None,
@@ -220,7 +220,7 @@ async def read_facts(where: Endpoint, name: str, limits: TimeLimits) -> Facts:
     )
 
 
-def _keyed(where: Endpoint) -> Endpoint:
+def _with_key(where: Endpoint) -> Endpoint:
     return replace(where, key_header="x-goog-api-key")
 
 
@@ -293,30 +293,30 @@ def _turns(messages: list[Message], info: ModelInfo, *, signed: bool) -> Iterato
         message = messages[at]
         at += 1
         if message.role != "assistant":
-            yield from _told(message)
+            yield from _text_parts(message)
             continue
         # Its results stand right behind a message; they become the one turn that this API wants behind it.
         results = list(takewhile(lambda later: later.role == "tool", messages[at:]))
         at += len(results)
         by_call = {said.tool_call_id: said for said in results}
         # Calls without results are left out: the API refuses a turn whose counts differ.
-        kept = _kept(message, info, by_call)
+        kept = _parts_of(message, info, by_call)
         if parts := [part for _, part in kept]:
-            yield "model", _signed(parts) if signed else parts
+            yield "model", _sign_first_call(parts) if signed else parts
         if answers := [_answer(part, by_call.pop(call_id)) for call_id, part in kept if call_id]:
             yield "user", answers
         for said in by_call.values():
-            yield from _told(said)
+            yield from _text_parts(said)
 
 
-def _told(message: Message) -> Iterator[tuple[str, list[Part]]]:
+def _text_parts(message: Message) -> Iterator[tuple[str, list[Part]]]:
     result = f"Result of {message.name or 'a tool'}:\n" if message.role == "tool" else ""
     if text := f"{result}{message.content}".strip():
         pictures = ({"inlineData": {"mimeType": item.media_type, "data": item.data}} for item in message.images)
         yield "user", [{"text": text}, *pictures]
 
 
-def _kept(message: Message, info: ModelInfo, answered: Mapping[str, Message]) -> list[tuple[str, Part]]:
+def _parts_of(message: Message, info: ModelInfo, answered: Mapping[str, Message]) -> list[tuple[str, Part]]:
     """Return the parts of a message, a call with its id: as they came, without calls that have no result."""
     stored = (item for item in unpack(info, message.carried) if isinstance(item, list) and len(item) == 2)
     # What was carried comes from a file of the session, and may be anything.
@@ -337,7 +337,7 @@ def _says(part: Part) -> bool:
     return bool(part.get("text")) or bool(part.keys() - {"text", "thought"})
 
 
-def _signed(parts: list[Part]) -> list[Part]:
+def _sign_first_call(parts: list[Part]) -> list[Part]:
     """Return the parts, the first call with a signature: that of another model, or one whose first call is gone."""
     first = next((at for at, part in enumerate(parts) if "functionCall" in part), None)
     if first is None or "thoughtSignature" in parts[first]:
@@ -361,15 +361,15 @@ def declaration(tool: ToolSpec) -> Schema:
     named = {"name": wire_name(tool["name"]), "description": tool["description"]}
     if not tool["parameters"].get("properties"):
         return named
-    return {**named, "parameters": reduced(tool["parameters"])}
+    return {**named, "parameters": reduce_schema(tool["parameters"])}
 
 
-def reduced(schema: Mapping[str, Any]) -> Schema:
+def reduce_schema(schema: Mapping[str, Any]) -> Schema:
     """Return a schema with references resolved and without the keywords that the API does not know."""
-    return _reduced(schema, {**schema.get("definitions", {}), **schema.get("$defs", {})}, ())
+    return _reduce(schema, {**schema.get("definitions", {}), **schema.get("$defs", {})}, ())
 
 
-def _reduced(schema: Any, definitions: Mapping[str, Any], inside: tuple[str, ...]) -> Schema:
+def _reduce(schema: Any, definitions: Mapping[str, Any], inside: tuple[str, ...]) -> Schema:
     """Return one schema; `inside` are the properties and references that lead to it."""
     if not isinstance(schema, Mapping) or len(inside) > _DEPTH:  # `true` allows anything
         return dict(_ANYTHING)
@@ -378,25 +378,25 @@ def _reduced(schema: Any, definitions: Mapping[str, Any], inside: tuple[str, ...
         if name in inside or not isinstance(target, Mapping):  # a recursion has to end somewhere
             return dict(_ANYTHING)
         rest = {key: value for key, value in schema.items() if key != "$ref"}
-        return _reduced({**target, **rest}, definitions, (*inside, name))
-    schema = _joined(schema)
+        return _reduce({**target, **rest}, definitions, (*inside, name))
+    schema = _join_all_of(schema)
     options = _options(schema)
-    real = [_reduced(option, definitions, (*inside, "")) for option in options if not _is_null(option)]
+    real = [_reduce(option, definitions, (*inside, "")) for option in options if not _is_null(option)]
     nullable = len(real) < len(options) or schema.get("nullable") is True
     if not real:
-        return _noted(_typed(schema, definitions, inside), schema, nullable=nullable)
-    noted = [_noted(option, schema, nullable=nullable) for option in real]
+        return _with_description(_with_type(schema, definitions, inside), schema, nullable=nullable)
+    noted = [_with_description(option, schema, nullable=nullable) for option in real]
     return noted[0] if len(noted) == 1 else {"anyOf": noted}  # nothing may stand beside it
 
 
-def _noted(made: Schema, schema: Mapping[str, Any], *, nullable: bool) -> Schema:
+def _with_description(made: Schema, schema: Mapping[str, Any], *, nullable: bool) -> Schema:
     """Return a reduced schema with the description of the whole before its own."""
     said = dict.fromkeys(filter(None, (schema.get("description"), made.get("description"))))
     described = {"description": " ".join(said)} if said else {}
     return {**made, **described, **({"nullable": True} if nullable else {})}
 
 
-def _joined(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+def _join_all_of(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a schema with `allOf` laid together; of what several say, the last wins."""
     parts = [part for part in schema.get("allOf") or () if isinstance(part, Mapping)]
     joined: Schema = {}
@@ -421,7 +421,7 @@ def _is_null(option: Any) -> bool:
     return isinstance(option, Mapping) and (option.get("type") == "null" or option.get("enum") == [None])
 
 
-def _typed(schema: Mapping[str, Any], definitions: Mapping[str, Any], inside: tuple[str, ...]) -> Schema:
+def _with_type(schema: Mapping[str, Any], definitions: Mapping[str, Any], inside: tuple[str, ...]) -> Schema:
     allowed = [schema["const"]] if "const" in schema else schema.get("enum")
     kind = _kind(schema, allowed)
     made: Schema = {"type": kind}
@@ -431,7 +431,7 @@ def _typed(schema: Mapping[str, Any], definitions: Mapping[str, Any], inside: tu
         made |= _enum(kind, [value for value in allowed if value is not None])
     made |= {key: schema[key] for key in _KEPT.get(kind, ()) if key in schema}
     if kind == "array":
-        made["items"] = _reduced(schema.get("items"), definitions, (*inside, ""))
+        made["items"] = _reduce(schema.get("items"), definitions, (*inside, ""))
     if kind == "object":
         return _object_schema(schema, made, definitions, inside)
     return made
@@ -464,6 +464,6 @@ def _object_schema(
     properties = schema.get("properties")
     if not isinstance(properties, Mapping) or not properties:
         return {"type": "string", "description": "A JSON object, as text."}
-    made["properties"] = {name: _reduced(value, definitions, (*inside, "")) for name, value in properties.items()}
+    made["properties"] = {name: _reduce(value, definitions, (*inside, "")) for name, value in properties.items()}
     required = [name for name in schema.get("required") or () if name in properties]
     return {**made, "required": required} if required else made

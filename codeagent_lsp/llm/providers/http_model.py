@@ -2,8 +2,8 @@
 
 A provider says where to post, what, and how the pieces of the answer become a `Reply`. A call is retried only while
 nothing of its answer was shown, in two layers: `patient` waits and repeats a call whose first item never came (connect
-errors, resets, 429, 5xx); `answered` repeats a call once whose reply was empty. Not here: any provider's format (the
-other modules), the connections (`llm/exchange.py`), classifying errors (`failures.py`).
+errors, resets, 429, 5xx); `retry_if_empty` repeats a call once whose reply was empty. Not here: any provider's format
+(the other modules), the connections (`llm/exchange.py`), classifying errors (`failures.py`).
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class HttpModel:
         once = partial(self._exchange, request)
         patiently = partial(patient, once, self._policy)
         try:
-            async with aclosing(answered(patiently, self._info.name)) as items:
+            async with aclosing(retry_if_empty(patiently, self._info.name)) as items:
                 async for item in items:
                     yield item
         except ContextOverflow as overflow:
@@ -179,7 +179,7 @@ class HttpModel:
             except ModelRejected as error:
                 # Before the optional parameters: such a refusal names one, and it must not be left out but be made
                 # smaller.
-                if (longest := reply_in(refusal(error), _asked(body))) is not None:
+                if (longest := reply_in(refusal(error), _asked_length(body))) is not None:
                     await self._learn_facts(Facts(longest_reply=longest))
                 # Each try has to teach something new, so the loop ends.
                 elif not self._learn(error, body):
@@ -230,7 +230,7 @@ class HttpModel:
         # Held back in case a tag began there: at the end it is text.
         for item in assembler.flush():
             yield item
-        reply = _finished(assembler, self._where, chunk, done_marker=done)
+        reply = _finish(assembler, self._where, chunk, done_marker=done)
         self.served_model = assembler.model or self.served_model
         yield reply
 
@@ -245,7 +245,7 @@ class HttpModel:
         return value or {}
 
 
-def _finished(assembler: Assembler, where: Endpoint, last: Mapping[str, Any], *, done_marker: bool) -> Reply:
+def _finish(assembler: Assembler, where: Endpoint, last: Mapping[str, Any], *, done_marker: bool) -> Reply:
     """Return the reply; in place of none, raise the error that the last object may have been."""
     # Some servers say in a last object, without a name for it, why they stop.
     told = failures.told_in(last, where)
@@ -258,7 +258,7 @@ def _finished(assembler: Assembler, where: Endpoint, last: Mapping[str, Any], *,
     return reply
 
 
-def _asked(body: Mapping[str, Any]) -> int:
+def _asked_length(body: Mapping[str, Any]) -> int:
     """Return the length of the reply that a request asks for, in tokens, by any of its usual names; 0 for none."""
     places = (body, body.get("generationConfig"), body.get("options"))
     numbers = (place.get(name) for place in places if isinstance(place, Mapping) for name in _REPLY_NAMES)
@@ -321,7 +321,7 @@ async def patient(
                 yield item
 
 
-async def answered(source: ReplySource, name: str) -> AsyncGenerator[StreamItem, None]:
+async def retry_if_empty(source: ReplySource, name: str) -> AsyncGenerator[StreamItem, None]:
     """Yield the items of `source`, which is called once more if its reply is empty. ModelReplyInvalid if that is empty,
     too.
     """

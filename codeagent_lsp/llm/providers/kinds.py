@@ -40,19 +40,19 @@ class Kind:
 
     def load(self) -> type[HttpModel]:
         """Import the class of this kind's models and return it."""
-        found: type[HttpModel] = _named(self.where)
+        found: type[HttpModel] = _load_named(self.where)
         return found
 
     async def entries(self, where: Endpoint, limits: TimeLimits) -> list[dict[str, Any]]:
         """Return the server's list of models, each with its name as `id`. Raises ModelError if it is unreachable."""
-        found: list[dict[str, Any]] = await _named(self.lists)(where, limits)
+        found: list[dict[str, Any]] = await _load_named(self.lists)(where, limits)
         return found
 
     async def facts(self, where: Endpoint, name: str, limits: TimeLimits) -> Facts:
         """Ask the server for its facts about one model, besides its entry in the list, and return them; empty if this
         kind has none.
         """
-        found: Facts = await _named(self.tells)(where, name, limits) if self.tells else Facts()
+        found: Facts = await _load_named(self.tells)(where, name, limits) if self.tells else Facts()
         return found
 
 
@@ -97,7 +97,7 @@ def kind_of(url: str) -> str:
     return next((name for name, kind in KINDS.items() if any(_below(host, known) for known in kind.hosts)), "")
 
 
-def _named(place: str) -> Any:
+def _load_named(place: str) -> Any:
     module, name = place.split(":")
     return getattr(import_module(f"codeagent_lsp.llm.providers.{module}"), name)
 

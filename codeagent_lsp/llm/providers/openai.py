@@ -104,7 +104,7 @@ class OpenAIModel(HttpModel):
 
     def _conversation(self, request: ModelRequest) -> list[dict[str, Any]]:
         """Return the messages, the end of the system prompt marked for the cache where that is wanted."""
-        told = wire.chat_messages(request.messages, self._given)
+        told = wire.chat_messages(request.messages, self._given_back)
         first = told[0] if told else {}
         if self._marks and first.get("role") == "system" and first["content"]:
             # A mark stands at a part of the content, so that has to be a list of parts.
@@ -114,7 +114,7 @@ class OpenAIModel(HttpModel):
     def _assembler(self) -> Assembler:
         return Assembler(self._where, self._info)
 
-    def _given(self, message: Message) -> dict[str, Any]:
+    def _given_back(self, message: Message) -> dict[str, Any]:
         """Return the reasoning of a message as its server wants it back: DeepSeek's only in turns with tool calls.
 
         A server on this machine gets it only if it has demanded it: most ignore it, and it takes room in the window.
@@ -258,7 +258,7 @@ def facts_of(entry: Mapping[str, Any]) -> Facts:
         context_window=_number(places, _WINDOW),
         longest_reply=_number(places, _REPLY),
         prices=_prices(entry.get("pricing")),
-        reasoning=_listed(entry.get("supported_parameters"), "reasoning"),
+        reasoning=_is_listed(entry.get("supported_parameters"), "reasoning"),
         vision=_vision(entry),
         native_tools=_tools(entry),
     )
@@ -289,7 +289,7 @@ def _price(value: Any, scale: int) -> float | None:
     return round(price, 9) if math.isfinite(price) and price >= 0 else None  # -1 stands for a price that varies
 
 
-def _listed(values: Any, wanted: str) -> bool | None:
+def _is_listed(values: Any, wanted: str) -> bool | None:
     return wanted in values if isinstance(values, list) else None
 
 
@@ -309,4 +309,4 @@ def _tools(entry: Mapping[str, Any]) -> bool | None:
         return bool(abilities["function_calling"])
     if isinstance(abilities, list):
         return "tool_use" in abilities
-    return _listed(entry.get("supported_parameters"), "tools")
+    return _is_listed(entry.get("supported_parameters"), "tools")

@@ -16,7 +16,7 @@ from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Rep
 from codeagent_lsp.llm.providers.http_model import HttpModel, Options, refusal
 from codeagent_lsp.llm.providers.openai import BREAKPOINT, cache_key, marks_prefix, refuses_marks
 from codeagent_lsp.llm.wire import WrittenCall, pack, read_calls, tidy, unpack
-from codeagent_lsp.messages import Message, ToolSpec, Usage, sent
+from codeagent_lsp.messages import Message, ToolSpec, Usage, without_forms
 
 REASONING_ROOM = {"low": 4096, "high": 32_768}
 """Tokens added to a limit of the reply, in which the API counts the reasoning; for other efforts, `ROOM`."""
@@ -59,7 +59,7 @@ class ResponsesModel(HttpModel):
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         messages = tidy(request.messages)
         told = instructions(messages)
-        marked = [_marked(told)] if self._marks and told else []
+        marked = [_system_item(told)] if self._marks and told else []
         effort = self._effort_for(request)
         body: dict[str, Any] = {
             "model": self._info.name,
@@ -162,9 +162,9 @@ class ResponsesAssembler:
 
     def _reply(self, *, cut: bool) -> Reply:
         # Items can come out of order when reasoning and calls are written side by side.
-        output = [item for _, item in sorted(self._items.items())] or self._listed()
+        output = [item for _, item in sorted(self._items.items())] or self._listed_items()
         calls = (item for item in output if item.get("type") == "function_call")
-        read = read_calls((_written(item) for item in calls), cut=cut)
+        read = read_calls((_written_call(item) for item in calls), cut=cut)
         text, problem = "".join(map(_text, output)), read.problem
         if cut and not read.calls and not problem and not text.strip():
             problem = NO_ANSWER
@@ -180,7 +180,7 @@ class ResponsesAssembler:
             carried="" if cut else pack(self._info, output),
         )
 
-    def _listed(self) -> list[dict[str, Any]]:
+    def _listed_items(self) -> list[dict[str, Any]]:
         """Return the items of the last event, from a server that sends them there only."""
         listed = self._response.get("output")
         return [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
@@ -203,12 +203,12 @@ class ResponsesAssembler:
         self._size = checked_size(self._size + amount, self._where)
 
 
-def _marked(told: str) -> dict[str, Any]:
+def _system_item(told: str) -> dict[str, Any]:
     """Return the system prompt as the first message, whose end can be marked for the cache; `instructions` cannot."""
     return {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": told, **BREAKPOINT}]}
 
 
-def _written(item: Mapping[str, Any]) -> WrittenCall:
+def _written_call(item: Mapping[str, Any]) -> WrittenCall:
     arguments = item.get("arguments")
     return WrittenCall(str(item.get("name") or ""), str(arguments or ""), str(item.get("call_id") or ""))
 
@@ -248,7 +248,10 @@ def items(messages: Iterable[Message], info: ModelInfo) -> list[dict[str, Any]]:
 
 def tools(specs: tuple[ToolSpec, ...]) -> list[dict[str, Any]]:
     """Return the tools in the form of the API, their names as `wire_name` spells them."""
-    return [{"type": "function", **sent(spec), "name": wire.wire_name(spec["name"]), "strict": False} for spec in specs]
+    return [
+        {"type": "function", **without_forms(spec), "name": wire.wire_name(spec["name"]), "strict": False}
+        for spec in specs
+    ]
 
 
 def _items(message: Message, info: ModelInfo) -> list[dict[str, Any]]:

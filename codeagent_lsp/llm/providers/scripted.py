@@ -94,7 +94,7 @@ class ScriptedModel:
             await asyncio.sleep(reply.delay)
         if reply.error:
             _fail(reply.error)
-        yield _finished(reply, request, turn)
+        yield _reply_of(reply, request, turn)
 
     async def count_tokens(self, text: str) -> int:
         """Return the number of characters divided by four, rounded up."""
@@ -206,7 +206,7 @@ def _pieces(text: str, count: int) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
-def _finished(reply: ScriptedReply, request: ModelRequest, turn: int) -> Reply:
+def _reply_of(reply: ScriptedReply, request: ModelRequest, turn: int) -> Reply:
     calls = tuple(
         ToolCall(call.name, call.arguments, call.id or f"call_{turn + 1}_{position}")
         for position, call in enumerate(reply.tool_calls, 1)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lsprotocol import types
 
-from codeagent_lsp.agent.custom_commands import CommandMenu, named
+from codeagent_lsp.agent.custom_commands import CommandMenu, find_command
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import CodeAgentError, ToolFailed, UsageError
 from codeagent_lsp.index.port import CodeIndex
@@ -23,14 +23,14 @@ from codeagent_lsp.server.commands.convert import (
     Arguments,
     Later,
     Table,
-    checked,
+    check_arguments,
     chosen_files,
     chosen_hunks,
     recorded_run,
     run_request,
     step_edits,
 )
-from codeagent_lsp.server.commands.run_commands import QueueCommands, prompt_commands, question_commands, started
+from codeagent_lsp.server.commands.run_commands import QueueCommands, prompt_commands, question_commands, started_answer
 from codeagent_lsp.server.commands.session_commands import RewindCommands, SessionCommands
 from codeagent_lsp.server.commands.tool_commands import ToolCommands, knowledge_commands
 from codeagent_lsp.server.prompt_documents import Prompting
@@ -90,7 +90,7 @@ class Commands:
         item = declared(name)
         if item is None:
             raise UsageError("command.unknown", command=name[:100])
-        given = checked(item, arguments)
+        given = check_arguments(item, arguments)
         if item.starts_run:
             return await self._start(cast("RunKind", name.removeprefix("codeagent.")), given)
         answer = self._table[name](given)
@@ -127,12 +127,12 @@ class Commands:
             run_id = backend.manager.start(request, given.get("sessionId"), self._inline.finish_changes.finish)
         else:
             run_id = backend.manager.start(request, given.get("sessionId"))
-        return started(backend.manager, run_id)
+        return started_answer(backend.manager, run_id)
 
     def _later(self, work: Awaitable[Any]) -> None:
-        self._tasks.start(self._finished(work))
+        self._tasks.start(self._finish(work))
 
-    async def _finished(self, work: Awaitable[Any]) -> None:
+    async def _finish(self, work: Awaitable[Any]) -> None:
         """Wait for `work`; show an error to the user."""
         try:
             await work
@@ -210,7 +210,7 @@ def custom_commands(backend: Backend, start: Callable[[Arguments], Awaitable[dic
 
     async def call(given: Arguments) -> dict[str, Any]:
         name, known = given["name"].removeprefix("/"), await commands()
-        if named(known, name) is None:
+        if find_command(known, name) is None:
             await asyncio.to_thread(backend.knowledge.commands.called, backend.views.plain(), f"/{name}")
             names = ", ".join(item.name for item in known[:30])
             raise UsageError("commands.unknown", name=name[:100], known=names or "-")

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from codeagent_lsp.agent.context.mentions import written
+from codeagent_lsp.agent.context.mentions import write_mention
 from codeagent_lsp.config import MOST_ATTEMPTS
 from codeagent_lsp.errors import AgentError, SessionError, UsageError
 from codeagent_lsp.index.enclosing import enclosing_symbol
@@ -68,7 +68,7 @@ def run_request(
     """
     given = (arguments.get(key) for key in ("task", "question", "instruction", "source"))
     own = str(next(filter(None, given), "")).strip()
-    words = "\n\n".join(filter(None, (own, attached(arguments, view))))
+    words = "\n\n".join(filter(None, (own, attachment_mentions(arguments, view))))
     images = _pictures(arguments)
     if kind == "edit" and images:
         raise UsageError("attachments.no_edit")
@@ -155,7 +155,7 @@ def _path(name: str, view: FileView) -> str:
         raise UsageError("command.not_open", uri=name) from error
 
 
-def attached(arguments: Mapping[str, Any], view: FileView) -> str:
+def attachment_mentions(arguments: Mapping[str, Any], view: FileView) -> str:
     """Return the attached places as mentions (`@path#L3-L9`), joined by blanks. UsageError for one that is malformed or
     not in the workspace.
     """
@@ -167,11 +167,11 @@ def attached(arguments: Mapping[str, Any], view: FileView) -> str:
         if not isinstance(uri, str) or not (item.get("range") is None or is_range(item["range"])):
             raise UsageError("command.kind", command="codeagent.run", name="attachments", kind=ATTACHMENT)
         path = _path(uris.to_path(uri) or uri, view)
-        found.append(written(view.roots.relative(path), _lines(item.get("range"))))
+        found.append(write_mention(view.roots.relative(path), _lines(item.get("range"))))
     return " ".join(found)
 
 
-def checked(command: Command, arguments: list[Any]) -> dict[str, Any]:
+def check_arguments(command: Command, arguments: list[Any]) -> dict[str, Any]:
     """Return the argument object; members that are null count as missing. UsageError says what is wrong with it."""
     if len(arguments) > 1 or (arguments and not isinstance(arguments[0], Mapping)):
         raise UsageError("command.arguments", command=command.name)

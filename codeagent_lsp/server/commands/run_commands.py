@@ -13,7 +13,14 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import SessionError
-from codeagent_lsp.server.commands.convert import Arguments, Later, Table, attached, load_session_of, recorded_run
+from codeagent_lsp.server.commands.convert import (
+    Arguments,
+    Later,
+    Table,
+    attachment_mentions,
+    load_session_of,
+    recorded_run,
+)
 from codeagent_lsp.session.history.listing import listed
 from codeagent_lsp.session.request import RunRequest, short_title
 from codeagent_lsp.texts import text
@@ -48,7 +55,7 @@ def prompt_commands(
     def open_document(given: Arguments) -> dict[str, Any]:
         span = given.get("range")
         pointed = "uri" in given and (span is None or span["start"] != span["end"])
-        mentioned = attached({"attachments": [given]}, backend.views.plain()) if pointed else ""
+        mentioned = attachment_mentions({"attachments": [given]}, backend.views.plain()) if pointed else ""
         words = " ".join(filter(None, (given.get("text", ""), mentioned)))
         prompting.completion.warm()
         later(prompting.documents.open(f"{words} " if mentioned else words, backend.front.language()))
@@ -178,7 +185,7 @@ class QueueCommands:
             return {"runId": run.record.run_id, "itemId": self._manager.queue.say(run, words)}
         except SessionError:
             request = RunRequest("run", words, short_title(words, self._backend.redactor.hide))
-            return started(self._manager, self._manager.start(request, run.session.session_id))
+            return started_answer(self._manager, self._manager.start(request, run.session.session_id))
 
     async def _ask_what(self, run: Run) -> None:
         """Ask the user for the words, in an editor that has no input of its own."""
@@ -212,7 +219,7 @@ class QueueCommands:
         return "interrupted"
 
 
-def started(manager: SessionManager, run_id: str) -> dict[str, Any]:
+def started_answer(manager: SessionManager, run_id: str) -> dict[str, Any]:
     """Return the answer of a command that started or queued a run: `runId`, `sessionId`, and `queued` if it waits."""
     for session in manager.sessions():
         if run_id in session.context.waiting.tasks:

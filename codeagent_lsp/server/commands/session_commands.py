@@ -16,9 +16,9 @@ from codeagent_lsp.server.left_over import asked_about
 from codeagent_lsp.server.plans import plan_name
 from codeagent_lsp.server.reviews import review_name
 from codeagent_lsp.session.history.listing import found_rows
-from codeagent_lsp.session.left_waiting import lapsed
+from codeagent_lsp.session.left_waiting import lapsed_questions
 from codeagent_lsp.session.request import RunRequest
-from codeagent_lsp.session.transcript import render, replayed
+from codeagent_lsp.session.transcript import render, replay_events
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 
@@ -60,7 +60,7 @@ class SessionCommands:
         session = self._manager.resume(given["sessionId"])
         self._later(asked_about(self._backend, session))
         answer = {"sessionId": session.session_id, "title": session.context.title, "runs": len(session.context.runs)}
-        return {**answer, "lapsed": lapsed(session)}
+        return {**answer, "lapsed": lapsed_questions(session)}
 
     async def _search(self, given: Arguments) -> list[dict[str, Any]]:
         limit = max(1, min(given.get("limit", FOUND), MOST_FOUND))
@@ -96,7 +96,7 @@ class SessionCommands:
     async def _events(self, given: Arguments) -> dict[str, Any]:
         await self._backend.ready()
         session_id = given.get("sessionId") or self._manager.current().session_id
-        told, more = await asyncio.to_thread(lambda: replayed(list(self._stored_events(session_id))))
+        told, more = await asyncio.to_thread(lambda: replay_events(list(self._stored_events(session_id))))
         title = self._manager.viewed(session_id).context.title
         return {"sessionId": session_id, "title": title, "events": told, "more": more}
 
@@ -179,14 +179,14 @@ class RewindCommands:
 
     async def _preview(self, session: Session, gone: tuple[str, ...], what: str) -> dict[str, Any]:
         from codeagent_lsp.session.rewind.earlier_texts import FirstRead  # late, as above
-        from codeagent_lsp.session.rewind.rewinding import planned  # late: with the parts of a run
+        from codeagent_lsp.session.rewind.rewinding import plan_rewind  # late: with the parts of a run
 
         runs = [{"runId": name, "title": session.context.runs[name].title} for name in gone]
         answer: dict[str, Any] = {"runs": runs, "files": [], "diff": "", "conflicts": []}
         if what == "talk":
             return answer
         view = self._backend.views.plain()
-        earlier = await asyncio.to_thread(planned, session, gone, self._manager.runs, FirstRead(view))
+        earlier = await asyncio.to_thread(plan_rewind, session, gone, self._manager.runs, FirstRead(view))
         relative = view.roots.relative
         conflicts = [f"{relative(each.path)}:{each.line}" for each in earlier.conflicts]
         changes = _changes(earlier)

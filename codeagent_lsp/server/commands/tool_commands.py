@@ -37,18 +37,16 @@ class ToolCommands:
         """Return the handlers by the names of their commands."""
         registry = self._registry
         return {
-            "codeagent.tools.list": lambda given: [self._listed(entry) for entry in registry.entries()],
+            "codeagent.tools.list": lambda given: [self._tool_row(entry) for entry in registry.entries()],
             "codeagent.tools.stats": self._stats,
-            "codeagent.tools.enable": lambda given: _switched(given, registry.enable),
-            "codeagent.tools.disable": lambda given: _switched(
-                given, lambda name: registry.disable(name, "by the user")
-            ),
+            "codeagent.tools.enable": lambda given: _switch(given, registry.enable),
+            "codeagent.tools.disable": lambda given: _switch(given, lambda name: registry.disable(name, "by the user")),
             "codeagent.mode.set": self._set_mode,
             "codeagent.approvals.list": self._approvals,
             "codeagent.approvals.revoke": self._revoke,
         }
 
-    def _listed(self, entry: RegisteredTool) -> dict[str, Any]:
+    def _tool_row(self, entry: RegisteredTool) -> dict[str, Any]:
         traits = entry.tool.traits
         return {
             "name": traits.name,
@@ -90,12 +88,12 @@ class ToolCommands:
         contents = [("content", item.digest, "", item.name, item.since) for item in trusted]
         decided = [row for row in self._backend.lender.clients() if row["allow"] != "ask"]
         agents = [
-            ("agent", f"{AGENT}{row['client']}", "editor-mcp", self._decided(row["client"], row["allow"]), 0.0)
+            ("agent", f"{AGENT}{row['client']}", "editor-mcp", self._decision_words(row["client"], row["allow"]), 0.0)
             for row in decided
         ]
         return [dict(zip(names, row, strict=True)) for row in (*calls, *contents, *agents)]
 
-    def _decided(self, client: str, decision: str) -> str:
+    def _decision_words(self, client: str, decision: str) -> str:
         return text(f"lend.decided.{decision}", self._backend.front.language(), client=client)
 
     def _revoke(self, given: Arguments) -> dict[str, int]:
@@ -121,7 +119,7 @@ def knowledge_commands(backend: Backend, later: Later) -> Table:
         page = memory_page(entries, backend.front.language(), enabled=memory.enabled())
         backend.own_documents.put(MEMORY_DOCUMENT, page)
         later(backend.own_documents.show(MEMORY_DOCUMENT))
-        return {"entries": [_shown(entry) for entry in entries], "markdown": page}
+        return {"entries": [_entry_row(entry) for entry in entries], "markdown": page}
 
     async def forget(given: Arguments) -> dict[str, int]:
         count = await asyncio.to_thread(memory.forget, given.get("id"))
@@ -179,12 +177,12 @@ def memory_page(entries: tuple[MemoryEntry, ...], language: str, *, enabled: boo
     return "\n".join([*lines, ""])
 
 
-def _switched(given: Arguments, change: Callable[[str], None]) -> dict[str, str]:
+def _switch(given: Arguments, change: Callable[[str], None]) -> dict[str, str]:
     change(given["name"])
     return {"name": given["name"]}
 
 
-def _shown(entry: MemoryEntry) -> dict[str, Any]:
+def _entry_row(entry: MemoryEntry) -> dict[str, Any]:
     row = asdict(entry)
     return {"id": row.pop("entry_id"), **row}
 

@@ -231,18 +231,18 @@ def read(body: bytes) -> tuple[Message, bytes]:
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
-        return Malformed(None, PARSE_ERROR, "the message is not UTF-8"), _swallowed(body)
+        return Malformed(None, PARSE_ERROR, "the message is not UTF-8"), _skip_long(body)
     try:
         value, tail = _decode(text)
     except RecursionError:
         return Malformed(None, PARSE_ERROR, "the message is nested too deeply"), b""
     except ValueError:
-        return Malformed(None, PARSE_ERROR, "the message is not JSON"), _swallowed(body)
+        return Malformed(None, PARSE_ERROR, "the message is not JSON"), _skip_long(body)
     if not tail:
         return classify(value), b""
     if _begins_header(rest := tail.encode("utf-8")):
         return classify(value), rest
-    return Malformed(None, PARSE_ERROR, "the message is not JSON"), _swallowed(body)
+    return Malformed(None, PARSE_ERROR, "the message is not JSON"), _skip_long(body)
 
 
 def classify(value: Any) -> Message:
@@ -289,7 +289,7 @@ def _decode(text: str) -> tuple[Any, str]:
     return value, text[end:].lstrip(_SPACE)
 
 
-def _swallowed(body: bytes) -> bytes:
+def _skip_long(body: bytes) -> bytes:
     """Return the messages after a broken one whose length was announced too long."""
     if len(body) <= _SALVAGE_LIMIT and (place := find_header(body)) >= 0:
         return body[place:]

@@ -148,7 +148,7 @@ async def watch_parent(pid: int | None, leave: Callable[[int, str], None], code:
 
 async def run_callbacks(callbacks: Iterable[Callback], seconds: float = CLOSE_SECONDS) -> None:
     """Run the callbacks concurrently, for `seconds` at most; failures are logged."""
-    tasks = [asyncio.ensure_future(_guarded(callback)) for callback in callbacks]
+    tasks = [asyncio.ensure_future(_guard(callback)) for callback in callbacks]
     if tasks:
         _, late = await asyncio.wait(tasks, timeout=seconds)
         for task in late:
@@ -167,7 +167,7 @@ def end_process(code: int) -> NoReturn:
     os._exit(code)
 
 
-async def _guarded(callback: Callback) -> None:
+async def _guard(callback: Callback) -> None:
     try:
         await callback()
     except asyncio.CancelledError:

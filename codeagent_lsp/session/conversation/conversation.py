@@ -121,7 +121,7 @@ class Conversation:
         system = Message("system", system_prompt(kind, known.environment, await self._prompt_context.prompt()))
         # A compaction replaces just what this run has copied; the session may go on meanwhile by another run.
         said, self._base, self._generation = known.conversation, len(known.conversation), known.generation
-        self._history = History([system, *said], partial(remember, parts), self._compacted)
+        self._history = History([system, *said], partial(remember, parts), self._store_compacted)
         small, registry = self._model.info.known_small, parts.services.registry
         room = 0 if small else self.window // FOREIGN_TOOLS
         self._tool_selection = self._fixed or tool_selection_for(
@@ -207,7 +207,7 @@ class Conversation:
             self._parts.output.emit,
             self._limits(iterations),
             self._after_tools,
-            self._kept,
+            self._kept_facts,
             lambda: planner.made,
             only,
             self._small,
@@ -239,7 +239,7 @@ class Conversation:
         below = await self._prompt_context.below(self._history.messages)
         return "\n\n".join(filter(None, (told, below, self._availability.news())))
 
-    def _compacted(self, messages: tuple[Message, ...]) -> None:
+    def _store_compacted(self, messages: tuple[Message, ...]) -> None:
         """Store the compacted messages, with which the next run begins, too."""
         record = self._parts.record
         # Each run makes its own system prompt; a stored one would stand there twice.
@@ -265,7 +265,7 @@ class Conversation:
     def _has_tools(self) -> bool:
         return self._kind != "explain" or not self._model.info.known_small
 
-    async def _kept(self) -> KeptFacts:
+    async def _kept_facts(self) -> KeptFacts:
         """Return the facts that every compaction repeats, with the files in focus reloaded."""
         await self._focusing.refresh()
         parts = self._parts

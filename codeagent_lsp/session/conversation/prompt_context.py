@@ -25,8 +25,8 @@ from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.orchestration.orchestration_tools import Delegates
 from codeagent_lsp.tools.permissions.command_permissions import Mode
 from codeagent_lsp.tools.permissions.policy import resolved_paths
-from codeagent_lsp.tools.skills.shelf import SkillDesk
-from codeagent_lsp.tools.skills.trust import vouched
+from codeagent_lsp.tools.skills.skill_library import RunSkills
+from codeagent_lsp.tools.skills.trust import is_trusted
 
 if TYPE_CHECKING:
     from codeagent_lsp.session.run_parts import RunParts
@@ -105,8 +105,8 @@ class PromptContext:
             return await asyncio.to_thread(self._knowledge.agents.profiles, self._view)
 
         parts, services = self._parts, self._parts.services
-        desk = context.get(SkillDesk)
-        context = context.having((SkillDesk, replace(desk, mode=self._mode) if desk else None))
+        skills = context.get(RunSkills)
+        context = context.having((RunSkills, replace(skills, mode=self._mode) if skills else None))
         parent = Parent(
             services.registry,
             context,
@@ -117,7 +117,7 @@ class PromptContext:
             parts.output.emit,
             self._open,
             prompt,
-            self._vouched,
+            self._is_trusted,
             self._maps.for_task,
         )
         return context.having((Delegates, Subagents(profiles, parent)))
@@ -148,11 +148,11 @@ class PromptContext:
     async def _open(self, name: str) -> Model:
         return await self._parts.models.named(name) if name else self._model
 
-    async def _vouched(self, profile: Profile) -> bool:
+    async def _is_trusted(self, profile: Profile) -> bool:
         if profile.approved:
             return True
         output, brings = self._parts.output, partial(self._knowledge.brought, self._view)
-        return await vouched(self._knowledge.agents.trust, item_of(profile), output, output.text, brings)
+        return await is_trusted(self._knowledge.agents.trust, item_of(profile), output, output.text, brings)
 
     def _unseen(self, name: str) -> None:
         """Warn the user that the instruction file `name` has invisible characters. Called in a worker thread, while

@@ -26,7 +26,7 @@ from codeagent_lsp.system import open_reading
 from codeagent_lsp.tools.git.calls import Repository, call, repository_of
 from codeagent_lsp.tools.testing.projects import facts_of
 from codeagent_lsp.workspace.files.file_view import FileView
-from codeagent_lsp.workspace.text.excerpts import listed
+from codeagent_lsp.workspace.text.excerpts import join_names
 from codeagent_lsp.workspace.text.position import LineIndex
 
 SECONDS = 2.5
@@ -80,8 +80,8 @@ async def _git(view: FileView) -> str:
     for folder in view.roots.folders:
         state = await git_state(repository_of(folder, view.roots))
         parts = [f"Git: branch {state.branch}" if state.branch else "Git: no commit yet"]
-        parts.append(f"changed: {listed(state.changed, MOST_NAMES)}" if state.changed else "nothing changed")
-        parts += [f"untracked: {listed(state.untracked, MOST_NAMES)}"] if state.untracked else []
+        parts.append(f"changed: {join_names(state.changed, MOST_NAMES)}" if state.changed else "nothing changed")
+        parts += [f"untracked: {join_names(state.untracked, MOST_NAMES)}"] if state.untracked else []
         lines.append("; ".join(parts))
     return "\n".join(dict.fromkeys(lines))
 
@@ -95,13 +95,13 @@ async def _editor(view: FileView, request: RunRequest) -> str:
         line = index.line_at(target.start) + 1
         what = "selection from line" if target.end > target.start else "cursor in line"
         lines.append(f"Current file: {name(target.file.path)}, {what} {line}")
-    opened = await asyncio.to_thread(_opened, view)
+    opened = await asyncio.to_thread(_open_files, view)
     names = [f"{name(path)}{' (unsaved)' if unsaved else ''}" for path, unsaved in opened]
-    lines += [f"Open files: {listed(names, MOST_NAMES)}"] if names else []
+    lines += [f"Open files: {join_names(names, MOST_NAMES)}"] if names else []
     return "\n".join(lines)
 
 
-def _opened(view: FileView) -> list[tuple[str, bool]]:
+def _open_files(view: FileView) -> list[tuple[str, bool]]:
     """Return the open files of the workspace, and whether each has text that is not on the disk, those first."""
     found = []
     for path in view.open_paths():
@@ -145,7 +145,7 @@ async def git_state(repository: Repository) -> GitState:
                 _or_nothing(repository, "diff-index", "--cached", "--name-only", "-z", "HEAD"),
                 _or_nothing(repository, "ls-files", "--others", "--exclude-standard", "--directory", "-z"),
             )
-            changed = await asyncio.to_thread(_changed, repository.top, entries)
+            changed = await asyncio.to_thread(_changed_paths, repository.top, entries)
     except TimeoutError:
         raise ToolFailed(f"git took longer than {GIT_SECONDS:g} s.") from None
     # A file that is both staged and changed again is named once.
@@ -165,7 +165,7 @@ async def _or_nothing(repository: Repository, *arguments: str) -> bytes:
         return b""
 
 
-def _changed(top: str, entries: bytes) -> list[str]:
+def _changed_paths(top: str, entries: bytes) -> list[str]:
     """Return the paths of the files that are not as in the index, or are gone. Where the time alone differs, as in a
     copy or after a change was taken back, the content decides, for 32 MiB at most.
     """

@@ -14,7 +14,7 @@ from typing import Any
 
 from codeagent_lsp.call_forms import USE_TOOL
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.messages import Message, ToolSpec, sent
+from codeagent_lsp.messages import Message, ToolSpec, without_forms
 from codeagent_lsp.session.request import Planning
 from codeagent_lsp.session.run_output import PLANNING_CALL
 from codeagent_lsp.tools.catalogue import SMALL_SET
@@ -22,7 +22,7 @@ from codeagent_lsp.tools.permissions.command_permissions import Mode
 from codeagent_lsp.tools.permissions.policy import effects_of
 from codeagent_lsp.tools.registry import ToolRegistry, own_name
 from codeagent_lsp.tools.traits import CORE, EXTENDED
-from codeagent_lsp.workspace.text.excerpts import listed
+from codeagent_lsp.workspace.text.excerpts import join_names
 from codeagent_lsp.workspace.text.visible import one_line
 
 ENABLE = "enable_tools"
@@ -71,7 +71,7 @@ class ToolSelection:
         self._description = self._listing()
         # For a small model only groups that its user added are worth a tool to ask for them.
         self._ask_for = few is None or bool(set(self._groups()) - set(EXTENDED))
-        self._used(before)
+        self._enable_used(before)
 
     def enable(self, group: str) -> tuple[str, ...]:
         """Offer a group from the next model call on, for the rest of the run; return the names of its tools. ToolFailed
@@ -110,13 +110,13 @@ class ToolSelection:
             core = tuple(spec for spec in core if spec["name"] in self._few or spec["name"] == ENABLE)
         named = tuple(spec for spec in self._of(*self._off_groups()) if spec["name"] in self._named)
         specs = (*core, *named, *(spec for group in self._on for spec in self._of(group)))
-        return tuple(map(self._told, filter(self._fits, specs)))
+        return tuple(map(self._spec_for_prompt, filter(self._fits, specs)))
 
     def _bring_along(self) -> None:
         for group in self._groups():
             if group in EXTENDED or group in self._on:
                 continue
-            size = len(json.dumps([sent(spec) for spec in self._of(group)], ensure_ascii=False))
+            size = len(json.dumps([without_forms(spec) for spec in self._of(group)], ensure_ascii=False))
             if size <= self._room:
                 self._on[group] = None
                 # Not given back: what was offered once stays in the prompt of this run.
@@ -125,7 +125,7 @@ class ToolSelection:
     def _fits(self, spec: ToolSpec) -> bool:
         return spec["name"] != ENABLE or self._ask_for
 
-    def _told(self, spec: ToolSpec) -> ToolSpec:
+    def _spec_for_prompt(self, spec: ToolSpec) -> ToolSpec:
         if spec["name"] != ENABLE:
             return spec
         return {**spec, "description": f"{spec['description']}\n{self._description}"}
@@ -149,10 +149,12 @@ class ToolSelection:
         return found
 
     def _listing(self) -> str:
-        lines = [f"{group}: {EXTENDED.get(group) or listed(names, NAMED)}" for group, names in self._groups().items()]
+        lines = [
+            f"{group}: {EXTENDED.get(group) or join_names(names, NAMED)}" for group, names in self._groups().items()
+        ]
         return "\n".join(lines)
 
-    def _used(self, before: Sequence[Message]) -> None:
+    def _enable_used(self, before: Sequence[Message]) -> None:
         """Enable the groups used in earlier messages of this conversation."""
         calls = [call for message in before for call in message.tool_calls]
         known = self._groups()
@@ -187,7 +189,7 @@ class FixedTools:
         key = ",".join(sorted((*effects_of(self._mode()), *self._without)))
         if key not in self._heads:
             core = (spec for spec in self._all() if self._group(spec["name"]) == CORE)
-            self._heads[key] = tuple(map(self._told, core))
+            self._heads[key] = tuple(map(self._spec_for_prompt, core))
         return self._heads[key]
 
     def also(self) -> tuple[ToolSpec, ...]:
@@ -216,7 +218,7 @@ class FixedTools:
     def offer(self, names: Iterable[str]) -> None:
         """Do nothing: all tools may be called anyway."""
 
-    def _told(self, spec: ToolSpec) -> ToolSpec:
+    def _spec_for_prompt(self, spec: ToolSpec) -> ToolSpec:
         """Return a spec as the prompt has it: its schema without what only checks need, and lists where they belong."""
         text = spec["description"]
         if spec["name"] == USE_TOOL:
@@ -231,10 +233,10 @@ class FixedTools:
         """
         lines, room = [], MOST_FOREIGN
         for group, specs in self._groups().items():
-            told = [_signature(spec) if group in EXTENDED else _introduced(spec) for spec in specs]
+            told = [_signature(spec) if group in EXTENDED else _introduce(spec) for spec in specs]
             line = f"{group}: {', '.join(told)}"
             if group not in EXTENDED:
-                line = line if len(line) <= room else f"{group}: {listed([spec['name'] for spec in specs], NAMED)}"
+                line = line if len(line) <= room else f"{group}: {join_names([spec['name'] for spec in specs], NAMED)}"
                 room -= len(line)
             lines.append(line)
         return "\n".join(lines)
@@ -285,7 +287,7 @@ def _signature(spec: ToolSpec) -> str:
     return f"{spec['name']}({', '.join(name if name in required else f'{name}?' for name in names)})"
 
 
-def _introduced(spec: ToolSpec) -> str:
+def _introduce(spec: ToolSpec) -> str:
     """Return a tool that the user has added, with the first words about it."""
     words = one_line(spec["description"], FOREIGN_WORDS)
     return f"{_signature(spec)} {words}".strip()

@@ -168,7 +168,7 @@ class RunHistory:
         self.refresh()
         for expression in expressions(query):
             if runs := self._matching(expression, limit):
-                return [Found(run, excerpt(shown(run.text), query)) for run in runs]
+                return [Found(run, excerpt(join_words(run.text), query)) for run in runs]
         return []
 
     def refresh(self) -> None:
@@ -263,13 +263,13 @@ def _run_of(
         return None
     found = RecordedRun(*row) if row else RecordedRun(run_id, session_id)
     # It comes back with separators, and `_keep` puts them in again.
-    found.text = shown(found.text)
+    found.text = join_words(found.text)
     changed[run_id] = found
     return found
 
 
 def _keep(db: sqlite3.Connection, run: RecordedRun) -> None:
-    run.text = separated(run.text)
+    run.text = separate_words(run.text)
     values = tuple(map(_storable, astuple(run)))
     where = (run.session_id, run.run_id)
     row = db.execute("SELECT number, text FROM runs WHERE session_id = ? AND run_id = ?", where).fetchone()
@@ -309,13 +309,13 @@ def _size(path: Path) -> int:
 # The words of a search over runs, as SQLite's full-text search understands them. Pure.
 
 
-def separated(words: str) -> str:
+def separate_words(words: str) -> str:
     """Return text with separators between characters that stand for words or syllables, and with composed letters."""
     return _UNSPACED.sub(rf"\1{SEPARATOR}", unicodedata.normalize("NFC", words))
 
 
-def shown(words: str) -> str:
-    """Return text from the database as the user wrote it, without the separators of `separated`."""
+def join_words(words: str) -> str:
+    """Return text from the database as the user wrote it, without the separators of `separate_words`."""
     return words.replace(SEPARATOR, "")
 
 
@@ -323,7 +323,7 @@ def expressions(query: str) -> tuple[str, ...]:
     """Return full-text expressions of SQLite to try in turn: all words, the last of which may go on, then any of them;
     () for a query without words.
     """
-    phrases = [" ".join(_WORD.findall(separated(each))) for each in query.split()]
+    phrases = [" ".join(_WORD.findall(separate_words(each))) for each in query.split()]
     quoted = [f'"{phrase}"' for phrase in phrases if phrase]
     if not quoted:
         return ()

@@ -136,7 +136,7 @@ class _LentRun:
             await self._stop_calls()
             # A question that is open already is not asked a second time.
             if self._deciding is not None:
-                await self._decided(self._deciding)
+                await self._wait_for_decision(self._deciding)
         finally:
             self._settle()
             await self._stop_calls()
@@ -157,9 +157,9 @@ class _LentRun:
         # A number that is in use would leave two answers of which nobody knows which is which.
         if running is None:
             full = len(self._calls) >= MAX_CALLS
-            self._calls[wanted.number] = asyncio.ensure_future(self._answered(wanted, full=full))
+            self._calls[wanted.number] = asyncio.ensure_future(self._answer(wanted, full=full))
 
-    async def _answered(self, wanted: LentCall, *, full: bool) -> None:
+    async def _answer(self, wanted: LentCall, *, full: bool) -> None:
         """Carry out a call and answer it."""
         try:
             text, ok = (_TOO_MANY, False) if full else await self._outcome(wanted)
@@ -183,16 +183,16 @@ class _LentRun:
         if refused := tool.refused(wanted.arguments):
             return f"{tool.name} has no argument {refused!r}.", False
         if tool.name == PROPOSE:
-            return await self._proposed()
+            return await self._propose()
         if tool.reads:
-            result = await self._shown(tool, wanted)
+            result = await self._call_shown(tool, wanted)
         else:
             async with self._alone:
-                result = await self._shown(tool, wanted)
+                result = await self._call_shown(tool, wanted)
         text = with_kept_named(result.told) if result.ok else in_lent_names(result.told)
         return text, result.ok and not result.failed
 
-    async def _shown(self, tool: LentTool, wanted: LentCall) -> ToolResult:
+    async def _call_shown(self, tool: LentTool, wanted: LentCall) -> ToolResult:
         """Carry out a call that the user sees, as those of a model."""
         output = self._parts.output
         self._count += 1
@@ -220,7 +220,7 @@ class _LentRun:
 
     # The decision about what is staged.
 
-    async def _proposed(self) -> tuple[str, bool]:
+    async def _propose(self) -> tuple[str, bool]:
         """Ask the user for their decision and return what became of the changes."""
         proposal = self._parts.proposal
         if not proposal.changeset:
@@ -230,7 +230,7 @@ class _LentRun:
             deciding = self._decide()
         with suppress(TimeoutError):
             async with asyncio.timeout(PROPOSE_SECONDS):
-                await self._decided(deciding)
+                await self._wait_for_decision(deciding)
                 # One who closes the question looks at the changes in the code, and decides there.
                 while proposal.changeset and not proposal.refused:  # noqa: ASYNC110 (decided in many places)
                     await asyncio.sleep(LOOK_SECONDS)
@@ -259,7 +259,7 @@ class _LentRun:
             self._deciding = asyncio.ensure_future(self._parts.proposal.decide("completed"))
         return self._deciding
 
-    async def _decided(self, deciding: asyncio.Task[events.RunStatus]) -> None:
+    async def _wait_for_decision(self, deciding: asyncio.Task[events.RunStatus]) -> None:
         """Wait for a decision and keep how it went for the end of the run."""
         try:
             self._status = await asyncio.shield(deciding)

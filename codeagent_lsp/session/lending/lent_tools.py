@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codeagent_lsp.call_forms import plain, translated
+from codeagent_lsp.call_forms import plain, translate_arguments
 from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.tools.code.graph_tools import FindDefinition, FindReferences
 from codeagent_lsp.tools.code.server_tools import Hover, RenameSymbol
@@ -50,7 +50,7 @@ class LentTool:
         """Return the name of the first argument that this tool does not accept here, in whatever spelling; '' for
         none.
         """
-        given = {} if self.tool is None else translated(arguments, self.tool.forms)
+        given = {} if self.tool is None else translate_arguments(arguments, self.tool.forms)
         hidden = set(map(plain, self.hidden))
         return next((name for name in given if plain(name) in hidden), "")
 

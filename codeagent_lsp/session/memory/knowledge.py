@@ -1,7 +1,7 @@
 """What a server knows besides the files, and the background in the prompts of a session that is made of it.
 
 Skills, agents, commands, hooks and memory are one value; what a workspace brings of them, the user has to trust before
-it is used. The background is instructions of the project, shelf, agents and memory. The system prompt keeps it as it
+it is used. The background is instructions of the project, skills, agents and memory. The system prompt keeps it as it
 was in the session's first run, byte for byte, so that prompt caches hold; later changes, and instructions for some
 files only, are sent in the latest message. Not here: asking for trust (`tools/skills/trust.py`), the texts (`agent/`).
 """
@@ -15,21 +15,21 @@ from pathlib import Path
 from threading import Lock
 
 from codeagent_lsp.agent import agent_files, memory
-from codeagent_lsp.agent.agent_files import AgentShelf
-from codeagent_lsp.agent.custom_commands import CommandShelf
+from codeagent_lsp.agent.agent_files import AgentLibrary
+from codeagent_lsp.agent.custom_commands import CommandLibrary
 from codeagent_lsp.agent.instructions import (
     INSTRUCTIONS_LIMIT,
     nested_instructions,
-    rendered,
+    render_instructions,
     root_instructions,
 )
 from codeagent_lsp.config import PermissionsSettings, Settings
 from codeagent_lsp.session.memory.remembering import MemoryStore
-from codeagent_lsp.tools.hooks.hook_files import HookConsent, HookShelf, hook_items
+from codeagent_lsp.tools.hooks.hook_files import HookConsent, HookLibrary, hook_items
 from codeagent_lsp.tools.own.tool_sources import tool_items
 from codeagent_lsp.tools.permissions.policy import may_read
-from codeagent_lsp.tools.skills import shelf
-from codeagent_lsp.tools.skills.shelf import Skill, SkillShelf
+from codeagent_lsp.tools.skills import skill_library
+from codeagent_lsp.tools.skills.skill_library import Skill, SkillLibrary
 from codeagent_lsp.tools.skills.trust import Trust, WorkspaceItem
 from codeagent_lsp.workspace.files.file_view import FileView
 
@@ -46,10 +46,10 @@ class Knowledge:
     for the attempts at a run; `permissions` returns the rules by which files may be read.
     """
 
-    skills: SkillShelf
-    agents: AgentShelf
-    commands: CommandShelf
-    hooks: HookShelf
+    skills: SkillLibrary
+    agents: AgentLibrary
+    commands: CommandLibrary
+    hooks: HookLibrary
     memory: MemoryStore
     consent: HookConsent | None = None
     permissions: Callable[[], PermissionsSettings] = PermissionsSettings
@@ -61,8 +61,8 @@ class Knowledge:
 
     def brought(self, view: FileView) -> tuple[WorkspaceItem, ...]:
         """Return the skills, commands, agents, hooks and own tools of the workspace, trusted or not. Blocks."""
-        shelves = (self.skills.items(view), self.commands.items(view), self.agents.items(view))
-        return (*chain.from_iterable(shelves), *hook_items(self.hooks, view), *tool_items(view.roots))
+        libraries = (self.skills.items(view), self.commands.items(view), self.agents.items(view))
+        return (*chain.from_iterable(libraries), *hook_items(self.hooks, view), *tool_items(view.roots))
 
 
 def knowledge_for(settings: Callable[[], Settings], own: Path, state: Path) -> Knowledge:
@@ -85,10 +85,10 @@ def knowledge_in(
     """
     trust = Trust(state / "trusted.json")
     return Knowledge(
-        SkillShelf(own / "skills", trust, skill_paths),
-        AgentShelf(own / "agents", trust),
-        CommandShelf((own / "commands", *(other / "commands" for other in others)), trust),
-        HookShelf((own / "hooks.json", *(other / "settings.json" for other in others)), trust),
+        SkillLibrary(own / "skills", trust, skill_paths),
+        AgentLibrary(own / "agents", trust),
+        CommandLibrary((own / "commands", *(other / "commands" for other in others)), trust),
+        HookLibrary((own / "hooks.json", *(other / "settings.json" for other in others)), trust),
         MemoryStore(state / "memory.json", memory_enabled),
         permissions=permissions,
     )
@@ -131,7 +131,7 @@ class Background:
                 if text != told.get(name, ""):
                     changed.append(f"The {_NAMES[name]} above changed; now:\n{text or '(none)'}")
                     told[name] = text
-        hint = shelf.hint(known, task, mode)
+        hint = skill_library.hint(known, task, mode)
         return "\n\n".join(filter(None, (*changed, hint)))
 
     def below(
@@ -150,7 +150,7 @@ class Background:
                 self._note_unseen(item.name, on_unseen, unseen=item.unseen)
         if not new:
             return ""
-        return f"For files below their folder, these count before the general ones:\n{rendered(new)}"
+        return f"For files below their folder, these count before the general ones:\n{render_instructions(new)}"
 
     def forgotten(self) -> None:
         """Forget which nested instructions were sent, because messages were removed, so that they are sent again."""
@@ -170,9 +170,9 @@ class Background:
         for item in found:
             self._note_unseen(item.name, on_unseen, unseen=item.unseen)
         return {
-            "instructions": rendered(found),
-            "skills": shelf.listed(known, mode, limit),
-            "agents": agent_files.listed(knowledge.agents.profiles(view), limit) if mode == "direct" else "",
+            "instructions": render_instructions(found),
+            "skills": skill_library.list_skills(known, mode, limit),
+            "agents": agent_files.list_agents(knowledge.agents.profiles(view), limit) if mode == "direct" else "",
             "memory": memory.background(knowledge.memory.offered(), limit),
         }
 

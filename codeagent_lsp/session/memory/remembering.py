@@ -24,7 +24,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent import memory
 from codeagent_lsp.agent.limits import window_of
 from codeagent_lsp.agent.loop import complete
-from codeagent_lsp.agent.memory import MemoryEntry, entry_of, merged
+from codeagent_lsp.agent.memory import MemoryEntry, entry_of, merge_entries
 from codeagent_lsp.errors import CodeAgentError
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.store import SessionStore
@@ -74,7 +74,7 @@ class MemoryStore:
         if not new:
             return
         with self._lock:
-            self._write(entries=[asdict(entry) for entry in merged(self.entries(), new)])
+            self._write(entries=[asdict(entry) for entry in merge_entries(self.entries(), new)])
 
     def forget(self, entry_id: str | None = None) -> int:
         """Remove one entry, or all for None; return how many were removed."""
@@ -207,11 +207,11 @@ class Remembering:
         last = max((seq for record in records if isinstance(seq := record.get("seq"), int)), default=0)
         said = memory.spoken(record for record in records if _seq(record) > seen)
         if any(who == "assistant" for who, _ in said):
-            entries = await self._distilled(session_id, said)
+            entries = await self._distil(session_id, said)
             await asyncio.to_thread(self._store.add, entries)
         await asyncio.to_thread(self._store.done, session_id, last)
 
-    async def _distilled(self, session_id: str, said: list[tuple[str, str]]) -> list[memory.MemoryEntry]:
+    async def _distil(self, session_id: str, said: list[tuple[str, str]]) -> list[memory.MemoryEntry]:
         model = await self._open_model()
         window = window_of(model.info)
         # Once more, though the file holds masked text: a memory goes into the prompts of all later sessions.

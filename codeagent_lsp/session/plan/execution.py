@@ -1,29 +1,31 @@
 """Executes a plan, once the user lets it: one step after the other in one conversation, each with a limit of its own.
 
 Before it starts, it is shown, and can be arranged, changed in words, started or cancelled. A failed step is replanned
-by the model, at most twice in a plan, or the user decides. However the work ends, the state of every step is correct.
-Not here: what arranging does (`run_planner.py`), what users do to a plan at rest (`steering.py`).
+by the model, at most twice in a plan, or the user decides, who may arrange, retry, skip and roll back steps at any
+time. However the work ends, the state of every step is correct.
+Not here: what arranging does (`run_planner.py`), plans as values (`tools/plan/plan.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from codeagent_lsp import events
+from codeagent_lsp.agent.context.history import note
 from codeagent_lsp.agent.loop import LoopResult
 from codeagent_lsp.errors import BudgetSpent, CodeAgentError, SessionError, StepWaits
 from codeagent_lsp.session.conversation.conversation import Conversation
 from codeagent_lsp.session.plan.run_planner import PlanState, RunPlanner
 from codeagent_lsp.session.proposal import REFUSED
 from codeagent_lsp.session.request import Planning, short_title
-from codeagent_lsp.session.run_parts import RunParts
+from codeagent_lsp.session.run_parts import RunParts, remember
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.plan.plan import PlanStep
-from codeagent_lsp.workspace.changes.changeset import Changeset
+from codeagent_lsp.tools.plan.plan import Plan, PlanStep, StepEdit
+from codeagent_lsp.workspace.changes.changeset import Applied, Changeset
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +113,7 @@ class PlanRun:
             raise
         if self._notes:
             conversation.tell("\n".join(self._notes))
-        return self._completed()
+        return self._complete()
 
     async def _step(self, conversation: Conversation, step: PlanStep) -> _Failure | None:
         """Execute one step and let the user decide about its changes; return the failure, None if it did not fail."""
@@ -185,7 +187,7 @@ class PlanRun:
         StepWaits if the user does not answer.
         """
         # Only where other steps could help: a server that is away fails them all.
-        if failure.hopeful and self._state.plan.may_replan and await self._replanned(conversation, step, failure):
+        if failure.hopeful and self._state.plan.may_replan and await self._replan(conversation, step, failure):
             return True
         match await self._ask(step, failure):
             case "retry":
@@ -201,7 +203,7 @@ class PlanRun:
                 raise StepWaits("plan.waits", step=self._label(step), error=failure.error)
         return True
 
-    async def _replanned(self, conversation: Conversation, step: PlanStep, failure: _Failure) -> bool:
+    async def _replan(self, conversation: Conversation, step: PlanStep, failure: _Failure) -> bool:
         """Ask the model for other steps, with only reading allowed meanwhile; return whether it made them."""
         plan = self._state.plan
         self._planner.enter_phase("failed", failure.error)
@@ -243,7 +245,7 @@ class PlanRun:
         waiting = [change.path for change in staged if before.get(change.path) != change]
         return tuple(dict.fromkeys((*applied, *waiting)))
 
-    def _completed(self) -> tuple[events.RunStatus, str]:
+    def _complete(self) -> tuple[events.RunStatus, str]:
         """Emit that the plan is completed; return the run's status and summary."""
         plan, output = self._state.plan, self._parts.output
         done = sum(step.state == "completed" for step in plan.steps)
@@ -295,11 +297,11 @@ class PlanStart:
         waits = approval == "always" or (approval == "auto" and planning == "always")
         if not waits or self._parts.record.attempt_of:
             return True
-        started, said = await self._started(conversation)
+        started, said = await self._wait_for_start(conversation)
         self._parts.output.emit(events.PlanApproved() if started else events.PlanRejected(reason=said or None))
         return started
 
-    async def _started(self, conversation: Conversation) -> tuple[bool, str]:
+    async def _wait_for_start(self, conversation: Conversation) -> tuple[bool, str]:
         """Ask until the user starts the plan or does not want it; return which, and what was said, '' for no answer."""
         output, pages, run_id = self._parts.output, self._parts.services.user.plans, self._parts.record.run_id
         keys = ("cancel", "edit_plan", "change", "start_plan")
@@ -361,3 +363,127 @@ class PlanStart:
             output = self._parts.output
             output.emit(events.StatusChanged(message=output.text("plan.unchanged")))
         return self._planner.made
+
+
+# The user's commands about the plan of a run, while it runs and afterwards.
+
+ROLLED_BACK = (
+    "The user rolled the plan back to before step {number} ({title}): what was changed in it and after it is taken "
+    "back. Read files again before you go on."
+)
+
+
+class Steering:
+    """Carries out the user's commands about the plan of one run, while it runs and afterwards. `retry` and `skip`
+    return whether the run has to be resumed to go on.
+    """
+
+    def __init__(self, parts: RunParts, state: PlanState, start: PlanStart, work: PlanRun) -> None:
+        self._parts = parts
+        self._state = state
+        self._start = start
+        self._work = work
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan of the run; None if there is none."""
+        return self._parts.record.plan
+
+    @property
+    def open_step(self) -> PlanStep | None:
+        """The step that waits for the user, the next one of a plan on which nothing works; None if there is none."""
+        if self.plan is None or self._at_work or self._taken_back:
+            return None
+        return self.plan.steps.next
+
+    def arrange(self, wanted: Iterable[StepEdit]) -> Plan:
+        """Put the steps that have not begun in this order and words; return the plan. SessionError if that is
+        impossible.
+        """
+        self._check_standing()
+        self._state.arrange(wanted)
+        return self._state.plan
+
+    def retry(self, step_id: str) -> bool:
+        """Retry a step that did not succeed, or continue with the next one; return whether the run has to be resumed
+        for that. SessionError if it is impossible.
+        """
+        self._check_standing()
+        following = self._state.plan.steps.next
+        if self._start.waiting and following is not None and following.step_id == step_id:
+            self._start.begin()
+            return False
+        if self._answer_question(step_id, "retry"):
+            return False
+        self._state.retry(step_id)
+        return True
+
+    def skip(self, step_id: str) -> bool:
+        """Skip a step, a pending one also while others are being worked on; return whether the run has to be resumed
+        for that. SessionError if it is impossible.
+        """
+        self._check_standing()
+        step = self._state.plan.steps.by_id(step_id)
+        # Its turn has not come, so the work need not stop.
+        if self._at_work and step.state == "pending":
+            self._state.skip(step_id, self._parts.output.text("plan.by_user"))
+            return False
+        if self._answer_question(step_id, "skip"):
+            return False
+        self._state.skip(step_id, self._parts.output.text("plan.by_user"))
+        following = self._state.plan.steps.next
+        # Without a next step the run is resumed only to report that the plan is over; a failed one waits for its own
+        # command.
+        return following is None or following.state == "pending"
+
+    def check(self, step_id: str) -> None:
+        """Raise SessionError if the plan cannot be rolled back to before this step."""
+        self._check_standing()
+        self._state.mark(step_id)
+
+    async def rollback(self, step_id: str) -> Applied | None:
+        """Restore the plan and all changes to the state before a step; return the result of the undo, None if nothing
+        was applied.
+
+        SessionError while the run is running, and if the editor did not take back the changes.
+        """
+        if self._at_work:
+            raise SessionError("plan.busy")
+        step, mark = self._state.plan.steps.by_id(step_id), self._state.mark(step_id)
+        number, gone = self._state.plan.steps.number(step_id), self._state.steps_since(step_id)
+        applied = None
+        if any(part.step_id in gone for part in self._parts.record.applied):
+            applied = await self._parts.proposal.undo(gone)
+            # The plan stays as it is: steps that count as never done must not have their changes in the files.
+            if applied.outcome not in ("full", "partial"):
+                raise SessionError("plan.undone")
+        self._parts.proposal.staging.reset(mark.staged)
+        self._state.restore(step_id)
+        remember(self._parts, note(ROLLED_BACK.format(number=number, title=step.title)))
+        self._parts.session.context.join(self._parts.record)
+        return applied
+
+    @property
+    def _taken_back(self) -> bool:
+        return not self._parts.session.context.rewinds.leaves(self._parts.record.run_id)
+
+    def _check_standing(self) -> None:
+        """Raise SessionError if a rewind took the run back: nothing goes on that counts as never done."""
+        if self._taken_back:
+            raise SessionError("plan.taken_back", title=self._parts.record.title)
+
+    @property
+    def _at_work(self) -> bool:
+        return self._parts.record.status == "running"
+
+    def _answer_question(self, step_id: str, way: str) -> bool:
+        """Answer the question about this step, and return True; False if the run is at rest. SessionError if it is
+        running and does not ask about this step.
+        """
+        if not self._at_work:
+            return False
+        failed = self._state.plan.steps.next
+        if not self._work.waiting or failed is None or failed.step_id != step_id:
+            raise SessionError("plan.busy")
+        self._work.answer("retry" if way == "retry" else "skip")
+        return True

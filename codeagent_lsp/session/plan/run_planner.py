@@ -143,7 +143,7 @@ class RunPlanner:
         """Ask the user to approve the plan document and wait; return the sentence for the model on what to do now. Only
         an explicit approval counts. ToolRetry if no document is open.
         """
-        document = self._open_document().with_explored(self._explored(), self._output.language)
+        document = self._open_document().with_explored(self._explored_paths(), self._output.language)
         # Stored before it is asked about: the user approves just what the file has.
         self._write(document)
         title = self._output.text("plan.approve", title=document.title)
@@ -168,7 +168,7 @@ class RunPlanner:
         self._record.document = document
         self._output.emit(events.PlanModified(document=document.markdown))
 
-    def _explored(self) -> list[str]:
+    def _explored_paths(self) -> list[str]:
         calls = (call for message in self._record.messages for call in message.tool_calls)
         return [str(call.arguments["path"]) for call in calls if call.name == "read_file" and "path" in call.arguments]
 

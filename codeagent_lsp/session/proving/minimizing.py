@@ -74,7 +74,7 @@ class _Search:
         self.tries = 0
         self.whole = False
         self._parts = parts
-        self._chances = _scaled([part.chance for part in parts])
+        self._chances = _scale([part.chance for part in parts])
         self._shared = Counter(word for part in parts for word in part.words)
         self._failed: list[frozenset[int]] = []
         self._attempt = attempt
@@ -108,14 +108,14 @@ class _Search:
 
     async def _look_again(self) -> bool:
         """Leave out what only parts needed that are gone by now; return False if the tries are used up."""
-        while (rest := self._untried()) is not None:
+        while (rest := self._untried_rest()) is not None:
             if self.tries >= self._most:
                 return False
             if await self._works(rest):
                 self.needed = set(rest)
         return True
 
-    def _untried(self) -> frozenset[int] | None:
+    def _untried_rest(self) -> frozenset[int] | None:
         """Return what is needed without one part, if that was not tried by itself; None if it was for each part."""
         rests = (frozenset(self.needed - {number}) for number in sorted(self.needed))
         return next((rest for rest in rests if rest not in self._failed), None)
@@ -132,7 +132,7 @@ class _Search:
         self._failed.append(present)
         absent = [number for number in range(len(self._parts)) if number not in present]
         said = (self._parts[number].words & failed.words for number in absent)
-        told = _scaled([max((SURE / self._shared[word] for word in words), default=0.0) for words in said])
+        told = _scale([max((SURE / self._shared[word] for word in words), default=0.0) for words in said])
         for number, chance in zip(absent, told, strict=True):
             self._chances[number] = max(self._chances[number], chance)
 
@@ -170,7 +170,7 @@ class _Search:
         return best[1]
 
 
-def _scaled(chances: Sequence[float]) -> list[float]:
+def _scale(chances: Sequence[float]) -> list[float]:
     """Return likelihoods in the same proportions, of which not more than `USUAL` are to be expected."""
     factor = min(1.0, USUAL / (sum(chances) or 1.0))
     return [max(chance * factor, _LEAST) for chance in chances]

@@ -6,6 +6,7 @@ Not here: the values (`proof.py`), trying things (`session/own_runs.py`, the too
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from codeagent_lsp.session.proving.proof import (
@@ -21,7 +22,7 @@ from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.tools.context import Tally
 from codeagent_lsp.tools.diagnostics.difference import Difference, new_lines
 from codeagent_lsp.workspace.changes.changeset import Changeset
-from codeagent_lsp.workspace.files.file_view import FileView, own_file
+from codeagent_lsp.workspace.files.file_view import FileView, own_text
 
 
 class Proofs:
@@ -115,7 +116,7 @@ class Proofs:
         """Return the digest of the state that these changes make with the user's present texts."""
         changes = (change for part in self._record.applied for change in part.changeset)
         accepted = {path for change in changes for path in (change.path, change.moved_from) if path}
-        return state_digest(changeset, self._own_text, self._view.roots.relative, accepted)
+        return state_digest(changeset, partial(own_text, self._view), self._view.roots.relative, accepted)
 
     def _of(self, now: str) -> ProposalProof:
         """Return the proof with the tests of this state, or else with the last ones."""
@@ -124,10 +125,6 @@ class Proofs:
 
     def _keep(self, proof: ProposalProof) -> None:
         self._record.proof = proof
-
-    def _own_text(self, path: str) -> str | None:
-        file = own_file(self._view, path)
-        return None if file is None else file.text
 
 
 def _says_more(known: TestsProof, made: TestsProof) -> bool:

@@ -63,7 +63,7 @@ class Recording:
                 self._open[event.request_id] = event.title
             case events.ApprovalResolved():
                 title = self._open.pop(event.request_id, "")
-                self._decided(event.run_id, "", title, event.answer or "no answer", "user")
+                self._write_decision(event.run_id, "", title, event.answer or "no answer", "user")
             case events.ChangesApplied():
                 files = [_file(change) for change in event.applied]
                 self._write("applied", event.run_id, files=files, outcome=event.outcome)
@@ -76,7 +76,7 @@ class Recording:
 
     def decision(self, run_id: str, tool: str, subject: str, decision: str, reason: str) -> None:
         """Record how the permission rules and the mode decided about a tool call: `allow`, `ask` or `deny`."""
-        self._decided(run_id, tool, subject, decision, "rule", reason)
+        self._write_decision(run_id, tool, subject, decision, "rule", reason)
 
     def command(self, run_id: str, command: str, cwd: str, isolation: str, exit_code: int | None) -> None:
         """Record a command, before it runs (no exit code) and after it has ended."""
@@ -94,7 +94,7 @@ class Recording:
             self._trace.close()
         self._audit.close()
 
-    def _decided(self, run_id: str, tool: str, subject: str, decision: str, by: str, *reasons: str) -> None:
+    def _write_decision(self, run_id: str, tool: str, subject: str, decision: str, by: str, *reasons: str) -> None:
         told = {"tool": tool, "subject": subject, "decision": decision, "by": by, "reasons": list(reasons)}
         self._write("decided", run_id, **told)
 
@@ -145,12 +145,12 @@ class GuardedModel(WrappedModel):
         """Stream the wrapped model's reply to the request with its secrets masked; record request, reply and error."""
         hidden = replace(request, messages=tuple(map(self._hidden, request.messages)))
         # Before the call, so that a request whose answer never comes is in the trace.
-        self._record("request", told(hidden, self.info))
+        self._record("request", request_data(hidden, self.info))
         try:
             async with aclosing(self._model.stream(hidden)) as stream:
                 async for item in stream:
                     if isinstance(item, Reply):
-                        self._record("reply", replied(item))
+                        self._record("reply", reply_data(item))
                     yield item
         except CodeAgentError as error:
             self._record("reply", {"error": str(error)})
@@ -161,7 +161,7 @@ class GuardedModel(WrappedModel):
         return message if content == message.content else replace(message, content=content)
 
 
-def told(request: ModelRequest, info: ModelInfo) -> dict[str, Any]:
+def request_data(request: ModelRequest, info: ModelInfo) -> dict[str, Any]:
     """Return a model request as plain data for the trace; tools only by name, since their descriptions are part of the
     program.
     """
@@ -178,7 +178,7 @@ def told(request: ModelRequest, info: ModelInfo) -> dict[str, Any]:
     }
 
 
-def replied(reply: Reply) -> dict[str, Any]:
+def reply_data(reply: Reply) -> dict[str, Any]:
     """Return a model's reply as plain data for the trace, with its token usage."""
     usage = reply.usage
     return {

@@ -115,7 +115,7 @@ def _over(change: FileChange, now: str) -> FileChange:
     """Return a change, of a file that was there before it, on the user's present text, where its lines win. Of a file
     that it deletes the lines stay that are the user's alone.
     """
-    text = on_present(replace(change, moved_from=None), now)[0].text
+    text = on_present(replace(change, moved_from=None, text=change.text or ""), now)[0].text
     return replace(change, base=now, text=text if change.text is not None else text or None)
 
 
@@ -302,7 +302,7 @@ def made_texts(changeset: Changeset) -> dict[str, str]:
     return {path: text for path, text in new.items() if len(split_lines(text)) >= FEW_LINES}
 
 
-def followed(parts: Iterable[AppliedPart], view: FileView) -> tuple[list[Changeset], dict[str, str]]:
+def follow_moves(parts: Iterable[AppliedPart], view: FileView) -> tuple[list[Changeset], dict[str, str]]:
     """Return what was applied as changes of the files at their present paths, and the new paths of files that the user
     has renamed, by the old ones; those that the agent moved or deleted are not among them. Blocks.
     """

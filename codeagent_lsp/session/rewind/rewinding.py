@@ -18,14 +18,14 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import note
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.events.base import What
-from codeagent_lsp.session.proposal import uninterrupted
+from codeagent_lsp.session.proposal import apply_uninterrupted
 from codeagent_lsp.session.replay import retell
 from codeagent_lsp.session.rewind.earlier_texts import (
     EarlierTexts,
     FirstRead,
     deleted_by,
     earlier_texts,
-    followed,
+    follow_moves,
     rebased_on_present,
 )
 from codeagent_lsp.session.rewind.rewinds import AppliedPart, staged_data, staged_from, take_from, taken_from
@@ -90,14 +90,14 @@ def check(session: Session, run_id: str, runs: Runs) -> tuple[str, ...]:
     return gone
 
 
-def planned(session: Session, gone: tuple[str, ...], runs: Runs, read: FirstRead) -> EarlierTexts:
+def plan_rewind(session: Session, gone: tuple[str, ...], runs: Runs, read: FirstRead) -> EarlierTexts:
     """Return the texts before these runs, and before what was taken from attempts at them. Rewinds among them, and what
     these took back, are ignored.
     """
-    return earlier_texts(followed(_applied(session, gone, runs), read.view)[0], read.text)
+    return earlier_texts(follow_moves(_applied_parts(session, gone, runs), read.view)[0], read.text)
 
 
-def _applied(session: Session, gone: tuple[str, ...], runs: Runs) -> list[AppliedPart]:
+def _applied_parts(session: Session, gone: tuple[str, ...], runs: Runs) -> list[AppliedPart]:
     """Return what these runs, and attempts at them, have applied, in order."""
     standing = session.context.rewinds.standing
     records = [session.context.runs[run_id] for run_id in gone if run_id not in standing]
@@ -202,17 +202,17 @@ async def _take_back_changes(
     proposal, relative = parts.proposal, parts.proposal.view.roots.relative
     for each in gone:
         runs.get(each).proposal.note_late()
-    made = [part.changeset for part in _applied(parts.session, gone, runs)]
+    made = [part.changeset for part in _applied_parts(parts.session, gone, runs)]
     changed = (path for each in made for path in each.paths)
     # Before the texts are read: what the editor opens is read from its buffer.
     await parts.services.workspace.editor.open_unclear(changed)
     read = FirstRead(proposal.view, deleted_by(made, parts.services.workspace.editor.still_shows))
-    back = rebased_on_present(await asyncio.to_thread(planned, parts.session, gone, runs, read), read)
+    back = rebased_on_present(await asyncio.to_thread(plan_rewind, parts.session, gone, runs, read), read)
     conflicts, refused = back.conflicts, tuple[str, ...]()
     if back.changeset:
         proposal.staging.reset(back.changeset)
         # The files that go were made by the agent and not typed in since, so nobody has to be asked about them.
-        applied = await uninterrupted(proposal.apply(may_lose=back.deleted))
+        applied = await apply_uninterrupted(proposal.apply(may_lose=back.deleted))
         if not applied.done and (applied.left or applied.outcome == "unknown"):
             proposal.staging.reset(Changeset())
             raise SessionError("rewind.refused", reason=applied.reason or "-")

@@ -11,7 +11,7 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.instructions import INSTRUCTIONS_LIMIT, rendered, root_instructions
+from codeagent_lsp.agent.instructions import INSTRUCTIONS_LIMIT, render_instructions, root_instructions
 from codeagent_lsp.agent.limits import reply_tokens, window_of
 from codeagent_lsp.agent.prompt import Selection, system_prompt, task_message
 from codeagent_lsp.direct import TextForm
@@ -31,6 +31,7 @@ from codeagent_lsp.session.run_parts import RunParts, remember, selection_of
 from codeagent_lsp.session.solving.workshop import SelectionWorkshop, SolvingWorkshop
 from codeagent_lsp.workspace.text.excerpts import excerpt
 from codeagent_lsp.workspace.text.position import LineIndex
+from codeagent_lsp.workspace.text.visible import some_of
 
 EARLIER_MESSAGES = 4
 EARLIER_CHARS = 400
@@ -135,7 +136,7 @@ class DirectPath:
         target = request.target
         context = self._parts.session.context
         earlier = [relative(path) for run in context.runs.values() for path in run.changed_paths]
-        pieces, mapped = await self._found(brief.words)
+        pieces, mapped = await self._find(brief.words)
         return Subject(
             brief,
             relative(target.file.path) if target is not None else "",
@@ -145,7 +146,7 @@ class DirectPath:
             pieces=pieces,
         )
 
-    async def _found(self, words: str) -> tuple[tuple[tuple[str, range], ...], tuple[str, ...]]:
+    async def _find(self, words: str) -> tuple[tuple[tuple[str, range], ...], tuple[str, ...]]:
         """Return the files and lines of the pieces of code that the task is probably about, and the files of the repo
         map, both best first; none if there is no index yet.
         """
@@ -166,7 +167,9 @@ class DirectPath:
 
     def _instructions(self) -> str:
         """Return the project's own instructions, as a small part of the window."""
-        return rendered(root_instructions(self._parts.proposal.view, min(INSTRUCTIONS_LIMIT, self._window // 2)))
+        return render_instructions(
+            root_instructions(self._parts.proposal.view, min(INSTRUCTIONS_LIMIT, self._window // 2))
+        )
 
     def _earlier(self) -> str:
         """Return the last messages of the session, shortened."""
@@ -236,9 +239,9 @@ class SolutionWords:
         """Return a sentence for the user on the changed files and the result of the check."""
         proposal, text = self._parts.proposal, self._parts.output.text
         names = ", ".join(map(proposal.view.roots.relative, proposal.changeset.paths))
-        return " ".join(filter(None, (text("solve.changed", names=names), self._checked(verdict))))
+        return " ".join(filter(None, (text("solve.changed", names=names), self._check_words(verdict))))
 
-    def _checked(self, verdict: Verdict | None) -> str:
+    def _check_words(self, verdict: Verdict | None) -> str:
         text = self._parts.output.text
         if verdict is None:  # of a quick action nobody expects it
             return text("solve.untested") if self._parts.record.kind == "run" else ""
@@ -250,6 +253,5 @@ class SolutionWords:
         """Return a sentence for the user with the names of the failed tests; '' for none."""
         if verdict is None or not verdict.failed:
             return ""
-        names = ", ".join(each.test_id for each in verdict.failed[:NAMED_TESTS])
-        more = f", … ({len(verdict.failed)})" if len(verdict.failed) > NAMED_TESTS else ""
-        return self._parts.output.text("solve.fails", names=names + more)
+        names = some_of((each.test_id for each in verdict.failed), NAMED_TESTS)
+        return self._parts.output.text("solve.fails", names=names)

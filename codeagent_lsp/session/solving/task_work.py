@@ -65,7 +65,7 @@ class TaskWork:
 
     async def solve(self) -> tuple[events.RunStatus, str]:
         """Do the task on the direct path; return the run's status and summary."""
-        return await self._solved(is_task=self.wish == "change", told=True)
+        return await self._solve(is_task=self.wish == "change", told=True)
 
     async def step(self, words: str, notes: str) -> LoopResult:
         """Do one step of a plan on the direct path; `notes` are what happened before it. The result's ending is
@@ -87,7 +87,7 @@ class TaskWork:
         if self.is_capable:
             return await self.finish.settled(conversation, result)
         if self.wish == "none":
-            return await self._answered(conversation, result)
+            return await self._answer(conversation, result)
         if result.ending == "answered":
             problem, verdict = await self._problem()
             if problem and verdict is not None:
@@ -99,12 +99,12 @@ class TaskWork:
                 return "completed", result.text
         await self._count("tools", worked=False)
         if self._forced == "tools":
-            return self._unfinished(result)
+            return self._end_unfinished(result)
         if result.ending == "answered":
             # It was sure to be done, so one more try; one that got lost in its tools has all the attempts.
-            return await self._solved(is_task=True, told=False, attempts=1)
-        status, text = await self._solved(is_task=True, told=False)
-        return status, text if status == "completed" else f"{self._unfinished(result)[1]}\n{text}"
+            return await self._solve(is_task=True, told=False, attempts=1)
+        status, text = await self._solve(is_task=True, told=False)
+        return status, text if status == "completed" else f"{self._end_unfinished(result)[1]}\n{text}"
 
     async def judged(self, conversation: Conversation | None, ended: Ended) -> Ended:
         """Let the model repair what a hook refuses, in its conversation or, without one, on the direct path, at most
@@ -122,7 +122,7 @@ class TaskWork:
                 ended = await self.settled(conversation, await conversation.loop())
         return ended
 
-    async def _solved(self, *, is_task: bool, told: bool, attempts: int | None = None) -> tuple[events.RunStatus, str]:
+    async def _solve(self, *, is_task: bool, told: bool, attempts: int | None = None) -> tuple[events.RunStatus, str]:
         """Do the task on the direct path. After changes by the tool loop, no change means not done, not unchanged."""
         staged = bool(self._parts.proposal.changeset or self._parts.record.applied)
         solution = await self.path.solve(Work(self._request, is_task=is_task, told=told, attempts=attempts))
@@ -133,13 +133,13 @@ class TaskWork:
             text = self._parts.output.text("solve.not_done")
         return status, text
 
-    async def _answered(self, conversation: Conversation, result: LoopResult) -> tuple[events.RunStatus, str]:
+    async def _answer(self, conversation: Conversation, result: LoopResult) -> tuple[events.RunStatus, str]:
         """Return the end of a question; a model that went in circles is asked once more, without tools."""
         if result.ending == "anomaly":
             conversation.tell(ANSWER_NOW)
             answer = await conversation.loop(iterations=1, only=())
             result = answer if answer.ending == "answered" else result
-        return ("completed", result.text) if result.ending == "answered" else self._unfinished(result)
+        return ("completed", result.text) if result.ending == "answered" else self._end_unfinished(result)
 
     async def _problem(self) -> tuple[str, Verdict | None]:
         """Return why the task is not done (`unchanged`, `failing`, or '' if it is), and the verdict of its check."""
@@ -152,7 +152,7 @@ class TaskWork:
         failing = verdict is not None and verdict.known and not verdict.good
         return ("failing", verdict) if failing else ("", verdict)
 
-    def _unfinished(self, result: LoopResult) -> tuple[events.RunStatus, str]:
+    def _end_unfinished(self, result: LoopResult) -> tuple[events.RunStatus, str]:
         text = self._parts.output.text
         if result.ending == "answered":
             return "stopped", "\n".join((text("solve.not_done"), result.text))

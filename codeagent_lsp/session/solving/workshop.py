@@ -40,6 +40,7 @@ from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.changes.changeset import Changeset
 from codeagent_lsp.workspace.files.file_view import FileText
 from codeagent_lsp.workspace.text.excerpts import excerpt
+from codeagent_lsp.workspace.text.visible import some_of
 
 MOST_BESIDE = 3
 BESIDE_SECONDS = 30.0
@@ -108,7 +109,7 @@ class _RunWorkshop:
             return CheckPlan()
         return CheckPlan(tests=files_of(self._parts).tests_beside(names)[:MOST_BESIDE], beside=True)
 
-    async def _checked(self, plan: CheckPlan, checker: Checker | None = None) -> Verdict | None:
+    async def _check(self, plan: CheckPlan, checker: Checker | None = None) -> Verdict | None:
         """Run a plan and return the verdict; None without a shell, and if tests beside the files take over 30 s. The
         checker is usually that of the staged state.
         """
@@ -149,7 +150,7 @@ class SelectionWorkshop(_RunWorkshop):
         """Run the tests beside the file; None if there are none."""
         if self._plan is None:
             self._plan = await asyncio.to_thread(self._beside, [self._name]) if self._checks else CheckPlan()
-        return await self._checked(self._plan)
+        return await self._check(self._plan)
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
         """Return the whole file with the selection; `SelectionQuestion` chooses what the model sees of it."""
@@ -178,7 +179,7 @@ class SolvingWorkshop(_RunWorkshop):
         """Run the checks of the task and return their result; None if there are none or commands cannot run. If the
         task is about all uses of a name, a removed name that is still used counts as a failure.
         """
-        verdict = await self._checked(await self._planned())
+        verdict = await self._check(await self._planned())
         if not self._subject.brief.everywhere or not self.staged():
             return verdict
         words = self._subject.brief.words
@@ -202,7 +203,7 @@ class SolvingWorkshop(_RunWorkshop):
         if asked is None:  # before the workspace is listed
             return _NO_TEXTS
         texts, material, left = await asyncio.to_thread(lambda: NameChanges(files_of(self._parts)).renamed(words))
-        places = ", ".join(left[:NAMED_PLACES]) + (f", … ({len(left)})" if len(left) > NAMED_PLACES else "")
+        places = some_of(left, NAMED_PLACES)
         return texts, material, self._parts.output.text("solve.left", name=asked.word, places=places) if left else ""
 
     async def repairs(self, before: Verdict | None) -> Repairs | None:
@@ -253,14 +254,14 @@ class SolvingWorkshop(_RunWorkshop):
         Return None if there is nothing to run, or if tests beside the files fail, but fewer than without the change and
         no new ones.
         """
-        changed, tested = self._changed(), self._parts.proposal.tested()
+        changed, tested = self._changed_names(), self._parts.proposal.tested()
         plan = self._plan = await asyncio.to_thread(
             lambda: self._bound_plan(files_of(self._parts)) or self._beside(changed)
         )
         after = await self.check()
         if after is None or not after.failed or after.binding:
             return after
-        before = await self._checked(plan, await self._unchanged_checker())
+        before = await self._check(plan, await self._unchanged_checker())
         tested(Tally(after.passed, len(after.failed)))  # of all files together: each was recorded by itself
         return None if satisfied(after, before) else after
 
@@ -273,7 +274,7 @@ class SolvingWorkshop(_RunWorkshop):
         context = replace(self._context, view=place.view, staging=place.staging, shell=LookingShell(place.shell))
         return self._checker_on(context.having((OnTested, lambda: lambda tally: proofs.tested(tally, Changeset(), ""))))
 
-    def _changed(self) -> tuple[str, ...]:
+    def _changed_names(self) -> tuple[str, ...]:
         """Return the names of the files that this run has changed, applied or still staged."""
         record, relative = self._parts.record, self._parts.proposal.view.roots.relative
         applied = [path for part in record.applied for path in part.changeset.paths]

@@ -25,7 +25,7 @@ from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.edit_tools import existing_text, refuse_below_file
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.tools.web.urls import covers, on_usual_port, parsed
+from codeagent_lsp.tools.web.urls import covers, on_usual_port, parse_url
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.files.file_view import FileText
 from codeagent_lsp.workspace.text.encoding import decode, encode
@@ -77,9 +77,9 @@ class ExportArtifact(Tool[ExportParameters]):
         """Store the copy; the data is its name, size in bytes, absolute path and SHA-256 in hexadecimal. FileRefused if
         there is no such file, ToolFailed if it is larger than 16 MiB or there is no room.
         """
-        artifact, digest = await _exported(arguments.file_path, arguments.artifact_name, context)
+        artifact, digest = await _export(arguments.file_path, arguments.artifact_name, context)
         data = _data(artifact) | {"sha256": digest}
-        return ToolOutput(f"Exported {_told(artifact)}", data, artifacts=(data,))
+        return ToolOutput(f"Exported {_artifact_line(artifact)}", data, artifacts=(data,))
 
 
 class NoArguments(Parameters):
@@ -99,7 +99,7 @@ class ListArtifacts(Tool[NoArguments]):
     async def run(self, arguments: NoArguments, context: ToolContext) -> ToolOutput:
         """Return the artifacts sorted by name; the data has the name, size in bytes and absolute path of each."""
         found = await asyncio.to_thread(_store(context).list)
-        text = "\n".join(map(_told, found)) or "There are no artifacts."
+        text = "\n".join(map(_artifact_line, found)) or "There are no artifacts."
         return ToolOutput(text, [_data(item) for item in found])
 
 
@@ -142,8 +142,8 @@ class BatchExportArtifacts(Tool[BatchExportParameters]):
         codes = []
         for path in arguments.file_paths:
             try:
-                artifact, digest = await _exported(path, None, context)
-                lines.append(f"Exported {_told(artifact)}")
+                artifact, digest = await _export(path, None, context)
+                lines.append(f"Exported {_artifact_line(artifact)}")
                 data.append(_data(artifact) | {"sha256": digest})
             except AgentError as error:
                 lines.append(f"Not exported: {path}: {error}")
@@ -167,7 +167,7 @@ class ImportParameters(Parameters):
     @field_validator("source_url")
     @classmethod
     def _one_spelling(cls, value: str) -> str:
-        return value if is_local(value) else parsed(value).url
+        return value if is_local(value) else parse_url(value).url
 
 
 class ImportFile(Tool[ImportParameters]):
@@ -201,13 +201,13 @@ class ImportFile(Tool[ImportParameters]):
         """Return whether the call needs no approval: the source is on this machine, or the user's settings allow its
         host.
         """
-        return _allowed(arguments.source_url, settings)
+        return _is_allowed(arguments.source_url, settings)
 
     async def run(self, arguments: ImportParameters, context: ToolContext) -> ToolOutput:
         """Fetch the source and stage it; the data is the path, the source and the number of lines. FileRefused or
         ToolFailed if it cannot be read or is no text, ToolRetry for a destination that cannot be written to.
         """
-        (staged,) = await _imported([arguments], context, self._web)
+        (staged,) = await _import_all([arguments], context, self._web)
         return staged
 
 
@@ -245,11 +245,11 @@ class ImportFilesBatch(Tool[BatchImportParameters]):
         """Return whether the call needs no approval: each source is on this machine, or the user's settings allow its
         host.
         """
-        return all(_allowed(item.source_url, settings) for item in arguments.files)
+        return all(_is_allowed(item.source_url, settings) for item in arguments.files)
 
     async def run(self, arguments: BatchImportParameters, context: ToolContext) -> ToolOutput:
         """Fetch all sources, then stage them; errors as in `import_file`, and then no text is staged."""
-        staged = await _imported(arguments.files, context, self._web)
+        staged = await _import_all(arguments.files, context, self._web)
         return ToolOutput("\n".join(item.text for item in staged), [item.data for item in staged])
 
 
@@ -258,7 +258,7 @@ def is_local(source: str) -> bool:
     return source.startswith((_FILE, _ARTIFACT))
 
 
-async def _exported(file_path: str, name: str | None, context: ToolContext) -> tuple[Artifact, str]:
+async def _export(file_path: str, name: str | None, context: ToolContext) -> tuple[Artifact, str]:
     path = context.view.roots.resolve(file_path)
     store = _store(context)
     data = await _content(path, context)
@@ -274,11 +274,11 @@ async def _content(path: str, context: ToolContext) -> bytes:
         file = await asyncio.to_thread(view.read, path)
         return encode(file.text, file.encoding)
     if context.shell is not None and context.shell.isolation.level != "direct":
-        return await _copied(path, context.shell, context)
+        return await _copy_of(path, context.shell, context)
     return await asyncio.to_thread(view.roots.read_bytes, path, FILE_BYTES)
 
 
-async def _copied(path: str, shell: Shell, context: ToolContext) -> bytes:
+async def _copy_of(path: str, shell: Shell, context: ToolContext) -> bytes:
     """Return the bytes of a file in the private view, which may be one that only commands made."""
     folder = context.view.roots.folders[0]
     command = Command(_COPY, folder, COPY_SECONDS, environment={_PATH_VARIABLE: path}, proposes=False)
@@ -293,7 +293,7 @@ async def _copied(path: str, shell: Shell, context: ToolContext) -> bytes:
     return data
 
 
-async def _imported(items: list[ImportParameters], context: ToolContext, web: Web | None) -> list[ToolOutput]:
+async def _import_all(items: list[ImportParameters], context: ToolContext, web: Web | None) -> list[ToolOutput]:
     """Fetch all sources, then stage them as one step."""
     texts: dict[str, str] = {}
     binaries: dict[str, bytes] = {}
@@ -301,10 +301,10 @@ async def _imported(items: list[ImportParameters], context: ToolContext, web: We
     told = []
     for item in items:
         path = context.view.roots.resolve(item.dest_path)
-        data = await _fetched(item.source_url, context, web)
+        data = await _fetch(item.source_url, context, web)
         if is_local(item.source_url) and _placeable(path, data, context):
             binaries[path] = data
-            told.append(_placed(item, context.view.roots.relative(path), data))
+            told.append(_place_in_view(item, context.view.roots.relative(path), data))
             continue
         text = _text(data, item.source_url)
         before = await asyncio.to_thread(existing_text, context, path, "dest_path")
@@ -313,7 +313,7 @@ async def _imported(items: list[ImportParameters], context: ToolContext, web: We
         else:
             known.append(before)
         texts[path] = text
-        told.append(_staged(item, context.view.roots.relative(path), text, before))
+        told.append(_stage(item, context.view.roots.relative(path), text, before))
     for path, data in binaries.items():
         await _place(path, data, context)
     if texts:
@@ -343,7 +343,7 @@ async def _place(path: str, data: bytes, context: ToolContext) -> None:
         raise ToolFailed(f"{context.view.roots.relative(path)} was not imported: {reason}.")
 
 
-def _placed(item: ImportParameters, name: str, data: bytes) -> ToolOutput:
+def _place_in_view(item: ImportParameters, name: str, data: bytes) -> ToolOutput:
     line = (
         f"Put {name} ({len(data):,} bytes) from {item.source_url} into the private copy, where commands see it. It is "
         "binary, so it becomes no edit of the user's files."
@@ -351,12 +351,12 @@ def _placed(item: ImportParameters, name: str, data: bytes) -> ToolOutput:
     return ToolOutput(line, {"path": name, "source_url": item.source_url, "bytes": len(data)})
 
 
-async def _fetched(source: str, context: ToolContext, web: Web | None) -> bytes:
+async def _fetch(source: str, context: ToolContext, web: Web | None) -> bytes:
     if is_local(source):
         return await _of_this_machine(source, context)
     from codeagent_lsp.tools.web.scraping import Web as Network  # late: an HTTP client
 
-    target = parsed(source)
+    target = parse_url(source)
     if not on_usual_port(target) and not covers(context.settings.web.allowed_hosts, target):
         message = f"{target.authority} is not on a usual port; the user can add it to web.allowedHosts."
         raise ToolFailed(message, ErrorCode.PERMISSION_DENIED)
@@ -380,7 +380,7 @@ async def _of_this_machine(source: str, context: ToolContext) -> bytes:
     return await _content(real, context)
 
 
-def _staged(item: ImportParameters, name: str, text: str, before: FileText | None) -> ToolOutput:
+def _stage(item: ImportParameters, name: str, text: str, before: FileText | None) -> ToolOutput:
     count = len(split_lines(text))
     line = f"{'Created' if before is None else 'Replaced'} {name} ({count} lines) from {item.source_url}."
     return ToolOutput(line, {"path": name, "source_url": item.source_url, "lines": count})
@@ -393,15 +393,15 @@ def _text(data: bytes, source: str) -> str:
         raise ToolFailed(f"{source}: {error} Only text can be staged.", ErrorCode.INVALID_PARAM) from None
 
 
-def _allowed(source: str, settings: Settings) -> bool:
-    return is_local(source) or covers(settings.web.allowed_hosts, parsed(source))
+def _is_allowed(source: str, settings: Settings) -> bool:
+    return is_local(source) or covers(settings.web.allowed_hosts, parse_url(source))
 
 
 def _store(context: ToolContext) -> ArtifactStore:
     return context.need(ArtifactStore, "Artifacts are not kept here.")
 
 
-def _told(artifact: Artifact) -> str:
+def _artifact_line(artifact: Artifact) -> str:
     return f"{artifact.name} ({artifact.size:,} bytes): {artifact.path}"
 
 

@@ -222,10 +222,10 @@ async def exact_definition(context: ToolContext, symbol: str, path: str | None) 
     """Return where the name `symbol` that a file uses is defined, by the language servers; None without a path, a place
     of the name in it, or a server.
     """
-    place = await _named(context, symbol, path)
+    place = await _find_name(context, symbol, path)
     if place is None:
         return None
-    return _shown(context, await _asked(context, "textDocument/definition", place, {}))
+    return _exact_places(context, await _ask(context, "textDocument/definition", place, {}))
 
 
 async def exact_references(context: ToolContext, symbol: str, targets: Sequence[str]) -> ExactPlaces | None:
@@ -238,22 +238,22 @@ async def exact_references(context: ToolContext, symbol: str, targets: Sequence[
     found: dict[CodePlace, None] = {}
     server = ""
     for path in dict.fromkeys(targets):
-        place = await _named(context, symbol, path)
+        place = await _find_name(context, symbol, path)
         more = {"context": {"includeDeclaration": True}}
-        answer = await _asked(context, "textDocument/references", place, more) if place is not None else None
+        answer = await _ask(context, "textDocument/references", place, more) if place is not None else None
         # the uses of some definitions would pass for those of all
         if answer is None:
             return None
         server = answer[0].server
         found.update(dict.fromkeys(answer[1]))
-    return _shown(context, (ServerAnswer(server, None, "utf-16"), list(found)))
+    return _exact_places(context, (ServerAnswer(server, None, "utf-16"), list(found)))
 
 
 async def exact_calls(context: ToolContext, symbol: str, path: str, depth: int) -> tuple[str, Graph] | None:
     """Return the server's name and the graph of calls around a function, `depth` steps each way; None without a server
     or if it knows no such function.
     """
-    place = await _named(context, symbol, path)
+    place = await _find_name(context, symbol, path)
     if place is None:
         return None
     at = (place.offset, place.offset)
@@ -312,7 +312,7 @@ class _Graph:
         return f"{self._context.view.roots.relative(item.place.path)}:{item.place.line}:{item.name}"
 
 
-async def _named(context: ToolContext, symbol: str, path: str | None) -> NamedPlace | None:
+async def _find_name(context: ToolContext, symbol: str, path: str | None) -> NamedPlace | None:
     """Return where a name stands in a file; None if there is no such file or name, or nobody to ask."""
     if path is None or context.get(CodeServers) is None:
         return None
@@ -322,14 +322,14 @@ async def _named(context: ToolContext, symbol: str, path: str | None) -> NamedPl
         return None
 
 
-async def _asked(
+async def _ask(
     context: ToolContext, method: str, place: NamedPlace, more: Mapping[str, object]
 ) -> tuple[ServerAnswer, list[CodePlace]] | None:
     answers = await ask(context, method, place.path, (place.offset, place.offset), more)
     return await first(context, answers, places)
 
 
-def _shown(context: ToolContext, found: tuple[ServerAnswer, list[CodePlace]] | None) -> ExactPlaces | None:
+def _exact_places(context: ToolContext, found: tuple[ServerAnswer, list[CodePlace]] | None) -> ExactPlaces | None:
     if found is None:
         return None
     shown = shown_places(context, found[1])

@@ -28,7 +28,7 @@ _LISTS = frozenset(("variable_declaration", "var_spec_list"))
 _DECLARED = frozenset(("variable_declarator", "property_element"))
 
 
-def replaced(source: SourceFile, definition: Definition, code: str) -> Splice:
+def replace_definition(source: SourceFile, definition: Definition, code: str) -> Splice:
     """Return the splice that replaces a definition; doc comment, decorators and `export` are kept if the code has none.
 
     EditRefused if the code defines nothing.
@@ -62,7 +62,7 @@ def replaced(source: SourceFile, definition: Definition, code: str) -> Splice:
         name = f"{definition.qualified}.{definition.symbol.name}"
         message = f"The code is a constructor, and {definition.qualified} is the whole type. Name {name} as the target."
         raise EditRefused("ambiguous", message)
-    kept = _kept(source, extent, new_extent)
+    kept = _kept_parts(source, extent, new_extent)
     if given.kind in CALLABLE and (head := _TEMPLATE.search(kept)) and not _names_one_of(new, head[0]):
         kept = kept[: head.start()]
     return Splice(extent.top, end, kept + new)
@@ -152,7 +152,7 @@ def _brought(source: SourceFile, splice: Splice) -> tuple[Definition, Extent] | 
     return None
 
 
-def _kept(source: SourceFile, extent: Extent, brought: Extent) -> str:
+def _kept_parts(source: SourceFile, extent: Extent, brought: Extent) -> str:
     """Return the text of the old definition's parts whose kinds the new one lacks."""
     ends = (*(part.start for part in extent.parts), extent.core)[1:]
     return "".join(
@@ -263,10 +263,10 @@ def edited(path: str, text: str, edits: Sequence[AstEdit]) -> Edited:
     source = required(path, text)
     splices: list[Splice] = []
     left: list[tuple[str, tuple[int, ...]]] = []
-    emptied = _emptied(source, edits)
+    emptied = _emptied_deletions(source, edits)
     for number, edit in enumerate(edits, 1):
         try:
-            found, lines = _planned(source, edit, emptied=number in emptied)
+            found, lines = _plan_edits(source, edit, emptied=number in emptied)
         except EditRefused as refusal:
             raise _of_edit(refusal, edit, number if len(edits) > 1 else 0) from refusal
         # All are planned on the text as it was; `applied` refuses those that overlap, and names them by these numbers.
@@ -282,7 +282,7 @@ def edited(path: str, text: str, edits: Sequence[AstEdit]) -> Edited:
     return Edited(done, tuple(left))
 
 
-def _planned(source: SourceFile, edit: AstEdit, *, emptied: bool) -> tuple[Sequence[Splice], tuple[int, ...]]:
+def _plan_edits(source: SourceFile, edit: AstEdit, *, emptied: bool) -> tuple[Sequence[Splice], tuple[int, ...]]:
     if edit.operation == "delete":
         return [delete(source, find_one(source, edit.target), emptied=emptied)], ()
     if not edit.code.strip():
@@ -293,7 +293,7 @@ def _planned(source: SourceFile, edit: AstEdit, *, emptied: bool) -> tuple[Seque
     if edit.operation == "replace_body":
         return [replace_body(source, _with_body(source, edit.target), edit.code)], ()
     target = find_one(source, edit.target)
-    return [_INSERTIONS.get(edit.operation, replaced)(source, target, edit.code)], ()
+    return [_INSERTIONS.get(edit.operation, replace_definition)(source, target, edit.code)], ()
 
 
 def _with_body(source: SourceFile, target: str) -> Definition:
@@ -314,19 +314,19 @@ def _of_one_name(source: SourceFile, target: str) -> tuple[Definition, ...]:
     return tuple(each for each in same if of_one_kind(each, found[0], language))
 
 
-def _emptied(source: SourceFile, edits: Sequence[AstEdit]) -> set[int]:
+def _emptied_deletions(source: SourceFile, edits: Sequence[AstEdit]) -> set[int]:
     """Return the 1-based numbers of the deletions that must leave `pass` behind."""
     if source.language != "python":
         return set()
     numbers, gone = [], []
     for number, edit in enumerate(edits, 1):
-        if edit.operation == "delete" and len(found := _found(source, edit.target)) == 1:
+        if edit.operation == "delete" and len(found := _find(source, edit.target)) == 1:
             numbers.append(number)
             gone.append(found[0])
     return {numbers[at] for at in emptied_blocks(gone)}
 
 
-def _found(source: SourceFile, target: str) -> tuple[Definition, ...]:
+def _find(source: SourceFile, target: str) -> tuple[Definition, ...]:
     try:
         return find_all(source, target)
     except EditRefused:  # said when its turn comes

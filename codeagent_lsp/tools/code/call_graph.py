@@ -60,7 +60,7 @@ def to_mermaid(graph: Graph) -> str:
     # names such as `end` are words of Mermaid's own
     number = {node.id: f"n{at}" for at, node in enumerate(graph.nodes)}
     lines = ["flowchart LR"]
-    lines += [f'  {number[node.id]}["{_escaped(node.label)}"]' for node in graph.nodes]
+    lines += [f'  {number[node.id]}["{_escape(node.label)}"]' for node in graph.nodes]
     lines += [
         f"  {number[edge.source]} --> {number[edge.target]}"
         for edge in graph.edges
@@ -77,10 +77,10 @@ def listing(graph: Graph) -> str:
     targets: dict[str, list[str]] = {}
     for edge in graph.edges:
         targets.setdefault(edge.source, []).append(labels.get(edge.target, edge.target))
-    lines = [f"{_named(node)} -> {', '.join(targets[node.id])}" for node in graph.nodes if node.id in targets]
+    lines = [f"{_node_line(node)} -> {', '.join(targets[node.id])}" for node in graph.nodes if node.id in targets]
     reached = {edge.target for edge in graph.edges}
-    lines += [_named(node) for node in graph.nodes if node.id not in targets and node.id not in reached]
-    places = [_named(node) for node in graph.nodes if node.line and node.id not in targets and node.id in reached]
+    lines += [_node_line(node) for node in graph.nodes if node.id not in targets and node.id not in reached]
+    places = [_node_line(node) for node in graph.nodes if node.line and node.id not in targets and node.id in reached]
     if places:
         lines += ["Where the others are:", *(f"  {place}" for place in places)]
     if graph.truncated:
@@ -88,11 +88,11 @@ def listing(graph: Graph) -> str:
     return "\n".join(lines)
 
 
-def _named(node: Node) -> str:
+def _node_line(node: Node) -> str:
     return f"{node.label} ({node.path}:{node.line})" if node.line else node.label
 
 
-def _escaped(label: str) -> str:
+def _escape(label: str) -> str:
     # `#` comes first, as Mermaid's entities begin with it
     return _BAD.sub(lambda found: _ENTITIES[found[0]], label.replace("#", "#35;"))
 

@@ -57,7 +57,7 @@ class Codebase:
         else:
             listed = await asyncio.to_thread(lambda: self._reach.absolute(view.files()))
         whole = await asyncio.to_thread(self._reach.over, listed)
-        return self._bounded(sorted(path for path in whole if grammar_of(path) is not None), MAX_WALKED)
+        return self._bound(sorted(path for path in whole if grammar_of(path) is not None), MAX_WALKED)
 
     async def symbols(self) -> list[SymbolInfo]:
         """Return all definitions of all files, sorted by path. At most 400 files that the index does not know are
@@ -66,7 +66,7 @@ class Codebase:
         view = await self._index()
         known: dict[str, tuple[SymbolInfo, ...]] = {}
         if view is None:
-            rest = self._bounded(await self.files(), MAX_FILES)
+            rest = self._bound(await self.files(), MAX_FILES)
         else:
             listed = await asyncio.to_thread(lambda: {path: found for path, found in view.definitions() if found})
             places = await asyncio.to_thread(self._reach.absolute, listed)
@@ -84,7 +84,7 @@ class Codebase:
         over = self._context.view.over_disk()
         saved = [path for path in paths if path not in over]
         known = {} if view is None else await asyncio.to_thread(self._known_imports, view, saved)
-        rest = self._bounded([path for path in paths if path not in known], MAX_FILES)
+        rest = self._bound([path for path in paths if path not in known], MAX_FILES)
         found = {path: source.imports for path in rest if (source := await self.source(path)) is not None}
         return [(self.relative(path), each) for path, each in sorted({**known, **found}.items())]
 
@@ -122,17 +122,17 @@ class Codebase:
             return [self._path]
         view = await self._index()
         if view is None:
-            return self._bounded(await self._looked_through(name), MAX_FILES)
+            return self._bound(await self._looked_through(name), MAX_FILES)
 
         def found() -> set[str]:
             over = self._reach.over(())
             return {*self._reach.absolute(ask(view)), *self._reach.with_word(name, over)}
 
-        return self._bounded(sorted(await asyncio.to_thread(found)), MAX_FILES)
+        return self._bound(sorted(await asyncio.to_thread(found)), MAX_FILES)
 
     async def _looked_through(self, name: str) -> list[str]:
         if name not in self._walks:
-            paths = self._bounded(await asyncio.to_thread(self._reach.walked), MAX_WALKED)
+            paths = self._bound(await asyncio.to_thread(self._reach.walked), MAX_WALKED)
             self._walks[name] = await asyncio.to_thread(self._reach.with_word, name, paths)
         return self._walks[name]
 
@@ -140,7 +140,7 @@ class Codebase:
         tags = {path: view.tags(self.relative(path)) for path in paths}
         return {path: each.imports for path, each in tags.items() if each is not None}
 
-    def _bounded(self, paths: list[str], limit: int) -> list[str]:
+    def _bound(self, paths: list[str], limit: int) -> list[str]:
         self.truncated = self.truncated or len(paths) > limit
         return paths[:limit]
 

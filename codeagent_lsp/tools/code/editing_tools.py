@@ -19,7 +19,7 @@ from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.edit_tools import hunks_told
 from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.workspace.text.excerpts import listed
+from codeagent_lsp.workspace.text.excerpts import join_names
 
 _MOST_FILES = 10
 
@@ -91,5 +91,5 @@ async def _elsewhere(context: ToolContext, path: str, edit: AstEdit) -> list[str
     others = [each for each in await codebase.using(old.replace("::", ".").rpartition(".")[2]) if each != path]
     if not others:
         return []
-    names = listed(map(codebase.relative, others), _MOST_FILES)
+    names = join_names(map(codebase.relative, others), _MOST_FILES)
     return [f"Other files use the name {old} and were not changed: {names}. See find_references."]

@@ -187,11 +187,11 @@ class CallGraph(Tool[CallGraphParameters]):
         if len(found) == 1:
             exact = await exact_calls(context, arguments.function_name, found[0][1].path, arguments.depth)
             if exact is not None:
-                return _drawn(exact[1], [f"(lsp: {exact[0]})"])
+                return _draw(exact[1], [f"(lsp: {exact[0]})"])
         starts = [call_graph.DefinitionPlace(*each) for each in found]
         graph = await call_graph.CallGraph(Codebase(context)).of(starts, arguments.depth)
         note = "(index, by name: calls on objects of unknown type count where only one definition fits)"
-        return _drawn(graph, [note])
+        return _draw(graph, [note])
 
 
 class DependencyGraphParameters(Parameters):
@@ -232,7 +232,7 @@ class DependencyGraph(Tool[DependencyGraphParameters]):
             language = grammar_of(name)
             places = (resolved(language.name, name, each, files) for each in found) if language else ()
             imports[name] = [place for each in places for place in each]
-        return _drawn(dependency_graph(imports, focus), [])
+        return _draw(dependency_graph(imports, focus), [])
 
 
 async def _with_name(arguments: SymbolParameters, context: ToolContext) -> SymbolParameters:
@@ -341,7 +341,7 @@ def _line(site: Site) -> str:
     return f"{site.path}:{site.line}:{site.column} {site.kind}{where}: {site.text}"
 
 
-def _drawn(graph: call_graph.Graph, notes: Sequence[str]) -> ToolOutput:
+def _draw(graph: call_graph.Graph, notes: Sequence[str]) -> ToolOutput:
     text = call_graph.listing(graph) or "Nothing leads from here to another file of the workspace."
     data = {
         "nodes": [asdict(node) for node in graph.nodes],
@@ -368,7 +368,7 @@ def dependency_graph(imports: Mapping[str, Iterable[str]], focus: str = "") -> G
         return _graph(_near(list(edges), unit(focus)), [unit(focus)])
     names = dict.fromkeys(name for edge in edges for name in edge)
     if len(names) > MAX_NODES:
-        return _graph(_folded(list(edges)), [])
+        return _graph(_fold_edges(list(edges)), [])
     return _graph(list(edges), [])
 
 
@@ -383,7 +383,7 @@ def _near(edges: list[tuple[str, str]], focus: str) -> list[tuple[str, str]]:
     return [edge for edge in edges if focus in edge or edge[0] in direct]
 
 
-def _folded(edges: list[tuple[str, str]]) -> list[tuple[str, str]]:
+def _fold_edges(edges: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return the edges between folders, at the greatest depth with few enough nodes."""
     for depth in range(8, 0, -1):
         folded = {(_folder(source, depth), _folder(target, depth)): None for source, target in edges}

@@ -74,7 +74,7 @@ def surely_means(source: SourceFile, uses: Uses, definitions: Sequence[Definitio
     if not is_member(source, first):
         if use.access == "member" and first.symbol.parent:
             # `module.name`: only the full path of its module is sure, as the last part may be that of another.
-            return dotted(use.receiver) == first.symbol.parent
+            return dotted_path(use.receiver) == first.symbol.parent
         if use.access != "plain" or uses.binder(use) != uses.home(first) or _is_from_elsewhere(source, use):
             return False
         # No home: it stands at the top of the text, where a module or class around the use can have one of the same
@@ -159,7 +159,7 @@ def hidden(source: SourceFile, definitions: Sequence[Definition], use: Use) -> b
     module or class that defines the name itself.
     """
     first = definitions[0]
-    if not _spanned(source, first.symbol.parent, use):
+    if not _is_spanned(source, first.symbol.parent, use):
         return True
     own = {each.name for each in with_constructors(source, definitions)}
     for each in source.definitions:
@@ -189,7 +189,7 @@ def inside(source: SourceFile, owner: str, use: Use) -> bool:
 def is_self(source: SourceFile, use: Use, owner: str) -> bool:
     """Return whether the expression in front of the dot is the class itself or its own instance."""
     simple = owner.rpartition(".")[2]
-    if dotted(use.receiver) in (simple, owner):
+    if dotted_path(use.receiver) in (simple, owner):
         return True
     if not inside(source, owner, use) or (use.receiver == "this" and _has_own_this(use)):
         return False
@@ -197,7 +197,7 @@ def is_self(source: SourceFile, use: Use, owner: str) -> bool:
     return use.receiver in SELVES or use.receiver == _go_receiver(source, use)
 
 
-def dotted(path: str) -> str:
+def dotted_path(path: str) -> str:
     r"""Return the path of a receiver or a module with dots between its names, instead of its language's `::` or `\`."""
     return path.replace("::", ".").replace("\\", ".").strip(".")
 
@@ -343,7 +343,7 @@ def _is_plain_constant(definition: Definition) -> bool:
     return all(child.type not in ("class", "struct") for child in enum.children)
 
 
-def _spanned(source: SourceFile, parent: str, use: Use) -> bool:
+def _is_spanned(source: SourceFile, parent: str, use: Use) -> bool:
     """Return whether a use is inside `parent`; True if that is no module."""
     is_module = any(each.qualified == parent and each.symbol.kind == "module" for each in source.definitions)
     return not is_module or _in_module(source, parent, use)

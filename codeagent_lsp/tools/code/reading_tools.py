@@ -70,7 +70,7 @@ class AstParse(Tool[FileParameters]):
         lines = [f"{source.path} ({source.language})"]
         if source.imports:
             lines.append(f"imports: {', '.join(each.module for each in source.imports)}")
-        lines += [_outlined(symbol) for symbol in symbols[:_MAX_OUTLINE]]
+        lines += [_outline_line(symbol) for symbol in symbols[:_MAX_OUTLINE]]
         if len(symbols) > _MAX_OUTLINE:
             lines.append(f"({len(symbols) - _MAX_OUTLINE} more definitions)")
         if errors:
@@ -78,7 +78,7 @@ class AstParse(Tool[FileParameters]):
         data = {
             "language": source.language,
             "symbols": [described(symbol) for symbol in symbols],
-            "imports": [_imported(each, ()) for each in source.imports],
+            "imports": [_import_row(each, ()) for each in source.imports],
             "errors": errors,
         }
         return ToolOutput("\n".join(lines), data)
@@ -196,7 +196,7 @@ class AstGetImports(Tool[FileParameters]):
             where = f" -> {', '.join(places)}" if places else ""
             lines.append(f"{each.line}: {each.module}{names}{where}")
         text = "\n".join(lines) or f"{source.path} imports nothing."
-        return ToolOutput(text, [_imported(each, places) for each, places in found])
+        return ToolOutput(text, [_import_row(each, places) for each, places in found])
 
 
 async def read_source(context: ToolContext, path: str) -> SourceFile:
@@ -349,7 +349,7 @@ def _fitting(symbols: list[SymbolInfo], name: str, kind: SymbolKind | None) -> l
     return sorted(found, key=lambda each: name not in (each.name, each.qualified)) if name else found
 
 
-def _outlined(symbol: SymbolInfo) -> str:
+def _outline_line(symbol: SymbolInfo) -> str:
     depth = symbol.parent.count(".") + 1 if symbol.parent else 0
     return f"{'  ' * depth}{symbol.line_start}-{symbol.line_end} {_summary(symbol)}"
 
@@ -360,7 +360,7 @@ def _summary(symbol: SymbolInfo) -> str:
     return f"{symbol.kind}{owner} {signature}"
 
 
-def _imported(each: Import, places: tuple[str, ...]) -> dict[str, Any]:
+def _import_row(each: Import, places: tuple[str, ...]) -> dict[str, Any]:
     return {"module": each.module, "names": list(each.names), "line": each.line, "files": list(places)}
 
 

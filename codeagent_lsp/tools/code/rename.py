@@ -18,7 +18,7 @@ from codeagent_lsp.tools.code.imports import ImportTargets, resolved
 from codeagent_lsp.tools.code.meaning import (
     Elsewhere,
     cannot_mean,
-    dotted,
+    dotted_path,
     elsewhere,
     is_member,
     surely_means,
@@ -66,7 +66,7 @@ def rename(source: SourceFile, definitions: Sequence[Definition], name: str) -> 
     EditRefused for an invalid or taken name, or a definition whose name cannot be isolated.
     """
     first = definitions[0]
-    new = _checked(source, first, name.strip())
+    new = _check_name(source, first, name.strip())
     uses = Uses(source)
     # Overloads and the declarations of one thing are renamed together, a function and a class of one name never.
     if not all(of_one_kind(first, each, source.language) for each in definitions):
@@ -75,20 +75,20 @@ def rename(source: SourceFile, definitions: Sequence[Definition], name: str) -> 
     old = first.symbol.name
     nodes = [each.name for each in with_constructors(source, definitions) if each.name is not None]
     splices = [Splice(*_bare(source, node.start_byte, node.end_byte, old), new) for node in nodes]
-    doubtful = [source.line(place) for place in (*_exported(source, old), *blind(source, old))]
+    doubtful = [source.line(place) for place in (*_exported_names(source, old), *blind(source, old))]
     for use in uses.named(old):
         # Three kinds: surely the same, surely another, and the rest, which is left as it is and told. To rename one too
         # many breaks code that nobody looks at.
         if surely_means(source, uses, definitions, use) and not uses.is_shared(definitions, use):
-            splices.append(Splice(use.node.start_byte, use.node.end_byte, written(use, old, new)))
+            splices.append(Splice(use.node.start_byte, use.node.end_byte, replacement_of(use, old, new)))
         elif not cannot_mean(source, uses, definitions, Elsewhere(), use):
             doubtful.append(source.line(use.node.start_byte))
     # one name may be found both as a definition and as a use
     unique = {(each.start, each.end): each for each in splices}
-    return Renamed(tuple(unique.values()), left(source, old, unique), tuple(dict.fromkeys(doubtful)))
+    return Renamed(tuple(unique.values()), lines_left(source, old, unique), tuple(dict.fromkeys(doubtful)))
 
 
-def left(source: SourceFile, old: str, changed: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+def lines_left(source: SourceFile, old: str, changed: Iterable[tuple[int, int]]) -> tuple[int, ...]:
     """Return the 1-based lines on which the old name still occurs as a word, besides the `changed` places (byte
     offsets).
     """
@@ -117,7 +117,7 @@ def blind(source: SourceFile, old: str) -> Iterator[int]:
             yield match.start()
 
 
-def _exported(source: SourceFile, name: str) -> Iterator[int]:
+def _exported_names(source: SourceFile, name: str) -> Iterator[int]:
     """Yield the byte offsets of a name among those that a Python file lists in `__all__`: it stands in a string."""
     if source.language != "python":
         return
@@ -126,7 +126,7 @@ def _exported(source: SourceFile, name: str) -> Iterator[int]:
             yield listed.start() + match.start() + 1
 
 
-def _checked(source: SourceFile, definition: Definition, name: str) -> str:
+def _check_name(source: SourceFile, definition: Definition, name: str) -> str:
     plain = name.removeprefix("$") if source.language == "php" else name
     grammar = "javascript" if source.language in ("typescript", "tsx") else source.language
     if definition.name is None or not definition.name.text:
@@ -166,7 +166,7 @@ def _bare(source: SourceFile, start: int, end: int, old: str) -> tuple[int, int]
     return first, first + len(old.encode("utf-8", "replace"))
 
 
-def written(use: Use, old: str, new: str) -> str:
+def replacement_of(use: Use, old: str, new: str) -> str:
     """Return what replaces a use: `new`, or `old: new` for a shorthand property (`{a}`), so that its key is kept."""
     if use.node.type == "shorthand_property_identifier":
         return f"{old}: {new}"
@@ -202,7 +202,7 @@ def rename_elsewhere(
         if uses.in_other_namespace(first, use):
             continue
         if certain.has(use) and not any(not uses.in_other_namespace(each, use) for each in shared):
-            splices.append(Splice(use.node.start_byte, use.node.end_byte, written(use, old, new)))
+            splices.append(Splice(use.node.start_byte, use.node.end_byte, replacement_of(use, old, new)))
         elif not cannot_mean(source, uses, (), others, use):
             doubtful.append(source.line(use.node.start_byte))
     # Only where the new name gets written: other files may use it as they like.
@@ -211,7 +211,7 @@ def rename_elsewhere(
     taken = {(each.start, each.end) for each in splices}
     if splices:
         doubtful += [source.line(place) for place in blind(source, old)]
-    return Renamed(tuple(splices), left(source, old, taken), tuple(dict.fromkeys(doubtful)))
+    return Renamed(tuple(splices), lines_left(source, old, taken), tuple(dict.fromkeys(doubtful)))
 
 
 class _CertainUses:
@@ -231,10 +231,10 @@ class _CertainUses:
         if use.imported:
             return not self.of_class and _is_imported(use, self._brought)
         if self.of_class:
-            owned = use.access == "member" and self.plain and dotted(use.receiver) == self._outer
+            owned = use.access == "member" and self.plain and dotted_path(use.receiver) == self._outer
             return owned and _unbound(self._uses, use)
         if use.access == "member":
-            module = dotted(use.receiver)
+            module = dotted_path(use.receiver)
             again = self._source.language == "python" and _defines(self._source, module)  # `import a`, later `a = …`
             return module in self._brought.modules and _unbound(self._uses, use) and not again
         return use.access == "plain" and self.plain and self._uses.binder(use) is None
@@ -268,7 +268,7 @@ def _modules(source: SourceFile, home: SourceFile, imported: Import, node: Node)
     # From the start of the line, as `const a = require(…)` has the name in front of the import.
     text = source.slice(source.line_start(node.start_byte), node.end_byte)
     stem = posixpath.basename(posixpath.splitext(home.path)[0])
-    module = dotted(imported.module)
+    module = dotted_path(imported.module)
     if source.language == "python":
         if not imported.names:
             yield from [each[1] for each in _ALIAS.finditer(text)] or [module]

@@ -27,7 +27,7 @@ from codeagent_lsp.language_servers.answers import (
     items,
     places,
 )
-from codeagent_lsp.language_servers.server_edits import ServerEdit, Splice, edited, server_edit
+from codeagent_lsp.language_servers.server_edits import ServerEdit, Splice, edited_paths, server_edit
 from codeagent_lsp.tools.code.asking_servers import (
     NamedPlace,
     ask,
@@ -52,7 +52,7 @@ from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolO
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.changes.staging import Step
 from codeagent_lsp.workspace.files.file_view import FileText, StagedFile
-from codeagent_lsp.workspace.text.excerpts import listed
+from codeagent_lsp.workspace.text.excerpts import join_names
 from codeagent_lsp.workspace.text.position import LineIndex, line_span
 
 SECONDS = 60.0
@@ -117,7 +117,7 @@ class RenameSymbol(Tool[RenameSymbolParameters]):
             # Before anything is staged: half a rename is worse than none.
             await _require_whole(context, answer, place)
             # Each place is checked as well: a server that is a version behind would put the new name amid other words.
-            report = await staged(
+            report = await stage_edit(
                 context, answer, answer.result, lambda text, each: _renames(text, each, place.name, new)
             )
             return ToolOutput(report)
@@ -175,7 +175,7 @@ class CodeActions(Tool[CodeActionsParameters]):
         # The action was offered for the text of before, and its edit counts in lines and columns of that one.
         if (await asyncio.to_thread(context.view.read, path)).text != text:
             raise ToolRetry(f"{arguments.path} changed meanwhile. Ask again.")
-        return ToolOutput(await staged(context, chosen[0], edit))
+        return ToolOutput(await stage_edit(context, chosen[0], edit))
 
 
 class Hover(Tool[PlaceParameters]):
@@ -237,13 +237,13 @@ class TypeHierarchy(Tool[PlaceParameters]):
         data: dict[str, list[dict[str, Any]]] = {}
         lines = []
         for key, method in (("supertypes", "typeHierarchy/supertypes"), ("subtypes", "typeHierarchy/subtypes")):
-            types = await _related(context, answer, method, place.path, start[0])
+            types = await _related_places(context, answer, method, place.path, start[0])
             data[key] = [{"name": each.name, **asdict(each.place)} for each in types]
             lines += [f"{key.capitalize()} of {start[0].name}: {len(types)}", *(_line(context, each) for each in types)]
         return ToolOutput("\n".join([*lines, f"(lsp: {answer.server})"]), data)
 
 
-async def _related(
+async def _related_places(
     context: ToolContext, answer: ServerAnswer, method: str, path: str, item: NamedItem
 ) -> list[NamedItem]:
     again = await ask_again(context, answer, method, path, {"item": item.raw})
@@ -301,7 +301,9 @@ async def _renamed_by_syntax(context: ToolContext, place: NamedPlace, new: str) 
     count = sum(len(each.splices) for each in made.values())
     report = await staged_texts(context, texts, files, count, "syntax, as no language server answered")
     left = [
-        f"  {sources[path].path}: {listed(map(str, each.left), _NUMBERS)}" for path, each in made.items() if each.left
+        f"  {sources[path].path}: {join_names(map(str, each.left), _NUMBERS)}"
+        for path, each in made.items()
+        if each.left
     ]
     if not left:
         return report
@@ -324,7 +326,7 @@ async def _require_whole(context: ToolContext, answer: ServerAnswer, place: Name
         return
     used = {each.path for each in await asyncio.to_thread(places, found, Texts(context.view))}
     known = used & set(await Codebase(context).files())
-    if missing := known - edited(answer.result):
+    if missing := known - edited_paths(answer.result):
         names = ", ".join(sorted(map(context.view.roots.relative, missing))[:_NAMED])
         raise ToolFailed(
             f"Not made: {answer.server} would leave out {len(missing)} of {len(known)} files that use {place.name} "
@@ -364,12 +366,14 @@ def _line(context: ToolContext, item: NamedItem) -> str:
 # nothing.
 
 
-async def staged(context: ToolContext, answer: ServerAnswer, edit: Any, fits: Fits = lambda text, splice: True) -> str:
+async def stage_edit(
+    context: ToolContext, answer: ServerAnswer, edit: Any, fits: Fits = lambda text, splice: True
+) -> str:
     """Stage a WorkspaceEdit as one step that can be undone; return the report for the model. EditRefused or
     PermissionDenied, and then nothing is staged.
     """
     texts = Texts(context.view)
-    wanted = await asyncio.to_thread(_verified, context, answer, edit, texts, fits)
+    wanted = await asyncio.to_thread(_verify, context, answer, edit, texts, fits)
     step = _commit(context, wanted.texts, wanted.moves, texts.files)
     head = _head(wanted.count, len({*wanted.texts, *wanted.moves}), f"{answer.server} (lsp)")
     report = await asyncio.to_thread(_report, context, wanted.texts, texts.files, wanted.moves)
@@ -397,7 +401,7 @@ def _head(count: int, files: int, by: str) -> str:
     return f"Staged for the user's decision: {places} in {files} file{'' if files == 1 else 's'}, by {by}."
 
 
-def _verified(context: ToolContext, answer: ServerAnswer, edit: Any, texts: Texts, fits: Fits) -> ServerEdit:
+def _verify(context: ToolContext, answer: ServerAnswer, edit: Any, texts: Texts, fits: Fits) -> ServerEdit:
     wanted = server_edit(answer, edit, texts)
     if not wanted.texts and not wanted.moves:
         raise EditRefused("empty", f"{answer.server} changes nothing.")

@@ -11,7 +11,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 
 from codeagent_lsp.index.grammars import Grammar
-from codeagent_lsp.index.literals import Literal, fixed_lines, kept, literal_lines, literals, literals_of_piece
+from codeagent_lsp.index.literals import (
+    Literal,
+    fixed_lines,
+    kept_literal_lines,
+    literal_lines,
+    literals,
+    literals_of_piece,
+)
 from codeagent_lsp.tools.code.source import SourceFile
 from codeagent_lsp.workspace.text.position import (
     dominant_newline,
@@ -54,7 +61,7 @@ def shifted(source: SourceFile, code: str, indent: str, before: str = "") -> str
     def move(line: str) -> str:
         return indent + line.removeprefix(had) if line.strip() else line
 
-    stay = kept(lines, inside, _literal_lines(source) if inside else Counter(), move)
+    stay = kept_literal_lines(lines, inside, _literal_lines(source) if inside else Counter(), move)
     stay |= {number: lines[number] for number in fixed if number not in stay}
     # Lines of blanks alone are those of the file where it has them so, a form feed among them.
     own = frozenset(line for line in source.text.split("\n") if line and not line.strip())
@@ -103,7 +110,7 @@ def unmoved(code: str, source: SourceFile) -> str:
             return " " * -by + line if line.strip() else line
         return line[by:] if not line[:by].strip() else line
 
-    stay = kept(lines, inside, _literal_lines(source), back)
+    stay = kept_literal_lines(lines, inside, _literal_lines(source), back)
     return "\n".join(stay.get(number, line) for number, line in enumerate(lines))
 
 

@@ -59,13 +59,13 @@ def problem(source: SourceFile, text: str, splices: Sequence[Splice] = ()) -> st
         return "the result cannot be parsed"
     if len(after.faults) > len(source.faults):
         # By what they say, not by their place: the edit has moved the errors that were there before.
-        known = Counter(_quoted(source, node) for node in source.faults)
-        new = [node for node in after.faults if not _taken(known, _quoted(after, node))]
-        return _described(after, (new or list(after.faults))[0])
+        known = Counter(_quote(source, node) for node in source.faults)
+        new = [node for node in after.faults if not _is_taken(known, _quote(after, node))]
+        return _describe_fault(after, (new or list(after.faults))[0])
     # A text with errors of its own would fail in any case, and say nothing of the edit.
     if source.language == "python" and not source.faults and (wrong := _python(source.text, text)):
         return wrong
-    return _lost(source, after, splices)
+    return _lost_definition(source, after, splices)
 
 
 def is_sound(path: str, text: str) -> bool:
@@ -76,7 +76,7 @@ def is_sound(path: str, text: str) -> bool:
     return source.language != "python" or _syntax_error(text) is None
 
 
-def untouched(source: SourceFile, splices: Sequence[Splice]) -> list[Definition]:
+def untouched_definitions(source: SourceFile, splices: Sequence[Splice]) -> list[Definition]:
     """Return the definitions that no splice overlaps."""
     found = []
     for definition in source.definitions:
@@ -118,21 +118,21 @@ def _overlap(source: SourceFile, one: Splice, other: Splice) -> str:
     )
 
 
-def _described(after: SourceFile, node: Node) -> str:
+def _describe_fault(after: SourceFile, node: Node) -> str:
     line = after.line(node.start_byte)
     if node.is_missing:
         return f"line {line}: {node.type!r} is missing"
-    return f"line {line}: syntax error at {_quoted(after, node)!r}"
+    return f"line {line}: syntax error at {_quote(after, node)!r}"
 
 
-def _quoted(source: SourceFile, node: Node) -> str:
+def _quote(source: SourceFile, node: Node) -> str:
     if node.is_missing:
         return f"missing {node.type}"
     lines = source.slice(node.start_byte, min(node.end_byte, node.start_byte + 400)).strip().splitlines()
     return lines[0].strip()[:_MAX_QUOTE] if lines else ""
 
 
-def _taken(known: Counter[str], quote: str) -> bool:
+def _is_taken(known: Counter[str], quote: str) -> bool:
     known[quote] -= 1
     return known[quote] >= 0
 
@@ -157,7 +157,7 @@ def _syntax_error(text: str) -> SyntaxError | None:
     return None
 
 
-def _lost(source: SourceFile, after: SourceFile, splices: Sequence[Splice]) -> str | None:
+def _lost_definition(source: SourceFile, after: SourceFile, splices: Sequence[Splice]) -> str | None:
     """Return a message about a definition that no edit overlaps but that changed; None if there is none.
 
     A definition that ends where something was inserted, such as a class, may have become longer.
@@ -166,7 +166,7 @@ def _lost(source: SourceFile, after: SourceFile, splices: Sequence[Splice]) -> s
         return None
     kept = Counter(_identity(after, each) for each in after.definitions)
     ends = {source.trimmed_blanks(each.start) for each in splices}
-    for definition in untouched(source, splices):
+    for definition in untouched_definitions(source, splices):
         name, text = _identity(source, definition)
         if kept[name, text] > 0:
             kept[name, text] -= 1
@@ -189,7 +189,7 @@ def _candidates(source: SourceFile, definition: Definition, code: str) -> Iterat
         yield _behind_colon(source, definition, body, code)
     elif (end := _end_word(definition)) is not None:
         yield _up_to_end(source, definition, end, code)
-    elif body is not None and _braced(body):
+    elif body is not None and _is_braced(body):
         if code.strip().startswith("{") and code.strip().endswith("}"):
             whole = _lines(source, code, _closing_indent(source, definition, body), body)
             if _is_one_block(source, definition, Splice(body.start_byte, body.end_byte, whole.lstrip())):
@@ -303,7 +303,7 @@ def _is_one_block(source: SourceFile, definition: Definition, splice: Splice) ->
     return (splice.start, splice.start + length) in spans
 
 
-def _braced(body: Node) -> bool:
+def _is_braced(body: Node) -> bool:
     return body.child_count > 1 and (body.children[0].type, body.children[-1].type) in (("{", "}"), ("(", ")"))
 
 

@@ -122,7 +122,7 @@ class BackgroundCommands:
         """Return what a command has printed since it was asked last; if that is nothing, wait for more or its end, at
         most `seconds`. ToolRetry if there is none of this name.
         """
-        running = self._named(name)
+        running = self._get(name)
         await running.until(running.has_news, seconds)
         return running.heard()
 
@@ -130,7 +130,7 @@ class BackgroundCommands:
         """Run a shell script in the private view of a background command; return its output, masked, and its exit code.
         ToolFailed if it takes longer than `seconds`, ToolRetry if there is none of this name.
         """
-        running = self._named(name)
+        running = self._get(name)
         self._record(script, running.command.cwd, running.level, None)
         code = KILLED
         try:
@@ -141,13 +141,13 @@ class BackgroundCommands:
 
     def network(self, name: str) -> bool:
         """Return whether a command may use the network. ToolRetry if there is none of this name."""
-        return self._named(name).command.network
+        return self._get(name).command.network
 
     async def stop(self, name: str) -> Heard:
         """End a command and everything that it has started, and wait up to 600 s for that; return what it printed since
         it was asked last, and what became of what it wrote. ToolRetry if there is none of this name.
         """
-        running = self._named(name)
+        running = self._get(name)
         # The supervisor ends when its input does, and all below it with it; what was written can be staged then.
         running.finish()
         await running.until(lambda: False, MOST_SECONDS)
@@ -176,7 +176,7 @@ class BackgroundCommands:
             with suppress(AgentError):
                 await self._close_shell(running.name)
 
-    def _named(self, name: str) -> _Running:
+    def _get(self, name: str) -> _Running:
         if name not in self._known:
             raise ToolRetry(f"There is no background command {name!r}. There are: {', '.join(self._known) or 'none'}.")
         return self._known[name]
@@ -222,7 +222,7 @@ class _Running:
                 if own or not mark:
                     self._add(f"{own}\n")
                 if mark:
-                    self._told(ours)
+                    self._take_line(ours)
         if len(self.partial) > MOST_PARTIAL:
             self._begin_line()
         if self.mark not in self.partial:
@@ -249,7 +249,7 @@ class _Running:
         self._begin_line()
         text, self.unread = self._variables.masked(self.unread), ""
         if not self._ended:
-            text, self.unread = _divided(text, self._held, self._variables.longest)
+            text, self.unread = _divide(text, self._held, self._variables.longest)
         text, self._held = text.strip("\n"), self.unread
         if self._lost:
             text, self._lost = f"(the beginning is left out)\n{text}", False
@@ -298,7 +298,7 @@ class _Running:
             one.ended.set()
         self._changed.set()
 
-    def _told(self, ours: str) -> None:
+    def _take_line(self, ours: str) -> None:
         """Take a line of the supervisor: output or end of a command beside, or the end of the command itself."""
         if piece := _OF_BESIDE.match(ours):
             if one := self._beside.get(piece[1]):
@@ -329,7 +329,7 @@ class _Running:
         self._changed.set()
 
 
-def _divided(text: str, held: str, longest: int) -> tuple[str, str]:
+def _divide(text: str, held: str, longest: int) -> tuple[str, str]:
     """Return what can be shown, and the end of a line that may be a part of a value of up to `longest` characters. A
     question stands there for longer, and is shown when it is met a second time, as `held`.
     """

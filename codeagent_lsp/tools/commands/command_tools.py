@@ -32,8 +32,8 @@ from codeagent_lsp.tools.traits import ToolGroups, ToolTraits
 from codeagent_lsp.tools.variables.variable_tools import values_for
 from codeagent_lsp.tools.variables.variables import MaskedStream, Variables
 from codeagent_lsp.workspace.files.paths import Roots
-from codeagent_lsp.workspace.text.excerpts import listed
-from codeagent_lsp.workspace.text.visible import control_characters, numbered
+from codeagent_lsp.workspace.text.excerpts import join_names
+from codeagent_lsp.workspace.text.visible import code_point_notation, control_characters
 
 READY_SECONDS = 30.0
 START_SECONDS = 1.0
@@ -67,7 +67,7 @@ def _without_controls(command: str) -> str:
     the terminal in which the command is read.
     """
     if found := control_characters(command):
-        named = ", ".join(map(numbered, found[:5]))
+        named = ", ".join(map(code_point_notation, found[:5]))
         raise NotAccepted(f"a command cannot hold control characters ({named}); write them as escapes: $'\\x1b'")
     return command
 
@@ -135,7 +135,7 @@ class RunCmd(Tool[RunCmdParameters]):
             return await in_background(command, arguments.ready, context)
         # The real time limits are the shell's: the tool's own one would not end what the command has started.
         result = await _run(shell, command, context)
-        text = told(result, context.view.roots) + await _kept(result, context)
+        text = describe_result(result, context.view.roots) + await _kept_line(result, context)
         done = result.finished.exit_code == 0 and result.finished.ending not in _STOPPED
         return ToolOutput(text, result, failed="" if done else _told_ending(result, context))
 
@@ -202,7 +202,7 @@ class RunBeside(Tool[RunBesideParameters]):
             raise ToolRetry(f"{arguments.id} can use the network: say allow_network, so that the user is asked.")
         text, code = await commands.beside(arguments.id, arguments.command, arguments.timeout)
         shown = text.rstrip("\n") or "(no output)"
-        return ToolOutput(f"{shown}\n[exit code {code}, beside {arguments.id}]", failed=_failed(code, context))
+        return ToolOutput(f"{shown}\n[exit code {code}, beside {arguments.id}]", failed=_exit_words(code, context))
 
 
 class StopCommandParameters(Parameters):
@@ -261,14 +261,14 @@ def folder_of(roots: Roots, path: str | None) -> str:
     return folder
 
 
-def told(result: CommandResult, roots: Roots) -> str:
+def describe_result(result: CommandResult, roots: Roots) -> str:
     """Return the text for the model: the output, how the command ended and in how many seconds, and the written
     files.
     """
     finished = result.finished
     parts = [finished.output.rstrip("\n")] if finished.output.strip() else ["(no output)"]
     parts.append(f"[{_ending(result)}, {finished.seconds:.1f} s{_where(result)}]")
-    return "\n".join((*parts, *_written(result, roots)))
+    return "\n".join((*parts, *_written_lines(result, roots)))
 
 
 async def keep_whole(file: str, context: ToolContext) -> str:
@@ -283,7 +283,7 @@ async def keep_whole(file: str, context: ToolContext) -> str:
         outputs = context.get(OutputStore)
         if outputs is None:
             return ""
-        await _masked(raw, clean, context)
+        await _mask_file(raw, clean, context)
         return await asyncio.to_thread(outputs.adopt, str(clean))
     except OSError:  # a full disk takes the rest, not the result
         return ""
@@ -294,8 +294,8 @@ async def keep_whole(file: str, context: ToolContext) -> str:
 def _output(heard: Heard, context: ToolContext, missing: str = "") -> ToolOutput:
     """Return what was heard; `missing` is what was waited for and has not been printed."""
     parts = [heard.text or "(no output)", f"[{heard.name} {_state(heard, missing)}]"]
-    parts += _written(heard.result, context.view.roots) if heard.result is not None else []
-    return ToolOutput("\n".join(parts), failed=_failed(heard.code or 0, context))
+    parts += _written_lines(heard.result, context.view.roots) if heard.result is not None else []
+    return ToolOutput("\n".join(parts), failed=_exit_words(heard.code or 0, context))
 
 
 def _state(heard: Heard, missing: str) -> str:
@@ -307,14 +307,14 @@ def _state(heard: Heard, missing: str) -> str:
     return _LIMITS.get(ending, "was stopped")
 
 
-def _failed(code: int, context: ToolContext) -> str:
+def _exit_words(code: int, context: ToolContext) -> str:
     """Return the exit code in the user's words; '' for success."""
     return context.words("ran.exit", code=code) if code else ""
 
 
-def _written(result: CommandResult, roots: Roots) -> list[str]:
+def _written_lines(result: CommandResult, roots: Roots) -> list[str]:
     """Return lines that name the staged files of what a command wrote, and those that were left out."""
-    names = [f"Staged from what it wrote: {listed(map(roots.relative, result.staged), MAX_NAMED)}"]
+    names = [f"Staged from what it wrote: {join_names(map(roots.relative, result.staged), MAX_NAMED)}"]
     lines = names if result.staged else []
     lines += [f"Not staged: {roots.relative(path)} ({why})" for path, why in result.left_out[:MAX_NAMED]]
     more = len(result.left_out) - MAX_NAMED
@@ -329,7 +329,7 @@ def _ending(result: CommandResult) -> str:
 def _told_ending(result: CommandResult, context: ToolContext) -> str:
     """Return how a command ended in the user's words."""
     stopped = result.finished.ending in _STOPPED
-    return _ending(result) if stopped else _failed(result.finished.exit_code or 0, context)
+    return _ending(result) if stopped else _exit_words(result.finished.exit_code or 0, context)
 
 
 async def _run(shell: Shell, command: Command, context: ToolContext) -> CommandResult:
@@ -359,7 +359,7 @@ def _pass_on(output: OnOutput, stream: Stream, text: str) -> None:
         output(stream, text)
 
 
-async def _kept(result: CommandResult, context: ToolContext) -> str:
+async def _kept_line(result: CommandResult, context: ToolContext) -> str:
     """Return a line for the model that names the stored complete output; '' if it was short."""
     if result.finished.whole is None:
         return ""
@@ -371,7 +371,7 @@ def _where(result: CommandResult) -> str:
     return "" if result.isolation.level == "overlay" else f", isolation: {result.isolation.level}"
 
 
-async def _masked(raw: Path, clean: Path, context: ToolContext) -> None:
+async def _mask_file(raw: Path, clean: Path, context: ToolContext) -> None:
     """Write the contents of `raw`, with secrets masked, to the new file `clean`."""
     masks = _OutputMasks(context)
     with raw.open("rb") as source, os.fdopen(open_new(clean), "wb") as into:

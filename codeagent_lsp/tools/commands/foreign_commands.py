@@ -20,7 +20,7 @@ from codeagent_lsp.call_forms import (
     blank,
     has,
     number,
-    unpacked,
+    unpack_json,
     without,
 )
 
@@ -45,9 +45,9 @@ _COMMAND: Mapping[str, str] = MappingProxyType(
 )
 
 
-def _written(given: dict[str, Any]) -> dict[str, Any]:
+def _command_as_line(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments with a command that is a list as a line."""
-    command = unpacked(given.get("command"))
+    command = unpack_json(given.get("command"))
     return {**given, "command": _line(list(map(str, command)))} if isinstance(command, list) else given
 
 
@@ -80,7 +80,7 @@ def _amount(value: Any) -> float | None:
 
 def _all_commands(given: dict[str, Any]) -> dict[str, Any]:
     """Return a list of commands, some with a list of arguments, as the lines of one."""
-    commands = unpacked(given.get("commands"))
+    commands = unpack_json(given.get("commands"))
     lines = [_one_line(item) for item in (commands if isinstance(commands, list) else [commands])]
     return {**without(given, "commands"), "command": "\n".join(lines)}
 
@@ -121,7 +121,7 @@ def _runs(
 RUN_CMD = CallForms(
     names=("shell_exec", "bash", "run_command", "execute"),
     also=_COMMAND,
-    shapes=(Shape("`command` may be a list", _written),),
+    shapes=(Shape("`command` may be a list", _command_as_line),),
     foreign=(
         _runs("Bash", "Claude Code", ignored=("dangerouslyDisableSandbox",)),
         _runs("bash", "opencode", "pi", "Anthropic API", when=has("command")),
@@ -145,7 +145,7 @@ RUN_CMD = CallForms(
 )
 
 
-def _awaited(given: dict[str, Any]) -> dict[str, Any]:
+def _wait_seconds(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments with how long to wait in seconds, and the id as a text."""
     waits = number(given.get("timeout", given.get("yield_time_ms")))
     block = str(given.get("block")).lower()
@@ -157,13 +157,13 @@ def _awaited(given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _named(given: dict[str, Any]) -> dict[str, Any]:
+def _id_as_text(given: dict[str, Any]) -> dict[str, Any]:
     return {**given, "id": str(given["id"])} if isinstance(given.get("id"), int) else given
 
 
 _ID: Mapping[str, str] = {"bash_id": "id", "task_id": "id", "shell_id": "id", "session_id": "id", "terminal_id": "id"}
-_AS_TEXT = Shape("an id may be a number", _named)
-_WAIT = Shape("`timeout` and `yield_time_ms` are milliseconds to wait", _awaited)
+_AS_TEXT = Shape("an id may be a number", _id_as_text)
+_WAIT = Shape("`timeout` and `yield_time_ms` are milliseconds to wait", _wait_seconds)
 
 COMMAND_OUTPUT = CallForms(
     also=_ID,

@@ -17,14 +17,14 @@ from pydantic import Field
 from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, place_of, without
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.diagnostics.difference import Diagnostic, Diagnostics, ordered, show
+from codeagent_lsp.tools.diagnostics.difference import Diagnostic, Diagnostics, show, sort_diagnostics
 from codeagent_lsp.tools.diagnostics.linters import Checked, check, is_for_linters, jobs_for
 from codeagent_lsp.tools.diagnostics.syntax import is_for_syntax, syntax_errors
 from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.files.paths import is_untitled
-from codeagent_lsp.workspace.text.excerpts import listed
+from codeagent_lsp.workspace.text.excerpts import join_names
 
 MAX_FILES = 200
 MAX_ASKED = 20
@@ -85,7 +85,7 @@ class GetDiagnostics(Tool[GetDiagnosticsParameters]):
         left = [file for file in rest if file not in checked.files]
         parsed = await asyncio.to_thread(_by_syntax, view, left)
         wanted = frozenset(files)
-        found = ordered([*_flat(shown.values()), *checked.found, *_flat(parsed.values())])
+        found = sort_diagnostics([*_flat(shown.values()), *checked.found, *_flat(parsed.values())])
         here = tuple(item for item in found if item.path in wanted)
         elsewhere = [item for item in found if item.path not in wanted and view.roots.root_of(item.path)]
         lines = [show(here, view.roots.relative) or f"No problems found in {_subject(view, path, files)}."]
@@ -159,7 +159,7 @@ def _others(elsewhere: Sequence[Diagnostic], view: FileView) -> list[str]:
     if not errors:
         return []
     names = list(dict.fromkeys(view.roots.relative(item.path) for item in errors))
-    return [f"({len(errors)} errors in other files: {listed(names, _NAMED)})"]
+    return [f"({len(errors)} errors in other files: {join_names(names, _NAMED)})"]
 
 
 def _remarks(
@@ -175,7 +175,7 @@ def _remarks(
     lines += [f"({name} could not check: {reason})" for name, reason in checked.failed]
     unknown = [context.view.roots.relative(file) for file in left if file not in parsed and file not in shown]
     if unknown:
-        lines.append(f"(nothing here can check: {listed(unknown, _NAMED)})")
+        lines.append(f"(nothing here can check: {join_names(unknown, _NAMED)})")
     if left and context.shell is not None and not context.shell.isolation.complete:
         lines.append("(linters were not run: commands are not fully isolated here; use run_cmd to run one)")
     return lines

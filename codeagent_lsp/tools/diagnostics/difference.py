@@ -142,7 +142,7 @@ def difference(
     One that says the same on the same line is the same. What is left over in changed lines is matched by what it says,
     as a line that was rewritten may keep its problem.
     """
-    before, after = _counted(base), _counted(staged)
+    before, after = _only_counted(base), _only_counted(staged)
     told_of = {item.path for item in (*before, *after)}
     lines = {path: _Lines(old, new) for path, (old, new) in texts.items() if path in told_of}
 
@@ -153,12 +153,17 @@ def difference(
         return item.path in lines and item.line in lines[item.path].written
 
     # One for one: a second problem of the same words on a line is a new one.
-    old, new = _unmatched(before, after, lambda item: (_key(item), now(item)), lambda item: (_key(item), item.line))
+    old, new = _without_partners(
+        before, after, lambda item: (_key(item), now(item)), lambda item: (_key(item), item.line)
+    )
     gone, written = [item for item in old if not now(item)], [item for item in new if is_written(item)]
-    removed, made = _unmatched(gone, written, _key, _key)
+    removed, made = _without_partners(gone, written, _key, _key)
     fixed = [item for item in old if now(item)] + removed
     return Difference(
-        ordered([item for item in new if not is_written(item)] + made), ordered(fixed), tuple(unknown), tuple(sources)
+        sort_diagnostics([item for item in new if not is_written(item)] + made),
+        sort_diagnostics(fixed),
+        tuple(unknown),
+        tuple(sources),
     )
 
 
@@ -166,12 +171,12 @@ def since(found: Difference, before: Difference) -> Difference:
     """Return what a difference has that an earlier one of the same run did not have: problems that are new since, and
     those that are fixed since, of the user's text or of an earlier edit.
     """
-    made, mended = _unmatched(list(before.new), list(found.new), _key, _key)
-    _, fixed = _unmatched(list(before.fixed), list(found.fixed), _key, _key)
+    made, mended = _without_partners(list(before.new), list(found.new), _key, _key)
+    _, fixed = _without_partners(list(before.fixed), list(found.fixed), _key, _key)
     return Difference(tuple(mended), (*fixed, *made), found.unknown, found.sources)
 
 
-def told(found: Difference, name: Callable[[str], str]) -> str:
+def describe_difference(found: Difference, name: Callable[[str], str]) -> str:
     """Return the difference for a reader: "2 fixed, 1 new: …", with at most 10 lines for the new ones; '' if there is
     none. `name` makes a shown name of an absolute path.
     """
@@ -197,11 +202,11 @@ def new_lines(found: Difference, name: Callable[[str], str]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _counted(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+def _only_counted(found: Iterable[Diagnostic]) -> list[Diagnostic]:
     return [item for item in found if item.severity in _COUNTED]
 
 
-def _unmatched(
+def _without_partners(
     before: list[Diagnostic],
     after: list[Diagnostic],
     old_key: Callable[[Diagnostic], object],
@@ -250,7 +255,7 @@ def _ends(old: str, new: str) -> tuple[int, int, int, int]:
 # Presentation of diagnostics to the model: errors first, then by place, a bounded number. Pure functions.
 
 
-def ordered(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+def sort_diagnostics(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """Return the diagnostics without duplicates, the worst first, then by file, line and column."""
     return tuple(
         sorted(dict.fromkeys(found), key=lambda item: (_RANK[item.severity], item.path, item.line, item.column))

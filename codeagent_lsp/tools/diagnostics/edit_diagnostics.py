@@ -22,10 +22,10 @@ from codeagent_lsp.tools.diagnostics.difference import (
     Diagnostic,
     Difference,
     ServersWithDiagnostics,
+    describe_difference,
     difference,
     from_lsp,
     since,
-    told,
 )
 from codeagent_lsp.tools.diagnostics.syntax import broken_comments, broken_syntax, moved_entries, syntax_errors
 from codeagent_lsp.tools.tool import ToolOutput
@@ -33,7 +33,7 @@ from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.document import text_digest
-from codeagent_lsp.workspace.text.excerpts import listed
+from codeagent_lsp.workspace.text.excerpts import join_names
 from codeagent_lsp.workspace.text.position import split_lines
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class EditDiagnostics:
 
     async def _compare(self, found: _Found, new: Sequence[str], old: Sequence[str], deadline: float) -> None:
         """Check the staged texts of some files, and the user's own of those that have problems."""
-        found.after.update(await self._checked(self._views.staged, new, deadline))
+        found.after.update(await self._check(self._views.staged, new, deadline))
         needed = [path for path in old if found.after.get(path)]
         found.before.update(await self._of_base(needed, deadline) if needed else {})
         found.late |= {path for path in new if path in found.after and found.after[path] is None}
@@ -141,12 +141,12 @@ class EditDiagnostics:
         if state != self._base_state:
             self._base, self._base_state = {}, state
         missing = [path for path in paths if path not in self._base]
-        found = await self._checked(self._views.base, missing, deadline) if missing else {}
+        found = await self._check(self._views.base, missing, deadline) if missing else {}
         # what was not known in time is asked for again
         self._base.update({path: each for path, each in found.items() if each is not None})
         return {**found, **{path: self._base[path] for path in paths if path in self._base}}
 
-    async def _checked(self, view: FileView, paths: Sequence[str], deadline: float) -> Found:
+    async def _check(self, view: FileView, paths: Sequence[str], deadline: float) -> Found:
         if not paths:
             return {}
         found: dict[str, tuple[Diagnostic, ...] | None] = {}
@@ -235,12 +235,12 @@ class AfterEdits:
         self._late = frozenset(found.unknown)
         if self._late:  # what is missing may be neither fixed nor said before
             self._told = replace(before, new=(*before.new, *news.new))
-            late = "" if self._late <= waited else _named(sorted(self._late), name, "not known yet")
-            return "\n".join(filter(None, (told(replace(news, fixed=()), name), late)))
+            late = "" if self._late <= waited else _files_line(sorted(self._late), name, "not known yet")
+            return "\n".join(filter(None, (describe_difference(replace(news, fixed=()), name), late)))
         self._told = found
         if before.new and not found.new:
             return "Diagnostics: no new problems any more."
-        line, left = told(news, name), len(found.new) - len(news.new)
+        line, left = describe_difference(news, name), len(found.new) - len(news.new)
         line = f"{line}\n({left} new from your earlier edits are left.)" if line and left else line
         if waited and not line:
             line = "Diagnostics: no new problems."
@@ -251,7 +251,7 @@ class AfterEdits:
         paths = [path for path in changeset.paths if path in self._diagnostics.only_syntax]
         new = [path for path in paths if PurePath(path).suffix not in self._unchecked]
         self._unchecked |= {PurePath(path).suffix for path in new}
-        return _named(new, name, ONLY_SYNTAX)
+        return _files_line(new, name, ONLY_SYNTAX)
 
 
 async def with_remark(context: ToolContext, run: Callable[[], Awaitable[ToolOutput]]) -> ToolOutput:
@@ -264,8 +264,8 @@ async def with_remark(context: ToolContext, run: Callable[[], Awaitable[ToolOutp
     return replace(output, text=f"{output.text}\n{remark}") if remark else output
 
 
-def _named(paths: Sequence[str], name: Callable[[str], str], what: str) -> str:
-    return f"Diagnostics of {listed(map(name, paths), _MAX_NAMED)}: {what}." if paths else ""
+def _files_line(paths: Sequence[str], name: Callable[[str], str], what: str) -> str:
+    return f"Diagnostics of {join_names(map(name, paths), _MAX_NAMED)}: {what}." if paths else ""
 
 
 # The files that a change may break without changing them: those that use a name whose definition it changed.

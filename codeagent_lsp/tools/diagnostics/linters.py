@@ -6,7 +6,7 @@ they run only where a command can do no harm. Choosing them reads only, and bloc
 program (`syntax.py`).
 """
 
-# ruff: noqa: PTH118 - paths are plain strings, as everywhere below FileView
+# ruff: noqa: PTH118, PTH120 - paths are plain strings, as everywhere below FileView
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def read_ruff(output: str) -> Iterator[Diagnostic]:
     for item in _items(_json(output)):
         place, code = _dict(item.get("location")), _text(item.get("code"))
         severity: Severity = "error" if code.startswith(_RUFF_ERRORS) or not code else "warning"
-        yield from _made(item.get("filename"), place.get("row"), place.get("column"), severity,
+        yield from _diagnostic(item.get("filename"), place.get("row"), place.get("column"), severity,
                          item.get("message"), "ruff", "" if code == "invalid-syntax" else code)  # fmt: skip
 
 
@@ -69,7 +69,7 @@ def read_mypy(output: str) -> Iterator[Diagnostic]:
     """Parse `mypy --show-column-numbers`; notes, which belong to the error before them, are skipped."""
     for match in filter(None, map(_MYPY.match, output.splitlines())):
         if match["severity"] != "note":
-            yield from _made(match["path"], match["line"], match["column"] or 1, _LEVELS[match["severity"]],
+            yield from _diagnostic(match["path"], match["line"], match["column"] or 1, _LEVELS[match["severity"]],
                              match["message"], "mypy", match["code"])  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def read_pyright(output: str) -> Iterator[Diagnostic]:
     """Parse `pyright --outputjson`, whose lines and columns are 0-based."""
     for item in _items(_dict(_json(output)).get("generalDiagnostics")):
         start = _dict(_dict(item.get("range")).get("start"))
-        yield from _made(item.get("file"), _plus_one(start.get("line")), _plus_one(start.get("character")),
+        yield from _diagnostic(item.get("file"), _plus_one(start.get("line")), _plus_one(start.get("character")),
                          _LEVELS.get(_text(item.get("severity")), "info"), item.get("message"), "pyright",
                          item.get("rule"))  # fmt: skip
 
@@ -86,7 +86,7 @@ def read_tsc(output: str) -> Iterator[Diagnostic]:
     """Parse `tsc --pretty false`; lines that are no diagnostics are skipped."""
     for match in filter(None, map(_TSC.match, output.splitlines())):
         severity = _LEVELS[match["severity"]]
-        yield from _made(
+        yield from _diagnostic(
             match["path"], match["line"], match["column"], severity, match["message"], "tsc", match["code"]
         )
 
@@ -96,7 +96,7 @@ def read_eslint(output: str) -> Iterator[Diagnostic]:
     for file in _items(_json(output)):
         for item in _items(file.get("messages")):
             severity: Severity = "error" if item.get("severity") == 2 else "warning"
-            yield from _made(file.get("filePath"), item.get("line") or 1, item.get("column") or 1, severity,
+            yield from _diagnostic(file.get("filePath"), item.get("line") or 1, item.get("column") or 1, severity,
                              item.get("message"), "eslint", item.get("ruleId"))  # fmt: skip
 
 
@@ -109,21 +109,21 @@ def read_cargo(output: str) -> Iterator[Diagnostic]:
         if row.get("reason") == "compiler-message" and spans:
             severity = _LEVELS.get(_text(message.get("level")), "error")
             code = _dict(message.get("code")).get("code")
-            yield from _made(spans[0].get("file_name"), spans[0].get("line_start"), spans[0].get("column_start"),
+            yield from _diagnostic(spans[0].get("file_name"), spans[0].get("line_start"), spans[0].get("column_start"),
                              severity, message.get("message"), "cargo", code)  # fmt: skip
 
 
 def read_go(output: str) -> Iterator[Diagnostic]:
     """Parse `go vet -json`: objects by package and analyzer between other lines; compile errors are plain text."""
     for match in filter(None, map(_GO.match, output.splitlines())):
-        yield from _made(match["path"], match["line"], match["column"], "error", match["message"], "go vet", "")
+        yield from _diagnostic(match["path"], match["line"], match["column"], "error", match["message"], "go vet", "")
     for package in _objects(output):
         for analyzers in filter(None, map(_dict, package.values())):
             for analyzer, items in analyzers.items():
                 for item in _items(items):
                     place = _GO_PLACE.match(_text(item.get("posn")))
                     if place is not None:
-                        yield from _made(place["path"], place["line"], place["column"], "warning",
+                        yield from _diagnostic(place["path"], place["line"], place["column"], "warning",
                                          item.get("message"), "go vet", analyzer)  # fmt: skip
 
 
@@ -132,10 +132,10 @@ def read_python(output: str) -> Iterator[Diagnostic]:
     for line in output.splitlines():
         row = _json(line)
         if isinstance(row, list) and len(row) == 4:
-            yield from _made(row[0], row[1] or 1, row[2] or 1, "error", row[3], "python", "")
+            yield from _diagnostic(row[0], row[1] or 1, row[2] or 1, "error", row[3], "python", "")
 
 
-def _made(
+def _diagnostic(
     path: Any, line: Any, column: Any, severity: Severity, message: Any, source: str, code: Any
 ) -> Iterator[Diagnostic]:
     """Yield a diagnostic; none if a value has the wrong type."""
@@ -305,7 +305,7 @@ def _place(view: FileView, linter: Linter, file: str, which: Callable[[str], str
     """Return the folder and the program of a linter for a file; None if the linter is not used."""
     if not file.endswith(linter.suffixes):
         return None
-    above = view.roots.folders_above(file)
+    above = view.roots.upwards(os.path.dirname(file))
     marked = next((folder for folder in above if _is_marked(view, folder, linter.markers)), None)
     if not above or (marked is None and linter.needs_marker):
         return None
@@ -375,8 +375,8 @@ async def check(shell: Shell, jobs: Iterable[Job]) -> Checked:
 
 def _findings(job: Job, finished: Finished) -> tuple[Diagnostic, ...]:
     """Return the findings from the first stream that has any: programs differ in which they use."""
-    folder = _decoded(finished, "folder").rstrip("\n")
-    streams = (_decoded(finished, stream) for stream in ("stdout", "stderr"))
+    folder = _decode_report(finished, "folder").rstrip("\n")
+    streams = (_decode_report(finished, stream) for stream in ("stdout", "stderr"))
     return next((found for text in streams if (found := tuple(job.read(text, folder)))), ())
 
 
@@ -386,10 +386,10 @@ def _reason_of_failure(finished: Finished) -> str:
         return f"stopped at a limit ({finished.ending})"
     if finished.exit_code == 0:
         return ""
-    said = f"{_decoded(finished, 'stderr')}\n{_decoded(finished, 'stdout')}\n{finished.output}"
+    said = f"{_decode_report(finished, 'stderr')}\n{_decode_report(finished, 'stdout')}\n{finished.output}"
     line = next((line.strip() for line in said.splitlines() if line.strip()), "")
     return line[:_MAX_REASON] or f"exit code {finished.exit_code}"
 
 
-def _decoded(finished: Finished, stream: str) -> str:
+def _decode_report(finished: Finished, stream: str) -> str:
     return finished.reports.get(stream, b"").decode("utf-8", "replace")

@@ -339,7 +339,7 @@ def moved_entries(path: str, before: str, after: str) -> tuple[Diagnostic, ...]:
     found: list[Diagnostic] = []
     for line, image in kept.items():
         for was, now in zip_longest(there.get(line, ()), here.get(image, ())):
-            told = _moved(was, now, kept, images)
+            told = _move_words(was, now, kept, images)
             if was is not None and now is not None and documents.setdefault(was.document, now.document) != now.document:
                 told = f"{now.text!r} stands in another document by a change of other lines"
             if told:
@@ -348,7 +348,7 @@ def moved_entries(path: str, before: str, after: str) -> tuple[Diagnostic, ...]:
     return tuple(found[:MAX_PER_FILE])
 
 
-def _moved(was: _Entry | None, now: _Entry | None, kept: Mapping[int, int], images: Collection[int]) -> str:
+def _move_words(was: _Entry | None, now: _Entry | None, kept: Mapping[int, int], images: Collection[int]) -> str:
     """Return what has happened to an entry whose line is the same; '' for nothing."""
     if now is None:
         return f"{was.text!r} was an entry, and is a part of a text by a change of other lines" if was else ""

@@ -75,8 +75,8 @@ class EditFile(Tool[EditParameters]):
         """
         path = context.view.roots.resolve(arguments.path)
         file = await asyncio.to_thread(context.view.read, path)
-        done = await asyncio.to_thread(replaced, file.text, arguments)
-        return await _staged(context, path, file, done)
+        done = await asyncio.to_thread(make_edit, file.text, arguments)
+        return await _stage(context, path, file, done)
 
 
 class WriteFileParameters(Parameters):
@@ -114,13 +114,13 @@ class WriteFile(Tool[WriteFileParameters]):
             refuse_below_file(context, path)
             await asyncio.to_thread(refuse_wrapped, arguments.path, "", arguments.content)
             step = context.staging.write({path: arguments.content})
-            return ToolOutput(_created(context, path, arguments.content), {"change_id": step.change_id})
+            return ToolOutput(_created_line(context, path, arguments.content), {"change_id": step.change_id})
         text = await asyncio.to_thread(rewritten, known.text, arguments.content)
         await asyncio.to_thread(refuse_left_out, arguments.path, known.text, text)
         await asyncio.to_thread(refuse_wrapped, arguments.path, known.text, text)
         if text == known.text:
             raise EditRefused("already_applied", f"{arguments.path} already has exactly this text.")
-        return await _staged(context, path, known, text)
+        return await _stage(context, path, known, text)
 
 
 class InsertTextParameters(Parameters):
@@ -154,9 +154,9 @@ class InsertText(Tool[InsertTextParameters]):
         """
         path = context.view.roots.resolve(arguments.path)
         file = await asyncio.to_thread(context.view.read, path)
-        done = await asyncio.to_thread(inserted, file.text, arguments.text, arguments.line)
+        done = await asyncio.to_thread(insert_lines, file.text, arguments.text, arguments.line)
         await asyncio.to_thread(refuse_wrapped, arguments.path, file.text, done)
-        return await _staged(context, path, file, done)
+        return await _stage(context, path, file, done)
 
 
 class BatchEditParameters(Parameters):
@@ -203,12 +203,14 @@ class BatchEdit(Tool[BatchEditParameters]):
                     after[path] = edit.new_str
                     continue
             try:
-                after[path] = await asyncio.to_thread(replaced, after[path], edit)
+                after[path] = await asyncio.to_thread(make_edit, after[path], edit)
             except EditRefused as refusal:
                 message = f"Edit {number} ({edit.path}) was refused, so none was made. {refusal}"
                 raise EditRefused(refusal.reason, message) from refusal
         reports = [
-            _created(context, path, text) if before[path] is None else _report(context, path, _text(before[path]), text)
+            _created_line(context, path, text)
+            if before[path] is None
+            else _report(context, path, _text(before[path]), text)
             for path, text in after.items()
         ]
         step = context.staging.write(after, filter(None, before.values()))
@@ -242,11 +244,11 @@ class PreviewEdit(Tool[PreviewEditParameters]):
         """Return the unified diff; errors as from `edit_file`."""
         path = context.view.roots.resolve(arguments.path)
         before = (await asyncio.to_thread(context.view.read, path)).text
-        done = await asyncio.to_thread(replaced, before, EditParameters(**arguments.model_dump()))
+        done = await asyncio.to_thread(make_edit, before, EditParameters(**arguments.model_dump()))
         return ToolOutput(_diff(context, path, before, done))
 
 
-def replaced(text: str, edit: EditParameters) -> str:
+def make_edit(text: str, edit: EditParameters) -> str:
     """Return `text` with one edit made; line numbers copied from a read result are ignored. EditRefused if the old text
     is not found or not unique.
     """
@@ -267,7 +269,7 @@ def replaced(text: str, edit: EditParameters) -> str:
     return done.text
 
 
-def inserted(text: str, new: str, line: int | None) -> str:
+def insert_lines(text: str, new: str, line: int | None) -> str:
     """Return `text` with the lines `new` after its line `line`, 0 for the top, None for the end. ToolRetry if it has no
     such line, EditRefused if `new` is empty.
     """
@@ -317,7 +319,7 @@ def existing_text(context: ToolContext, path: str, parameter: str = "path") -> F
         raise ToolRetry(f"{refusal} Choose another {parameter}.") from refusal
 
 
-async def _staged(context: ToolContext, path: str, read: FileText, text: str) -> ToolOutput:
+async def _stage(context: ToolContext, path: str, read: FileText, text: str) -> ToolOutput:
     """Stage a new text of a file that was `read`, and show what it changes."""
     report = await asyncio.to_thread(_report, context, path, read.text, text)
     step = context.staging.write({path: text}, [read])
@@ -328,7 +330,7 @@ def _text(file: FileText | None) -> str:
     return "" if file is None else file.text
 
 
-def _created(context: ToolContext, path: str, text: str) -> str:
+def _created_line(context: ToolContext, path: str, text: str) -> str:
     count = len(split_lines(text))
     return f"Created {context.view.roots.relative(path)} ({count} line{'s' * (count != 1)})."
 

@@ -14,7 +14,7 @@ from pydantic import Field
 from codeagent_lsp.call_forms import CallForms, Shape
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.foreign_reading import FOLDER_PATH, GLOB, GREP, SOUGHT, sought
-from codeagent_lsp.tools.outputs import OutputStore, located
+from codeagent_lsp.tools.outputs import OutputStore, locate_output
 from codeagent_lsp.tools.permissions.policy import reading
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
@@ -126,7 +126,7 @@ class Grep(Tool[GrepParameters]):
         view, asked = context.view, None
         by_line = arguments.output is None
         if arguments.path:
-            view, asked = located(view, context.get(OutputStore), arguments.path)
+            view, asked = locate_output(view, context.get(OutputStore), arguments.path)
             await asyncio.to_thread(view.require, asked)
         result = await search.grep(
             view,

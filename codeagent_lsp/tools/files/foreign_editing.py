@@ -22,7 +22,7 @@ from codeagent_lsp.call_forms import (
     given_as,
     has,
     number,
-    unpacked,
+    unpack_json,
     without,
 )
 from codeagent_lsp.errors import WrongArguments
@@ -115,12 +115,12 @@ EDIT_FILE: tuple[ForeignTool, ...] = (
 
 def _one_file(given: dict[str, Any]) -> dict[str, Any]:
     """Return the path and content of the only file of a list."""
-    files = unpacked(given.get("files"))
+    files = unpack_json(given.get("files"))
     return {**without(given, "files"), **files[0]}
 
 
 def _file_count(given: Mapping[str, Any]) -> int:
-    files = unpacked(given.get("files"))
+    files = unpack_json(given.get("files"))
     return len(files) if isinstance(files, list) and all(isinstance(item, Mapping) for item in files) else 0
 
 
@@ -191,10 +191,10 @@ WRITE_FILE: tuple[ForeignTool, ...] = (
 )  # fmt: skip
 
 
-def _spread(given: dict[str, Any]) -> dict[str, Any]:
+def _spread_path(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments with the path that stands once in each of the edits."""
     keys = ("edits", "replacements", "operations")
-    edits = next((unpacked(given[key]) for key in keys if key in given), None)
+    edits = next((unpack_json(given[key]) for key in keys if key in given), None)
     path = next((given[key] for key in _PATHS if given.get(key)), None)
     given = without(given, *_PATHS, *keys)
     if not isinstance(edits, list):
@@ -218,13 +218,13 @@ def _blocks(given: dict[str, Any]) -> dict[str, Any]:
 
 def _lines(given: dict[str, Any]) -> dict[str, Any]:
     """Return edits whose texts are lists of lines as such of texts."""
-    edits = unpacked(given.get("edits"))
+    edits = unpack_json(given.get("edits"))
     return {
         "edits": [
             {
                 "path": edit.get("path"),
-                "old_str": _joined(edit.get("original_lines")),
-                "new_str": _joined(edit.get("updated_lines")),
+                "old_str": _join_lines(edit.get("original_lines")),
+                "new_str": _join_lines(edit.get("updated_lines")),
             }
             for edit in (edits if isinstance(edits, list) else [])
             if isinstance(edit, Mapping)
@@ -232,13 +232,13 @@ def _lines(given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _joined(lines: Any) -> str:
+def _join_lines(lines: Any) -> str:
     parts = lines if isinstance(lines, list) else [lines or ""]
     # With or without an end of its own, a line gets exactly one.
     return "".join(f"{str(line).rstrip(chr(10))}\n" for line in parts)
 
 
-def _searched(given: dict[str, Any]) -> dict[str, Any]:
+def _from_search(given: dict[str, Any]) -> dict[str, Any]:
     """Return edits with `search` and `replace` as those with an old and a new text."""
     names = {"search": "old_str", "replace": "new_str"}
     edits = [{names.get(key, key): value for key, value in edit.items()} for edit in given.get("edits", ())]
@@ -246,7 +246,7 @@ def _searched(given: dict[str, Any]) -> dict[str, Any]:
 
 
 _PATHS = ("path", "file_path", "filePath")
-_SPREAD = Shape("its path is that of each edit", _spread)
+_SPREAD = Shape("its path is that of each edit", _spread_path)
 _BLOCKS = Shape("blocks of `SEARCH` and `REPLACE` are edits; their line numbers are not needed", _blocks)
 
 BATCH_EDIT: tuple[ForeignTool, ...] = (
@@ -258,7 +258,7 @@ BATCH_EDIT: tuple[ForeignTool, ...] = (
     ForeignTool("multi_replace_string_in_file", ("Copilot",), shapes=(_SPREAD,)),
     ForeignTool(
         "search_and_replace", ("Roo Code",), when=has("operations"),
-        shapes=(_SPREAD, Shape("`search` and `replace` of each", _searched)),
+        shapes=(_SPREAD, Shape("`search` and `replace` of each", _from_search)),
     ),
     ForeignTool("replace_in_file", ("cline",), {"absolute_path": "path"}, shapes=(_BLOCKS,)),
     ForeignTool("apply_diff", ("Roo Code",), shapes=(_BLOCKS,)),
@@ -266,7 +266,7 @@ BATCH_EDIT: tuple[ForeignTool, ...] = (
 )  # fmt: skip
 
 
-def _inserted(given: dict[str, Any]) -> dict[str, Any]:
+def _insert_after(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments with a line before which to insert as the one after which; 0 is the end."""
     line = number(given.get("line"))
     rest = without(given, "line")
@@ -274,13 +274,13 @@ def _inserted(given: dict[str, Any]) -> dict[str, Any]:
 
 
 _INSERTED = {"insert_line": "line", "new_str": "text", "insert_text": "text", "new_text": "text", "content": "text"}
-_BEFORE = Shape("it inserts before a line", _inserted)
+_BEFORE = Shape("it inserts before a line", _insert_after)
 
 INSERT_TEXT: tuple[ForeignTool, ...] = (
     *editors("insert", _INSERTED),
     ForeignTool(
         "insert_content", ("Roo Code",), _INSERTED,
-        shapes=(Shape("it inserts before a line; 0 is the end", _inserted),),
+        shapes=(Shape("it inserts before a line; 0 is the end", _insert_after),),
     ),
     ForeignTool("editor", ("cline",), _INSERTED, has("insert_line"), shapes=(_BEFORE,)),
 )  # fmt: skip
@@ -289,7 +289,7 @@ INSERT_TEXT: tuple[ForeignTool, ...] = (
 def _files_patched(given: dict[str, Any]) -> dict[str, Any]:
     """Return several whole files as a patch."""
     parts = ["*** Begin Patch"]
-    for item in unpacked(given.get("files")):
+    for item in unpack_json(given.get("files")):
         # As a patch, and not as one write after the other, so that all the files are made or none.
         lines = str(item.get("content", "")).removesuffix("\n").split("\n")
         parts += [f"*** Add File: {item.get('path')}", *(f"+{line}" for line in lines)]
@@ -298,7 +298,7 @@ def _files_patched(given: dict[str, Any]) -> dict[str, Any]:
 
 def _command_of(given: Mapping[str, Any]) -> str:
     """Return the shell command of a call, which may be a list."""
-    command = unpacked(given.get("command", given.get("cmd")))
+    command = unpack_json(given.get("command", given.get("cmd")))
     if not isinstance(command, list):
         return command if isinstance(command, str) else ""
     words = [str(word) for word in command]

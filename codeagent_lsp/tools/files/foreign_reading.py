@@ -19,7 +19,7 @@ from codeagent_lsp.call_forms import (
     given_as,
     has,
     number,
-    unpacked,
+    unpack_json,
     without,
 )
 
@@ -103,7 +103,7 @@ def _from_line(given: dict[str, Any]) -> dict[str, Any]:
 
 def _in_range(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments with a list of the first and the last line as two; a last line of -1 is the end."""
-    bounds = unpacked(given.get("view_range", given.get("read_range")))
+    bounds = unpack_json(given.get("view_range", given.get("read_range")))
     given = without(given, "view_range", "read_range")
     found = [number(bound) for bound in bounds] if isinstance(bounds, list) else []
     for name, bound in zip(("start_line", "end_line"), found, strict=False):
@@ -155,9 +155,9 @@ READ_FILE: tuple[ForeignTool, ...] = (
 def _several(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments with all files that they name, in whatever list, as `files`."""
     # Roo Code has its list in `args`, which can also come as text.
-    held = unpacked(given.get("args", given))
+    held = unpack_json(given.get("args", given))
     keys = ("files", "file", "paths", "file_paths", "include")
-    named = next((unpacked(held[key]) for key in keys if key in held), []) if isinstance(held, Mapping) else held
+    named = next((unpack_json(held[key]) for key in keys if key in held), []) if isinstance(held, Mapping) else held
     items = named if isinstance(named, list) else [named]
     return {
         **without(given, "args", *keys),
@@ -169,7 +169,7 @@ def _parts(item: Any) -> list[Any]:
     """Return a file for each range of lines, such as `1-50`, that is asked of it."""
     if not isinstance(item, Mapping):
         return [item]
-    ranges = unpacked(item.get("line_range", item.get("line_ranges")))
+    ranges = unpack_json(item.get("line_range", item.get("line_ranges")))
     rest = _from_line(without(item, "line_range", "line_ranges"))
     found = []
     for each in ranges if isinstance(ranges, list) else [ranges]:
@@ -305,7 +305,7 @@ def _is(*values: Any) -> bool:
 
 def _any_of(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments with a list of patterns as one."""
-    queries = unpacked(given.get("queries"))
+    queries = unpack_json(given.get("queries"))
     found = [query for query in (queries if isinstance(queries, list) else [queries]) if isinstance(query, str)]
     pattern = found[0] if len(found) == 1 else "|".join(f"(?:{query})" for query in found)
     return {**without(given, "queries"), "pattern": pattern} if found else given

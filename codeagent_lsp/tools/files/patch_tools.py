@@ -26,7 +26,7 @@ from codeagent_lsp.workspace.files.file_view import FileText
 from codeagent_lsp.workspace.text.position import split_lines
 
 
-def _headed(given: dict[str, Any]) -> dict[str, Any]:
+def _with_patch_head(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments with `file_path` as the head of the patch. WrongArguments if the patch has another one."""
     path, patch = given.get("file_path"), given.get("patch")
     if not isinstance(path, str) or not isinstance(patch, str):
@@ -72,7 +72,7 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
         shapes=(
             Shape(
                 "`file_path` names the file of a patch without a head; with one, both must agree",
-                _headed,
+                _with_patch_head,
                 {"file_path": {"type": "string", "description": "The file of a unified diff without a head"}},
             ),
         ),
@@ -115,7 +115,8 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
             {resolved[name]: runs for name, runs in modes.items()},
         )
         lines = [
-            _told(name, files.get(origins.get(name, name)), text, origins.get(name)) for name, text in written.items()
+            _change_line(name, files.get(origins.get(name, name)), text, origins.get(name))
+            for name, text in written.items()
         ]
         lines += [f"{name} can {'be executed' if runs else 'not be executed any more'}" for name, runs in modes.items()]
         return ToolOutput("Staged:\n" + "\n".join(lines), {"change_id": step.change_id})
@@ -233,7 +234,7 @@ def _file(context: ToolContext, path: str) -> FileText | None:
     return context.view.read(path) if context.view.exists(path) else None
 
 
-def _told(name: str, before: str | None, after: str | None, origin: str | None) -> str:
+def _change_line(name: str, before: str | None, after: str | None, origin: str | None) -> str:
     if origin is not None:
         return f"moved {origin} to {name if before == after else hunks_told(name, before or '', after or '')}"
     if before is None:

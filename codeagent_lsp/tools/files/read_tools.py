@@ -14,7 +14,7 @@ from codeagent_lsp.messages import MOST_IMAGE, Image, ToolCall
 from codeagent_lsp.tools.context import Calls, Reader, ToolContext
 from codeagent_lsp.tools.files import foreign_reading as others
 from codeagent_lsp.tools.files.find_tools import may_show
-from codeagent_lsp.tools.outputs import OutputStore, located
+from codeagent_lsp.tools.outputs import OutputStore, locate_output
 from codeagent_lsp.tools.permissions.policy import READ_FILE, READ_NAMES
 from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
@@ -143,13 +143,13 @@ class ReadFile(Tool[ReadFileParameters]):
         for a folder its entries, for a picture the image. FileRefused if it cannot be read; the data has the absolute
         path.
         """
-        view, path = located(context.view, context.get(OutputStore), arguments.path)
+        view, path = locate_output(context.view, context.get(OutputStore), arguments.path)
         if PurePath(path).suffix.lower() in PICTURES:
             image, size = await asyncio.to_thread(picture, view, path)
             told = f"{view.roots.relative(path)}: {image.media_type}, {size:,} bytes"
             return ToolOutput(told, {"path": path}, images=(image,))
         if view.roots.kind(path) == "folder":
-            return ToolOutput(await asyncio.to_thread(listed, view, path), {"path": path})
+            return ToolOutput(await asyncio.to_thread(list_folder, view, path), {"path": path})
         file = await asyncio.to_thread(view.read, path)
         shown = render(file, arguments.start_line, arguments.end_line, _head(context, file))
         return ToolOutput(shown, {"path": path})
@@ -185,7 +185,7 @@ class ReadFiles(Tool[ReadFilesParameters]):
         wanted = [
             (path, part.model_dump(exclude={"path"}, exclude_none=True))
             for part in arguments.files
-            for path in await _named(context, part.path)
+            for path in await _named_files(context, part.path)
         ]
         shown = []
         for path, lines in wanted[:MOST_FILES]:
@@ -196,7 +196,7 @@ class ReadFiles(Tool[ReadFilesParameters]):
         return ToolOutput("\n".join(shown), [path for path, _ in wanted[:MOST_FILES]])
 
 
-async def _named(context: ToolContext, name: str) -> tuple[str, ...]:
+async def _named_files(context: ToolContext, name: str) -> tuple[str, ...]:
     """Return the files that a name or a glob means; of a glob, those that may be read without asking."""
     view = context.view
     # `[id].tsx` is a name in some web frameworks
@@ -206,7 +206,7 @@ async def _named(context: ToolContext, name: str) -> tuple[str, ...]:
     return tuple(map(view.roots.relative, sorted(found))) or (name,)
 
 
-def listed(view: FileView, path: str) -> str:
+def list_folder(view: FileView, path: str) -> str:
     """Return the names in a folder, two levels deep, for a call that takes it for a file."""
     listing = view.list_dir(path, 2)
     names = [f"{view.roots.relative(entry)}{'/' if kind == 'folder' else ''}" for entry, kind in listing.entries]
@@ -246,13 +246,13 @@ def render(file: FileText, start: int | None = None, end: int | None = None, hea
     if start is not None and end is not None and end < start:
         raise ToolRetry(f"end_line {end} stands before start_line {start}.")
     if start is None and end is None and total > LARGE_FILE_LINES:
-        shown = _numbered(lines[:head], 1)
+        shown = _number_lines(lines[:head], 1)
         return f"{shown}\n({total} lines; the first {head} shown. Read ranges with start_line and end_line.)"
     first = start or 1
     last = min(end or total, total)
     if total and first > total:
         return f"(the file has only {total} lines)"
-    parts = [_numbered(lines[first - 1 : last], first) if total else "(empty file)"]
+    parts = [_number_lines(lines[first - 1 : last], first) if total else "(empty file)"]
     if total and (first > 1 or last < total):
         parts.append(f"(lines {first}-{last} of {total})")
     if file.note:
@@ -260,5 +260,5 @@ def render(file: FileText, start: int | None = None, end: int | None = None, hea
     return "\n".join(parts)
 
 
-def _numbered(lines: list[str], first: int) -> str:
+def _number_lines(lines: list[str], first: int) -> str:
     return "\n".join(f"{number}|{line.rstrip(chr(10) + chr(13))}" for number, line in enumerate(lines, first))

@@ -237,8 +237,8 @@ async def in_index(repository: Repository, path: str) -> Changes:
     head, index = await head_of(repository, inner), await index_of(repository, inner)
     # By bytes, as git sorts.
     names = sorted({*head, *index}, key=os.fsencode)
-    pairs = {name: (_committed(head.get(name)), _committed(index.get(name))) for name in names}
-    return await _resolved(repository, pairs)
+    pairs = {name: (_committed_side(head.get(name)), _committed_side(index.get(name))) for name in names}
+    return await _resolve(repository, pairs)
 
 
 async def in_view(repository: Repository, view: FileView, path: str) -> Changes:
@@ -249,7 +249,7 @@ async def in_view(repository: Repository, view: FileView, path: str) -> Changes:
     head, index = await head_of(repository, inner), await index_of(repository, inner)
     present = _Present(repository, view, head, index, await index_time(repository))
     pairs, untracked = await asyncio.to_thread(present.compare, path)
-    changes = await _resolved(repository, pairs)
+    changes = await _resolve(repository, pairs)
     return Changes(changes.items, untracked, changes.more)
 
 
@@ -271,7 +271,7 @@ class _Present:
         fresh, untracked = self._others(start, tracked)
         pairs = {}
         for name in sorted({*tracked, *fresh}, key=os.fsencode):
-            before = _committed(self._head.get(name))
+            before = _committed_side(self._head.get(name))
             pairs[name] = (before, self._now(name, before))
         return pairs, untracked
 
@@ -279,19 +279,19 @@ class _Present:
         path, known = os.path.join(self._repository.top, name), self._index.get(name)
         # A submodule: its files are those of another repository.
         if known is not None and known.mode == GITLINK:
-            return _committed(known)
+            return _committed_side(known)
         # Before the flags of the index: what the editor or the run has is newer than any of them.
         if path in self._over:
             return self._from_view(path)
         # Left out of a sparse checkout: absent from the disk, but not deleted.
         if known is not None and known.away:
-            return _committed(known)
+            return _committed_side(known)
         try:
             info = os.lstat(path)
         except OSError:
             return _ABSENT
         if known is not None and self._is_untouched(known, info):
-            return _committed(known)
+            return _committed_side(known)
         return self._from_disk(path, info, before)
 
     def _is_untouched(self, known: GitEntry, info: os.stat_result) -> bool:
@@ -329,7 +329,7 @@ class _Present:
         """Return the untracked files: the names of those that the run staged, and the paths of all others."""
         fresh: set[str] = set()
         rest: list[str] = []
-        for path in self._untracked(start, tracked):
+        for path in self._untracked_files(start, tracked):
             # A new file of the run is a change that it made; one that only the user has may be anything.
             if path in self._over and self._view.read(path).source == "staged":
                 fresh.add(self._repository.inner(path))
@@ -337,7 +337,7 @@ class _Present:
                 rest.append(path)
         return fresh, tuple(rest)
 
-    def _untracked(self, start: str, tracked: set[str]) -> Iterator[str]:
+    def _untracked_files(self, start: str, tracked: set[str]) -> Iterator[str]:
         inner = self._view.walk(start, limit=_MAX_WALK)
         return (path for path in inner if self._is_ours(path) and self._repository.inner(path) not in tracked)
 
@@ -349,13 +349,13 @@ class _Present:
         return self._tops[folder]
 
 
-def _committed(entry: GitEntry | None) -> _Side:
+def _committed_side(entry: GitEntry | None) -> _Side:
     if entry is None or entry.mode == GITLINK:  # another repository is shown by itself
         return _ABSENT
     return _Side(oid=entry.oid, mode=entry.mode)
 
 
-async def _resolved(repository: Repository, pairs: dict[str, tuple[_Side, _Side]]) -> Changes:
+async def _resolve(repository: Repository, pairs: dict[str, tuple[_Side, _Side]]) -> Changes:
     """Return the changes with their texts, without those whose texts are equal."""
     different = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
     kept = dict(list(different.items())[:MAX_CHANGES])

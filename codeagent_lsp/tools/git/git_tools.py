@@ -131,7 +131,7 @@ class GitLog(Tool[GitLogParameters]):
             inner = repository.inner(place)
             part = part or ("this folder" if inner not in ("", ".") else "")
             commits += await history_of(repository, inner, arguments.limit)
-        lines = [f"{commit.name} {commit.date} {quoted(commit.author)}: {commit.subject}" for commit in commits]
+        lines = [f"{commit.name} {commit.date} {quote_name(commit.author)}: {commit.subject}" for commit in commits]
         none = f"No commit touches {part}." if part else "No commits yet."
         return ToolOutput("\n".join(lines) or none, [commit.name for commit in commits])
 
@@ -213,7 +213,7 @@ async def _changes(
     # A secret place that the call names was approved with the call; `may_show` needs to know which.
     asked = place if path is not None else None
     shown = tuple(item for item in found.items if may_show(context, item.path, asked))
-    hidden = [quoted(view.roots.relative(item.path)) for item in found.items if item not in shown]
+    hidden = [quote_name(view.roots.relative(item.path)) for item in found.items if item not in shown]
     note = f"(left out, as reading them needs the user's approval: {', '.join(hidden[:10])})" if hidden else ""
     return Changes(shown, found.untracked, found.more), note
 
@@ -271,16 +271,18 @@ def show(changes: Changes, name: Name, limit: int, order: Callable[[Change], int
 
     `name` shortens paths. '' if nothing differs.
     """
-    shown = [_shown(item, name) for item in sorted(_with_renames(changes.items), key=lambda pair: order(pair[0]))]
+    shown = [
+        _shown_change(item, name) for item in sorted(_with_renames(changes.items), key=lambda pair: order(pair[0]))
+    ]
     parts = [item.line for item in shown[:MAX_LISTED]]
     if hidden := max(0, len(shown) - MAX_LISTED) + changes.more:
         parts.append(f"(and {hidden} more files)")
     if changes.untracked:
-        parts.append(_untracked(changes.untracked, name))
+        parts.append(_untracked_line(changes.untracked, name))
     return "\n".join([*parts, *_diffs(shown, limit - sum(map(len, parts)))])
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return a name as git shows it: in quotes and escaped if it has control characters or undecodable bytes."""
     if name.isprintable() and '"' not in name:
         return name
@@ -302,11 +304,11 @@ def _with_renames(items: Sequence[Change]) -> list[tuple[Change, str | None]]:
     return [(item, moved.get(item.path)) for item in items if item.path not in sources]
 
 
-def _shown(pair: tuple[Change, str | None], name: Name) -> _Shown:
+def _shown_change(pair: tuple[Change, str | None], name: Name) -> _Shown:
     item, source = pair
-    label = quoted(name(item.path))
+    label = quote_name(name(item.path))
     if source is not None:
-        return _Shown(f"R {quoted(name(source))} -> {label}", "")
+        return _Shown(f"R {quote_name(name(source))} -> {label}", "")
     note = f" ({item.note})" if item.note else ""
     if not item.textual:
         return _Shown(f"{item.status} {label}{note}", "")
@@ -335,8 +337,8 @@ def _diffs(shown: Sequence[_Shown], room: int) -> list[str]:
     return [*parts, f"\n({left_out} diffs left out; name a path to see one)"] if left_out else parts
 
 
-def _untracked(paths: Sequence[str], name: Name) -> str:
-    names = ", ".join(quoted(name(path)) for path in paths[:MAX_UNTRACKED_SHOWN])
+def _untracked_line(paths: Sequence[str], name: Name) -> str:
+    names = ", ".join(quote_name(name(path)) for path in paths[:MAX_UNTRACKED_SHOWN])
     more = len(paths) - MAX_UNTRACKED_SHOWN
     return f"Untracked: {names}" + (f" and {more} more" if more > 0 else "")
 

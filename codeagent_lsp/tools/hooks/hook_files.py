@@ -24,8 +24,8 @@ from codeagent_lsp.shadow.shell import Isolation, Shell
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.hooks.hook_scripts import ScriptFinder
 from codeagent_lsp.tools.skills import skill_folders
-from codeagent_lsp.tools.skills.shelf import digest_of
-from codeagent_lsp.tools.skills.trust import Brings, Trust, WorkspaceItem, trusted
+from codeagent_lsp.tools.skills.skill_library import digest_of
+from codeagent_lsp.tools.skills.trust import Brings, Trust, WorkspaceItem, ask_trust
 from codeagent_lsp.workspace.files.file_view import FileView
 
 HookEvent = Literal["SessionStart", "PreToolUse", "PostToolUse", "UserPromptSubmit", "PreProposal", "RunEnd"]
@@ -108,7 +108,7 @@ class HookFile:
         return tuple(hook for hook in self.hooks if hook.event == event and (not names or hook.is_for(names)))
 
 
-class HookShelf:
+class HookLibrary:
     """Reads the hooks from `own`, the user's files, and from a workspace, anew with each call. All methods block."""
 
     def __init__(self, own: Sequence[Path], trust: Trust) -> None:
@@ -244,8 +244,8 @@ def _tools(matcher: Any) -> tuple[str, ...] | None:
 class HookConsent:
     """The user's consent to the hooks of files, in one run; `brings` returns what else of the workspace needs trust."""
 
-    def __init__(self, shelf: HookShelf, session_id: str, brings: Brings = tuple) -> None:
-        self._shelf = shelf
+    def __init__(self, library: HookLibrary, session_id: str, brings: Brings = tuple) -> None:
+        self._library = library
         self._session_id = session_id
         self._brings = brings
         self._asking = asyncio.Lock()
@@ -253,7 +253,7 @@ class HookConsent:
 
     def copy(self) -> HookConsent:
         """Return a copy for another run, with the answers until now; later answers there do not come back here."""
-        made = HookConsent(self._shelf, self._session_id, self._brings)
+        made = HookConsent(self._library, self._session_id, self._brings)
         made._answers.update(self._answers)
         return made
 
@@ -273,23 +273,23 @@ class HookConsent:
         async with self._asking:
             if digest in self._answers:
                 return
-            if (self._session_id, digest) in self._shelf.refused and not self._shelf.trust.covers(digest):
+            if (self._session_id, digest) in self._library.refused and not self._library.trust.covers(digest):
                 context.note(context.words("hooks.refused_before", path=name))
                 self._answers[digest] = False
                 return
-            item = WorkspaceItem("hooks", name, name, digest, _shown(file), _shown(file))
-            answer = await trusted(self._shelf.trust, item, context.asker, context.words, self._brings)
+            item = WorkspaceItem("hooks", name, name, digest, _hooks_line(file), _hooks_line(file))
+            answer = await ask_trust(self._library.trust, item, context.asker, context.words, self._brings)
             self._answers[digest] = bool(answer)
             if answer is False:
-                self._shelf.refused.add((self._session_id, digest))
+                self._library.refused.add((self._session_id, digest))
 
 
-def hook_items(shelf: HookShelf, view: FileView) -> Iterator[WorkspaceItem]:
+def hook_items(library: HookLibrary, view: FileView) -> Iterator[WorkspaceItem]:
     """Yield the files of the workspace that define hooks, trusted or not. Blocks."""
-    for file in shelf.files(view):
+    for file in library.files(view):
         if file.hooks and view.roots.root_of(file.path) is not None:
             name = view.roots.relative(file.path)
-            yield WorkspaceItem("hooks", name, name, _digest(file, CONFINED), _shown(file), _shown(file))
+            yield WorkspaceItem("hooks", name, name, _digest(file, CONFINED), _hooks_line(file), _hooks_line(file))
 
 
 def _digest(file: HookFile, isolation: Isolation) -> str:
@@ -298,7 +298,7 @@ def _digest(file: HookFile, isolation: Isolation) -> str:
     return hashlib.sha256(kept.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _shown(file: HookFile) -> str:
+def _hooks_line(file: HookFile) -> str:
     """Return the hooks for the question whether they are trusted."""
     return "; ".join(
         f"{' '.join(filter(None, (hook.event, '|'.join(hook.tools), hook.only)))}: {hook.command}"

@@ -113,17 +113,17 @@ def as_json(event: Mapping[str, Any]) -> bytes:
     """Return the event as one line of JSON in UTF-8; above 1 MiB of characters, long texts in it lose their end."""
     written = json.dumps(event, ensure_ascii=False, default=str)
     if len(written) > MOST_CHARS:
-        written = json.dumps(_shortened(event, MOST_CHARS // 16), ensure_ascii=False, default=str)
+        written = json.dumps(_shorten(event, MOST_CHARS // 16), ensure_ascii=False, default=str)
     return (written + "\n").encode("utf-8", "replace")
 
 
-def _shortened(value: Any, limit: int) -> Any:
+def _shorten(value: Any, limit: int) -> Any:
     if isinstance(value, str):
         return value[:limit]
     if isinstance(value, Mapping):
-        return {key: _shortened(item, limit) for key, item in list(value.items())[:100]}
+        return {key: _shorten(item, limit) for key, item in list(value.items())[:100]}
     if isinstance(value, list | tuple):
-        return [_shortened(item, limit // 10) for item in value[:100]]
+        return [_shorten(item, limit // 10) for item in value[:100]]
     return value
 
 

@@ -134,11 +134,11 @@ class ScriptFinder:
         """Return the files that a command runs when it is started in `folder`, an absolute path of the workspace:
         their paths, and their content on the disk and, as `unsaved:PATH`, in the editor or staged.
         """
-        search = _ScriptSearch(view, self._named)
+        search = _ScriptSearch(view, self._named_files)
         search.look_at(command, (folder,))
         return search.found
 
-    def _named(self, text: str, shell: bool) -> _Named:
+    def _named_files(self, text: str, shell: bool) -> _Named:
         found = self._kept.get((text, shell))
         if found is None:
             if len(self._kept) >= MOST_SCRIPTS:
@@ -168,7 +168,7 @@ class _ScriptSearch:
         named = self.named(text, shell)
         # Every folder that may be the working folder, as what a condition or a variable makes of it is not followed: a
         # script too many only asks the user once more.
-        bases = (*bases, *self._entered(named.entered, bases))
+        bases = (*bases, *self._entered_folders(named.entered, bases))
         for word, is_run in named.words:
             for path in self._places(word, bases):
                 # A file that is only named is data, and may change as often as it likes.
@@ -180,9 +180,9 @@ class _ScriptSearch:
             for path in (path for file in _TASK_FILES[name] for path in self._places(file, bases)):
                 self._take(path, bases)
 
-    def _entered(self, folders: tuple[str, ...], bases: tuple[str, ...]) -> Iterator[str]:
+    def _entered_folders(self, folders: tuple[str, ...], bases: tuple[str, ...]) -> Iterator[str]:
         """Yield the folders that a command may go to before it runs a file."""
-        for path in (self._resolved(os.path.join(base, folder)) for folder in folders for base in bases):
+        for path in (self._resolve(os.path.join(base, folder)) for folder in folders for base in bases):
             if path is not None and path not in bases and self.view.roots.kind(path) == "folder":
                 yield path
 
@@ -215,7 +215,7 @@ class _ScriptSearch:
 
     def _take(self, path: str, bases: tuple[str, ...]) -> None:
         """Take one file, and look at what it runs itself."""
-        real = self._resolved(path)
+        real = self._resolve(path)
         # By its real path, so that a link to a script and the script are one.
         key = real or os.path.realpath(path)
         if key in self._seen or len(self.found) >= MOST_SCRIPTS:
@@ -252,7 +252,7 @@ class _ScriptSearch:
         inner = tuple(dict.fromkeys((*bases, os.path.dirname(path))))
         first = text.partition("\n")[0] if text.startswith("#!") else ""
         if is_python := path.endswith(".py") or "python" in first:
-            for name in dict.fromkeys(_imported(text)):
+            for name in dict.fromkeys(_imported_modules(text)):
                 self._take_module(name, inner)
         if is_script := path.endswith(_SCRIPT_SUFFIXES) or "node" in first:
             ends = ("", *(f"{inside}{suffix}" for suffix in _SCRIPT_SUFFIXES for inside in ("", "/index")))
@@ -292,7 +292,7 @@ class _ScriptSearch:
             return "." not in os.path.basename(path)
         return stat.S_ISREG(info.st_mode) and bool(info.st_mode & 0o111)
 
-    def _resolved(self, path: str) -> str | None:
+    def _resolve(self, path: str) -> str | None:
         """Return the real path of a file in the workspace; None for another."""
         try:
             return self.view.roots.resolve(path)
@@ -306,17 +306,17 @@ def _names_in(text: str, *, shell: bool) -> _Named:
     searched = _FOLDER.findall(_NO_SIGNS.sub("", plain))[:MOST_WORDS] if _SEARCHES.search(text) else ()
     places = (*(match[1] for match in _ENTERED.finditer(plain)), *(place for place in searched if place.strip("\0")))
     entered = (place.replace("\0", "").strip("/") or "." for place in places)
-    imported = (*_SCRIPT_IMPORT.findall(text), *_loaded(plain)) if shell else ()
+    imported = (*_SCRIPT_IMPORT.findall(text), *_loaded_files(plain)) if shell else ()
     quoted = _quoted_words(_VARIABLE.sub("\0", text)) if shell and len(text) <= MOST_QUOTED else ()
     return _Named(
         tuple((dict(_words(plain, shell=shell)) | dict.fromkeys((*imported, *quoted), True)).items()),
         tuple(dict.fromkeys(entered)),
-        tuple(dict.fromkeys((*_MODULE.findall(plain), *(_imported(text) if shell else ())))),
+        tuple(dict.fromkeys((*_MODULE.findall(plain), *(_imported_modules(text) if shell else ())))),
         tuple(dict.fromkeys(_TASK_RUNNER.findall(plain))),
     )
 
 
-def _loaded(text: str) -> Iterator[str]:
+def _loaded_files(text: str) -> Iterator[str]:
     """Yield the files that a shell text has a program load by its variables and options, beside a folder for these."""
     for match in _OBEYED.finditer(text):
         for word in _PATH.findall(match[1]):
@@ -366,7 +366,7 @@ def _quoted_words(text: str) -> Iterator[str]:
             continue
 
 
-def _imported(text: str) -> Iterator[str]:
+def _imported_modules(text: str) -> Iterator[str]:
     """Yield the modules that a Python text imports; relative ones as if they were beside it."""
     for match in _PYTHON_IMPORT.finditer(text.replace("\\\n", "")):
         if match[4]:

@@ -23,7 +23,7 @@ from codeagent_lsp.shadow.shell import Command, CommandResult, Finished, Shell, 
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.edit_tools import WriteFile
 from codeagent_lsp.tools.files.patch_tools import DeleteFile
-from codeagent_lsp.tools.hooks.hook_files import Hook, HookConsent, HookEvent, HookFile, HookShelf, SessionSource
+from codeagent_lsp.tools.hooks.hook_files import Hook, HookConsent, HookEvent, HookFile, HookLibrary, SessionSource
 from codeagent_lsp.tools.hooks.hook_protocol import (
     MOST_WORDS,
     HookAnswer,
@@ -42,7 +42,7 @@ from codeagent_lsp.tools.skills.trust import Brings
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
-from codeagent_lsp.workspace.text.excerpts import listed
+from codeagent_lsp.workspace.text.excerpts import join_names
 from codeagent_lsp.workspace.text.visible import one_line
 
 MOST_QUESTIONS = 5
@@ -119,16 +119,16 @@ class Hooks:
 
     def __init__(
         self,
-        shelf: HookShelf,
+        library: HookLibrary,
         facts: RunFacts,
         own_view: OwnView | None = None,
         consent: HookConsent | None = None,
         brings: Brings = tuple,
     ) -> None:
-        self._shelf = shelf
+        self._library = library
         self._facts = facts
         self.own_view = own_view
-        self._consent = consent or HookConsent(shelf, facts.session_id, brings)
+        self._consent = consent or HookConsent(library, facts.session_id, brings)
         self._told: set[str] = set()  # keys of the sentences that were said in this run
         self._seen = SeenChanges()
         self._judged = (Changeset(), "")  # what the hooks were asked about last, and their objection
@@ -139,7 +139,7 @@ class Hooks:
         ask.
         """
         shell = await self._shell(context)
-        for file in await asyncio.to_thread(self._shelf.files, context.view) if shell is not None else ():
+        for file in await asyncio.to_thread(self._library.files, context.view) if shell is not None else ():
             if file.hooks and shell is not None:
                 await self._consent.ask(context, file, shell)
         return self._consent
@@ -258,7 +258,7 @@ class Hooks:
         contexts: list[str] = []
         names = names_of(tool, guards=event == "PreToolUse") if tool else (source,) if source else ()
         about, line = (subjects(told, context.view.roots), command_line(told)) if tool else ((), "")
-        trusted = await self._trusted(context, event, names)
+        trusted = await self._trusted_files(context, event, names)
         # Counted only now: the question for trust may have been open for hours.
         end = time.monotonic() + (START_SECONDS if event == "SessionStart" else float("inf"))
         for file, shell in trusted:
@@ -286,18 +286,18 @@ class Hooks:
         command = _command(hook, folder, data, proposes=event != "RunEnd" and self._facts.writes())
         before = context.staging.changeset
         words_are_context = event in _WORDS_ARE_CONTEXT
-        answer, result = await _ran(context, shell, hook, command, self._tell, words_are_context=words_are_context)
+        answer, result = await _run_hook(context, shell, hook, command, self._tell, words_are_context=words_are_context)
         self._seen.add_written(result.staged, before, context.staging.changeset)
         for path, why in result.left_out[:MOST_LEFT_OUT]:
             self._tell(context, "hooks.not_staged", path=context.view.roots.relative(path), why=why)
         return answer
 
-    async def _trusted(
+    async def _trusted_files(
         self, context: ToolContext, event: HookEvent, names: tuple[str, ...]
     ) -> list[tuple[HookFile, Shell]]:
         """Return the files with hooks for an event that the user trusts as they are, read again after each question."""
         for _ in range(MOST_QUESTIONS):
-            files = await asyncio.to_thread(self._shelf.files, context.view)
+            files = await asyncio.to_thread(self._library.files, context.view)
             for file in files:
                 if file.left_out:
                     name = context.view.roots.relative(file.path)
@@ -349,7 +349,7 @@ def _command(hook: Hook, folder: str, data: bytes, *, proposes: bool) -> Command
     return Command(hook.command, folder, hook.seconds, environment=names, apart=True, proposes=proposes, stdin=data)
 
 
-async def _ran(
+async def _run_hook(
     context: ToolContext, shell: Shell, hook: Hook, command: Command, tell: Tell, *, words_are_context: bool
 ) -> tuple[HookAnswer, CommandResult]:
     """Run one hook; return its answer, and the result of its command. How it failed is told once."""
@@ -375,12 +375,12 @@ async def _ran(
 def _names(context: ToolContext, before: Changeset) -> str:
     """Return the names of the files that are staged in another way than before, or not any more."""
     after = context.staging.changeset
-    paths = dict.fromkeys((*(each.path for each in _changed(before, after)), *before.paths))
+    paths = dict.fromkeys((*(each.path for each in _changed_files(before, after)), *before.paths))
     names = [context.view.roots.relative(path) for path in paths if before.get(path) != after.get(path)]
-    return listed(names, MOST_NAMES)
+    return join_names(names, MOST_NAMES)
 
 
-def _changed(before: Changeset, after: Changeset) -> list[FileChange]:
+def _changed_files(before: Changeset, after: Changeset) -> list[FileChange]:
     return [each for each in after if before.get(each.path) != each]
 
 

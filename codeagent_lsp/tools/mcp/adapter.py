@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Protocol
 
 from pydantic import ConfigDict, model_validator
 
-from codeagent_lsp.call_forms import CallForms, Shape, unpacked
+from codeagent_lsp.call_forms import CallForms, Shape, unpack_json
 from codeagent_lsp.errors import ErrorCode, ReplyUnreadable
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.mcp.errors import McpRefused, stated_code
@@ -135,7 +135,7 @@ class McpTool(Tool[Open]):
         name = self.traits.name
         calling = Calling(context, name, self.server.settings.seconds)
         result = await self.server.call(self.remote, arguments.model_dump(), calling)
-        return await rendered(result, name, context.get(OutputStore))
+        return await render_result(result, name, context.get(OutputStore))
 
 
 def full_name(group: str, tool: str) -> str:
@@ -153,12 +153,12 @@ def full_name(group: str, tool: str) -> str:
 
 def _inner(remote: RemoteTool, given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments, those inside of `arguments` if there is nothing else and the server knows no such name."""
-    inner = unpacked(given.get("arguments"))
+    inner = unpack_json(given.get("arguments"))
     whole = set(given) == {"arguments"} and "arguments" not in (remote.schema.get("properties") or {})
     return inner if whole and isinstance(inner, dict) else given
 
 
-def adapted(
+def adapt_tool(
     server: Callee,
     remote: RemoteTool,
     *,
@@ -209,13 +209,13 @@ def changed_words(before: RemoteTool | None, now: RemoteTool) -> str:
     old, new = (_words(before) if before else []), _words(now)
     # The time of a comparison grows with the product of both.
     if not old or len(old) + len(new) > MAX_COMPARED:
-        return _bounded(" ".join(new))
+        return _bound(" ".join(new))
     parts = []
     for kind, first, end, start, stop in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind != "equal":
             parts += [f"[-{' '.join(old[first:end])}-]"] if end > first else []
             parts += [f"{{+{' '.join(new[start:stop])}+}}"] if stop > start else []
-    return _bounded(" ".join(parts))
+    return _bound(" ".join(parts))
 
 
 def _words(tool: RemoteTool) -> list[str]:
@@ -223,14 +223,14 @@ def _words(tool: RemoteTool) -> list[str]:
     return re.findall(r"\S+", f"{tool.description} {schema}")
 
 
-def _bounded(line: str) -> str:
+def _bound(line: str) -> str:
     return ends_of(one_line(line, len(line) * 20 + 1), MAX_SHOWN)
 
 
 # Rendering of an MCP tool result for the model: text bounded and marked as foreign, other content as files.
 
 
-async def rendered(result: Mapping[str, Any], tool: str, outputs: OutputStore | None) -> ToolOutput:
+async def render_result(result: Mapping[str, Any], tool: str, outputs: OutputStore | None) -> ToolOutput:
     """Return an MCP result of the tool with this full name as output: texts, and pictures and other data stored in
     `outputs`. McpRefused if the result is marked as an error, ReplyUnreadable if it is no valid one.
     """
@@ -239,7 +239,7 @@ async def rendered(result: Mapping[str, Any], tool: str, outputs: OutputStore | 
         raise ReplyUnreadable(f"The reply of {tool} has no content that could be read.", ErrorCode.MCP_PARSE_ERROR)
     parts = content if isinstance(content, list) else []
     kept: list[dict[str, Any]] = []
-    words = [await _told(part, outputs, kept) for part in parts[:MAX_PARTS]]
+    words = [await _part_text(part, outputs, kept) for part in parts[:MAX_PARTS]]
     if len(parts) > MAX_PARTS:
         words.append(f"[{len(parts) - MAX_PARTS} more parts left out]")
     data = result.get("structuredContent")
@@ -259,7 +259,7 @@ async def rendered(result: Mapping[str, Any], tool: str, outputs: OutputStore | 
     )
 
 
-async def _told(part: Any, outputs: OutputStore | None, kept: list[dict[str, Any]]) -> str:
+async def _part_text(part: Any, outputs: OutputStore | None, kept: list[dict[str, Any]]) -> str:
     """Return one content part as text; binary content is stored as a file, which is added to `kept`."""
     if not isinstance(part, Mapping):
         return ""
@@ -267,7 +267,7 @@ async def _told(part: Any, outputs: OutputStore | None, kept: list[dict[str, Any
     if kind == "text":
         return visible(str(part.get("text", ""))[:MAX_TEXT])
     if kind in ("image", "audio"):
-        return await _filed(str(kind), part.get("data"), part.get("mimeType"), outputs, kept)
+        return await _store_file(str(kind), part.get("data"), part.get("mimeType"), outputs, kept)
     if kind == "resource_link":
         return f"[resource {one_line(str(part.get('name', '')), 100)}: {one_line(str(part.get('uri', '')), 500)}]"
     resource = part.get("resource")
@@ -275,12 +275,14 @@ async def _told(part: Any, outputs: OutputStore | None, kept: list[dict[str, Any
         name = one_line(str(resource.get("uri", "")), 500)
         if isinstance(resource.get("text"), str):
             return f"[resource {name}]\n{visible(resource['text'][:MAX_TEXT])}"
-        filed = await _filed("resource", resource.get("blob"), resource.get("mimeType"), outputs, kept)
+        filed = await _store_file("resource", resource.get("blob"), resource.get("mimeType"), outputs, kept)
         return f"{name}: {filed}"
     return f"[a part of the kind {one_line(str(kind), 40)} that cannot be shown]"
 
 
-async def _filed(kind: str, encoded: Any, media: Any, outputs: OutputStore | None, kept: list[dict[str, Any]]) -> str:
+async def _store_file(
+    kind: str, encoded: Any, media: Any, outputs: OutputStore | None, kept: list[dict[str, Any]]
+) -> str:
     """Store base64 data as a file for the user, add it to `kept` and return a line about it."""
     media = one_line(str(media or "application/octet-stream"), 80)
     if not isinstance(encoded, str):
@@ -363,7 +365,7 @@ class _Cleaner:
         if not isinstance(node, Mapping):
             return one_line(node, WORDS) if isinstance(node, str) and len(node) > WORDS else node
         if isinstance(node.get("$ref"), str):
-            return self.clean(self._resolved(node["$ref"]), depth - 1)
+            return self.clean(self._resolve(node["$ref"]), depth - 1)
         return {key: value for key, item in node.items() if (value := self._member(key, item, depth)) is not None}
 
     def _member(self, key: str, value: Any, depth: int) -> Any:
@@ -375,7 +377,7 @@ class _Cleaner:
             return {name: self.clean(item, depth - 1) for name, item in list(value.items())[:200]}
         return self.clean(value, depth - 1 if isinstance(value, Mapping | list) else depth)
 
-    def _resolved(self, reference: str) -> Any:
+    def _resolve(self, reference: str) -> Any:
         """Return the target of a reference within the document; {} for any other."""
         if not reference.startswith("#"):
             return {}

@@ -26,7 +26,14 @@ from codeagent_lsp.environments.failures import wait_before
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed
 from codeagent_lsp.network import PROXY_AWAY
 from codeagent_lsp.tools.mcp.elicitation import Elicitation
-from codeagent_lsp.tools.mcp.errors import CONNECTION_CLOSED, McpProblem, McpRefused, grade, protocol_code, said
+from codeagent_lsp.tools.mcp.errors import (
+    CONNECTION_CLOSED,
+    McpProblem,
+    McpRefused,
+    error_message,
+    grade,
+    protocol_code,
+)
 from codeagent_lsp.tools.mcp.host import Calling, Clock, Host
 from codeagent_lsp.tools.mcp.listing import MAX_TOOLS, RemoteTool
 from codeagent_lsp.tools.mcp.settings import ServerSettings
@@ -56,7 +63,7 @@ _TROUBLE = (
 
 
 @asynccontextmanager
-async def connected(settings: ServerSettings, host: Host) -> AsyncGenerator[Connection, None]:
+async def open_connection(settings: ServerSettings, host: Host) -> AsyncGenerator[Connection, None]:
     """Open a connection that lasts as long as this context. McpProblem if it cannot be opened, or breaks."""
     connection = Connection(settings, host)
     try:
@@ -88,12 +95,12 @@ class Connection:
     @property
     def version(self) -> str:
         """The negotiated protocol version, a date such as `2025-06-18`."""
-        return self._opened.protocol_version
+        return self._open.protocol_version
 
     @property
     def tells(self) -> bool:
         """Whether the server announces changes of its tool list; then `tools` need not be asked again."""
-        offered = self._opened.server_capabilities.tools
+        offered = self._open.server_capabilities.tools
         return offered is None or bool(offered.list_changed)
 
     @property
@@ -122,7 +129,7 @@ class Connection:
         """Ask the server for its tools and return at most 128. McpProblem if it fails or takes longer than the server's
         limit.
         """
-        if self._opened.server_capabilities.tools is None:
+        if self._open.server_capabilities.tools is None:
             return ()
         found: dict[str, RemoteTool] = {}
         cursor: str | None = None
@@ -130,7 +137,7 @@ class Connection:
             async with self._clock.limited(self._settings.seconds):
                 # A server can give a next page for ever.
                 for _ in range(MAX_PAGES):
-                    page = await self._opened.list_tools(cursor=cursor, cache_mode="refresh")
+                    page = await self._open.list_tools(cursor=cursor, cache_mode="refresh")
                     for tool in page.tools:
                         words = (tool.description or tool.title or "")[:MAX_DESCRIPTION]
                         hints = tool.annotations
@@ -154,7 +161,7 @@ class Connection:
         try:
             with self._elicitation.during(calling):
                 async with self._clock.limited(calling.seconds):
-                    result = await self._opened.call_tool(name, dict(arguments), progress_callback=calling.progress)
+                    result = await self._open.call_tool(name, dict(arguments), progress_callback=calling.progress)
             return result.model_dump(by_alias=True, mode="json", exclude_none=True)
         except _TROUBLE as error:
             noisy = self._health.garbled > garbled
@@ -166,7 +173,7 @@ class Connection:
             try:
                 async with AsyncExitStack() as stack:
                     async with asyncio.timeout(LISTEN_SECONDS):
-                        events = await stack.enter_async_context(self._opened.listen(tools_list_changed=True))
+                        events = await stack.enter_async_context(self._open.listen(tools_list_changed=True))
                     async for _ in events:
                         self._host.changed()
             except _TROUBLE:  # an older server, or one that has nothing to tell
@@ -175,7 +182,7 @@ class Connection:
         await asyncio.Event().wait()
 
     @property
-    def _opened(self) -> Client:
+    def _open(self) -> Client:
         assert self._client is not None
         return self._client
 
@@ -188,11 +195,11 @@ class Connection:
             client_info=Implementation(name="codeagent-lsp", version=version("codeagent-lsp")),
             list_roots_callback=self._roots,
             elicitation_callback=self._elicitation.answer,
-            message_handler=self._heard,
+            message_handler=self._on_message,
         )
         async with client:
             # A server's schema is not run on its own answer: both are its own, and could keep us busy for ever.
-            client.session.validate_tool_result = _unchecked  # type: ignore[method-assign]
+            client.session.validate_tool_result = _check_nothing  # type: ignore[method-assign]
             yield client
 
     @asynccontextmanager
@@ -205,7 +212,7 @@ class Connection:
         finally:
             self._host.waits(False)
 
-    async def _heard(self, message: IncomingMessage) -> None:
+    async def _on_message(self, message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
             self._host.changed()
 
@@ -214,7 +221,7 @@ class Connection:
         return ListRootsResult(roots=[Root.model_validate(row) for row in rows])
 
 
-async def _unchecked(name: str, result: Any) -> None:
+async def _check_nothing(name: str, result: Any) -> None:
     pass
 
 
@@ -245,7 +252,7 @@ class Diagnosis:
         if isinstance(cause, FileNotFoundError) and self.settings.transport == "stdio":
             return McpProblem("mcp.not_found", code, name=name, command=where)
         if code is ErrorCode.MCP_PARSE_ERROR or (code is ErrorCode.MCP_TIMEOUT and health.garbled):
-            reason = health.sample or said(cause)
+            reason = health.sample or error_message(cause)
             return McpProblem("mcp.unreadable", ErrorCode.MCP_PARSE_ERROR, name=name, reason=reason)
         if health.ending:
             words = health.last_words or "—"
@@ -259,8 +266,8 @@ class Diagnosis:
         if code is ErrorCode.MCP_TIMEOUT:
             return McpProblem("mcp.silent", code, name=name, seconds=f"{self.settings.seconds:g}")
         if code is ErrorCode.MCP_NETWORK_ERROR:
-            return McpProblem("mcp.unreachable", code, name=name, where=where, reason=said(cause))
-        return McpProblem("mcp.failed", code, name=name, reason=said(cause))
+            return McpProblem("mcp.unreachable", code, name=name, where=where, reason=error_message(cause))
+        return McpProblem("mcp.failed", code, name=name, reason=error_message(cause))
 
     def call_failure(self, error: BaseException, tool: str, seconds: float, *, noisy: bool) -> AgentError:
         """Return an error of a call, for the model; record that the connection is gone if it shows that. `noisy` is
@@ -272,7 +279,7 @@ class Diagnosis:
         answered = code is not None and code != CONNECTION_CLOSED and self.health.problem is None
         if answered and self.health.login is None and self.health.status == 0:
             graded = grade(error)
-            words = f"The server {self.settings.name} answered the call of {tool}: {said(error)}"
+            words = f"The server {self.settings.name} answered the call of {tool}: {error_message(error)}"
             if graded is ErrorCode.MCP_PARAM_ERROR:
                 return McpRefused(words, graded)
             if graded is ErrorCode.MCP_NETWORK_ERROR:

@@ -117,7 +117,7 @@ def protocol_code(error: BaseException) -> int | None:
     return code if isinstance(code, int) else None
 
 
-def said(error: BaseException) -> str:
+def error_message(error: BaseException) -> str:
     """Return the message of an error on one line of at most 300 characters, without invisible ones; its type if it has
     none.
     """

@@ -138,7 +138,7 @@ class Pins:
 
 
 def _read(path: Path) -> dict[str, _Known]:
-    return {name: known for name, row in read_json(path, MAX_FILE).items() if (known := _known(row))}
+    return {name: known for name, row in read_json(path, MAX_FILE).items() if (known := _known_row(row))}
 
 
 def _rows(tools: Iterable[RemoteTool]) -> list[dict[str, Any]]:
@@ -146,16 +146,16 @@ def _rows(tools: Iterable[RemoteTool]) -> list[dict[str, Any]]:
     return rows if len(json.dumps(rows, default=str)) <= MAX_SERVER else []
 
 
-def _known(row: Any) -> _Known | None:
+def _known_row(row: Any) -> _Known | None:
     if not isinstance(row, Mapping) or not isinstance(row.get("identity"), str):
         return None
     pins, tools = row.get("pins"), row.get("tools")
     if not isinstance(pins, Mapping) or not isinstance(tools, list):
         return None
     before = row.get("approved")
-    approved = {tool.name: tool for tool in _listed(before if isinstance(before, list) else [])}
-    return _Known(row["identity"], {str(name): str(pin) for name, pin in pins.items()}, _listed(tools), approved)
+    approved = {tool.name: tool for tool in _tools_in(before if isinstance(before, list) else [])}
+    return _Known(row["identity"], {str(name): str(pin) for name, pin in pins.items()}, _tools_in(tools), approved)
 
 
-def _listed(rows: list[Any]) -> tuple[RemoteTool, ...]:
+def _tools_in(rows: list[Any]) -> tuple[RemoteTool, ...]:
     return tuple(tool for item in rows[:MAX_TOOLS] if (tool := remote_tool(item)))

@@ -34,7 +34,7 @@ from pydantic import AnyUrl, BaseModel, ValidationError
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.state import json_object
-from codeagent_lsp.tools.mcp.errors import McpProblem, said
+from codeagent_lsp.tools.mcp.errors import McpProblem, error_message
 from codeagent_lsp.tools.mcp.host import Logins, Step
 from codeagent_lsp.tools.mcp.oauth_callback import OAuthCallback
 from codeagent_lsp.tools.mcp.settings import ServerSettings
@@ -95,7 +95,7 @@ class Login(httpx2.Auth):
             response = yield request
             if response.status_code != UNAUTHORIZED:
                 return
-        provider = await self._begun()
+        provider = await self._begin()
         flow = provider.async_auth_flow(request)
         try:
             outgoing = await anext(flow)
@@ -115,7 +115,7 @@ class Login(httpx2.Auth):
             await self._over("refused", str(problem))
             raise
         except (OAuthFlowError, ValidationError) as error:
-            failed = self._failed(provider, error)
+            failed = self._failure(provider, error)
             await self._over("refused", str(failed))
             raise failed from None  # its cause may quote what is secret
         finally:
@@ -130,7 +130,7 @@ class Login(httpx2.Auth):
             if self._door is not None:
                 self._door.close()
 
-    async def _begun(self) -> OAuthClientProvider:
+    async def _begin(self) -> OAuthClientProvider:
         """Return the library's flow, created at the first call with the stored state of an earlier login."""
         # Several requests may be answered with 401 at once; only one may take the port.
         async with self._turn:
@@ -144,7 +144,7 @@ class Login(httpx2.Auth):
                     grant_types=["authorization_code", "refresh_token"],
                     response_types=["code"],
                 )
-                flow = OAuthClientProvider(self._settings.url, metadata, kept, self._opened, self._answered)
+                flow = OAuthClientProvider(self._settings.url, metadata, kept, self._open_page, self._wait_for_code)
                 kept.restore(flow.context, self._door.address)
                 self._flow = flow
             return self._flow
@@ -158,7 +158,7 @@ class Login(httpx2.Auth):
         if not set(context.client_metadata.redirect_uris or ()) & set(known or ()):
             context.client_info = None
 
-    async def _opened(self, url: str) -> None:
+    async def _open_page(self, url: str) -> None:
         """Ask the user for consent and open the login page. McpProblem if the user declines or it fails."""
         assert self._door is not None
         await self._check(url)
@@ -172,13 +172,13 @@ class Login(httpx2.Auth):
                 raise self._problem("mcp.login.declined")
         except OSError as error:
             await self._stack.aclose()
-            raise self._problem("mcp.login.failed", reason=said(error)) from error
+            raise self._problem("mcp.login.failed", reason=error_message(error)) from error
         # A cancelled login must not keep the limits suspended and the port open.
         except BaseException:
             await self._stack.aclose()
             raise
 
-    async def _answered(self) -> AuthorizationCodeResult:
+    async def _wait_for_code(self) -> AuthorizationCodeResult:
         """Wait for the browser's redirect and return the authorization code. McpProblem if it is late or refused."""
         assert self._answer is not None
         try:
@@ -190,7 +190,7 @@ class Login(httpx2.Auth):
             await self._stack.aclose()
         # Refused in the browser, by the user or by the server.
         if "code" not in given:
-            reason = said(ValueError(f"{given.get('error', '')} {given.get('error_description', '')}".strip()))
+            reason = error_message(ValueError(f"{given.get('error', '')} {given.get('error_description', '')}".strip()))
             raise self._problem("mcp.login.refused", reason=reason)
         # Masked from now on wherever it could be recorded, though it can be used only once.
         await self._logins.learn((given["code"],))
@@ -223,14 +223,16 @@ class Login(httpx2.Auth):
         if is_local(own.hostname) and is_local(parts.hostname) and parts.scheme in ("http", "https"):
             return
         if parts.scheme != "https" or "@" in parts.netloc or await leads_here(parts.hostname):
-            raise self._problem("mcp.login.address", address=said(ValueError(f"{parts.scheme}://{parts.netloc}")))
+            raise self._problem(
+                "mcp.login.address", address=error_message(ValueError(f"{parts.scheme}://{parts.netloc}"))
+            )
 
-    def _failed(self, provider: OAuthClientProvider, error: Exception) -> McpProblem:
+    def _failure(self, provider: OAuthClientProvider, error: Exception) -> McpProblem:
         """Return the problem of a failed login; a server without OAuth metadata needs a token in the settings."""
         context, unregistered = provider.context, isinstance(error, OAuthRegistrationError)
         if unregistered and context.protected_resource_metadata is None and context.oauth_metadata is None:
             return self._problem("mcp.unauthorized", where=self._settings.where, status=UNAUTHORIZED)
-        return self._problem("mcp.login.failed", reason=said(error))
+        return self._problem("mcp.login.failed", reason=error_message(error))
 
     def _problem(self, key: str, **values: Any) -> McpProblem:
         problem = McpProblem(key, ErrorCode.MCP_EXECUTION_ERROR, name=self._settings.name, **values)
@@ -310,7 +312,7 @@ class KeptLogin:
         """Set the state of a new flow to that of the stored login."""
         self._context = context
         if self._given:
-            self._registered = _told(self._given, redirect)
+            self._registered = _registration_of(self._given, redirect)
         context.oauth_metadata = _as(OAuthMetadata, self._tokens.get("metadata"))
         context.protected_resource_metadata = _as(ProtectedResourceMetadata, self._tokens.get("resource"))
         context.auth_server_url = self._tokens.get("issuer")
@@ -331,8 +333,8 @@ class KeptLogin:
         self._tokens = {
             "tokens": given,
             "expires": expires,
-            "metadata": _dumped(context.oauth_metadata if context else None),
-            "resource": _dumped(context.protected_resource_metadata if context else None),
+            "metadata": _dump(context.oauth_metadata if context else None),
+            "resource": _dump(context.protected_resource_metadata if context else None),
             "issuer": context.auth_server_url if context else None,
         }
         await self._granted()
@@ -378,7 +380,7 @@ def _as(model: type[M], value: Any) -> M | None:
         return None
 
 
-def _told(given: Mapping[str, str], redirect: str) -> Mapping[str, Any]:
+def _registration_of(given: Mapping[str, str], redirect: str) -> Mapping[str, Any]:
     """Return the client registration from the user's settings."""
     secret = given.get("clientSecret")
     method = "client_secret_basic" if secret else "none"
@@ -386,5 +388,5 @@ def _told(given: Mapping[str, str], redirect: str) -> Mapping[str, Any]:
     return {**told, "redirect_uris": [redirect]}
 
 
-def _dumped(value: BaseModel | None) -> Any:
+def _dump(value: BaseModel | None) -> Any:
     return None if value is None else value.model_dump(mode="json", exclude_none=True)

@@ -13,6 +13,8 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from urllib.parse import parse_qsl, urlsplit
 
+from codeagent_lsp.background_tasks import BackgroundTasks
+
 PATH = "/callback"
 MAX_HEAD = 16 << 10
 HEAD_SECONDS = 10.0
@@ -41,15 +43,13 @@ class OAuthCallback:
         is lost.
         """
         answer: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
-        visitors: set[asyncio.Task[None]] = set()
+        visitors = BackgroundTasks()
 
         def came(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             if len(visitors) >= MAX_VISITORS:
                 writer.transport.abort()
                 return
-            visitor = asyncio.ensure_future(self._met(reader, writer, state, answer))
-            visitors.add(visitor)
-            visitor.add_done_callback(visitors.discard)
+            visitors.start(self._meet(reader, writer, state, answer))
 
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # visitors of it outlast it for a while
         server = await asyncio.start_server(came, sock=self._socket, limit=MAX_HEAD)
@@ -58,24 +58,16 @@ class OAuthCallback:
         finally:
             server.close()
             answer.cancel()
-            await self._over(visitors)
+            await visitors.close(1.0)  # responses in progress have a second
+            await visitors.end()
             with suppress(OSError):  # another login would say so
-                self._socket = _kept(self.port, again=True)
+                self._socket = _reserve(self.port, again=True)
 
     def close(self) -> None:
         """Release the reserved port; `opened` cannot be used afterwards."""
         self._socket.close()
 
-    async def _over(self, visitors: set[asyncio.Task[None]]) -> None:
-        """Wait up to a second for the responses in progress, then cancel them."""
-        if not visitors:
-            return
-        _, late = await asyncio.wait(tuple(visitors), timeout=1.0)
-        for visitor in late:
-            visitor.cancel()
-        await asyncio.gather(*late, return_exceptions=True)
-
-    async def _met(
+    async def _meet(
         self,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
@@ -127,11 +119,11 @@ def _page(status: str, words: str) -> bytes:
 def _first_kept(port: int) -> socket.socket:
     for again in (False, True):
         with suppress(OSError):
-            return _kept(port, again=again)
-    return _kept(0)
+            return _reserve(port, again=again)
+    return _reserve(0)
 
 
-def _kept(port: int, *, again: bool = False) -> socket.socket:
+def _reserve(port: int, *, again: bool = False) -> socket.socket:
     """Return a socket that reserves a loopback port without listening; `again` allows a port that was used a moment
     ago.
     """

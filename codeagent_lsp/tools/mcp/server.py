@@ -141,21 +141,21 @@ class Server:
         try:
             connect = await asyncio.to_thread(_connector, self._module or _MODULE)
             async with AsyncExitStack() as stack:
-                connection: Connection = await self._connected(stack, connect)
+                connection: Connection = await self._connect(stack, connect)
                 self.version = connection.version
                 self.listed = await connection.tools()
                 self._connection = connection
                 self.problem = None
                 self._become("ready")
                 await self._attend(connection)
-            self._ended(connection.diagnosis.problem(ConnectionResetError("it ended the connection")))
+            self._on_end(connection.diagnosis.problem(ConnectionResetError("it ended the connection")))
         except McpProblem as problem:
-            self._ended(problem)
+            self._on_end(problem)
         finally:
             self._connection = None
             self._settled.set()
 
-    async def _connected(self, stack: AsyncExitStack, connect: Connect) -> Connection:
+    async def _connect(self, stack: AsyncExitStack, connect: Connect) -> Connection:
         host = self._host(self._stale.set, self._waits)
 
         async def once() -> Connection:
@@ -186,7 +186,7 @@ class Server:
             listening.cancel()
             await asyncio.wait([listening])
 
-    def _ended(self, problem: McpProblem) -> None:
+    def _on_end(self, problem: McpProblem) -> None:
         """Record the end of a connection, or a failed start."""
         worked = self._connection is not None
         self._connection = None
@@ -216,7 +216,7 @@ def grade_of(error: BaseException) -> ErrorCode:
 def _connector(module: str) -> Connect:
     """Import the connection module late, as it is heavy. McpProblem if the library is not installed."""
     try:
-        connect: Connect = import_module(module).connected
+        connect: Connect = import_module(module).open_connection
     except ImportError as error:
         raise McpProblem("mcp.library", ErrorCode.MCP_NOT_FOUND, reason=error.name or "mcp") from error
     return connect
@@ -247,10 +247,10 @@ class AdaptedTools:
         return tuple(found.values())
 
     def _adapted(self, server: Server, remote: RemoteTool) -> McpTool:
-        from codeagent_lsp.tools.mcp.adapter import adapted  # late, as above
+        from codeagent_lsp.tools.mcp.adapter import adapt_tool  # late, as above
 
         settings, pins = server.settings, self._pins
-        return adapted(
+        return adapt_tool(
             server,
             remote,
             changed=partial(pins.changed, settings, remote),

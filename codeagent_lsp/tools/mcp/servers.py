@@ -122,7 +122,7 @@ class McpServers:
             self._registry.found(f"{MCP_PREFIX}{name}")
         for name, item in named.items():
             if name not in self._servers:
-                server = self._servers[name] = Server(item, self._pins.listed(item), self._host, self._changed)
+                server = self._servers[name] = Server(item, self._pins.listed(item), self._host, self._on_change)
                 self._asked[name] = CachedProvider(ServerProvider(self._adapted, server, anew=True), LOOK_SECONDS)
         if gone or named:
             self._tasks.start(self._plug.refresh())
@@ -130,7 +130,7 @@ class McpServers:
     def _host(self, changed: Callable[[], None], waits: Callable[[bool], None]) -> Host:
         return Host(self._folders, self._environ, changed, self._logins, waits, self._network())
 
-    def _changed(self, server: Server) -> None:
+    def _on_change(self, server: Server) -> None:
         """Handle a change of state or tools of a server."""
         name = server.settings.name
         # A server that was replaced may still be ending; its states are no news of the new one.

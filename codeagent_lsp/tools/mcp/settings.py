@@ -211,7 +211,7 @@ class _ServerEntryReader:
         value = self.entry.get(key) or ""
         if not isinstance(value, str) or "\0" in value:
             raise self._bad(key, "text")
-        return self._expanded(value) if expand else value
+        return self._expand(value) if expand else value
 
     def words(self, key: str) -> tuple[str, ...]:
         value = self.entry.get(key) or ()
@@ -227,7 +227,7 @@ class _ServerEntryReader:
             # A line end in a header would begin another one.
             if not isinstance(name, str) or not isinstance(item, str) or re.search(r"[\0\r\n]", name + item):
                 raise self._bad(key, '{"…": "…"}')
-        return {name: self._expanded(item) for name, item in value.items()}
+        return {name: self._expand(item) for name, item in value.items()}
 
     def oauth(self) -> dict[str, str]:
         given = self.table("oauth")
@@ -264,7 +264,7 @@ class _ServerEntryReader:
             raise self._bad("transport", " | ".join(fitting))
         return chosen or fitting[0]
 
-    def _expanded(self, value: str) -> str:
+    def _expand(self, value: str) -> str:
         def variable(match: re.Match[str]) -> str:
             if match[1] not in self.environ:
                 raise McpProblem("mcp.no_variable", name=self.name, variable=match[1][:60])

@@ -22,8 +22,8 @@ from mcp.shared.message import SessionMessage
 from mcp.types import ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 from codeagent_lsp.errors import ToolFailed, UserError
-from codeagent_lsp.shadow.environment import scrubbed, with_own_programs_last
-from codeagent_lsp.shadow.process import Guarded, settled
+from codeagent_lsp.shadow.environment import scrub_environment, with_own_programs_last
+from codeagent_lsp.shadow.process import Guarded, run_to_end
 from codeagent_lsp.shadow.shell import Launch, ProcessLimits
 from codeagent_lsp.tools.mcp.errors import TOO_LARGE
 from codeagent_lsp.tools.mcp.settings import ServerSettings
@@ -56,7 +56,7 @@ _AT_TAIL = re.compile(_ID + rb'(?:\s*,\s*"jsonrpc"\s*:\s*"2\.0")?\s*\}\s*$')
 
 def launch_of(settings: ServerSettings, folder: str, environ: Mapping[str, str]) -> Launch:
     """Return how the server's process is started; `folder` is its default working folder."""
-    environment = with_own_programs_last(scrubbed(environ, settings.env), [folder])
+    environment = with_own_programs_last(scrub_environment(environ, settings.env), [folder])
     cwd = os.path.join(folder, os.path.expanduser(settings.cwd))  # noqa: PTH111, PTH118 - what the user wrote
     command = os.path.expanduser(settings.command)  # noqa: PTH111
     return Launch((command, *settings.args), cwd, environment, "")
@@ -69,7 +69,7 @@ async def stdio_transport(launch: Launch, health: Health) -> AsyncGenerator[Stre
     """
     child = _Child(launch, health)
     try:
-        await settled(child.guarded.start(launch, SERVER_LIMITS, apart=True, talk=True))
+        await run_to_end(child.guarded.start(launch, SERVER_LIMITS, apart=True, talk=True))
         async with anyio.create_task_group() as group:
             group.start_soon(child.read)
             group.start_soon(keep_last_words, child.guarded, health)
@@ -78,10 +78,10 @@ async def stdio_transport(launch: Launch, health: Health) -> AsyncGenerator[Stre
                 yield child.inbox, child.outbox
             finally:
                 child.hang_up()
-                await settled(child.leave())
+                await run_to_end(child.leave())
                 group.cancel_scope.cancel()
     finally:
-        await settled(child.guarded.close())
+        await run_to_end(child.guarded.close())
         child.close()
 
 

@@ -224,7 +224,7 @@ async def websocket_transport(
     """
     came, inbox = anyio.create_memory_object_stream[Item](0)
     outbox, go = anyio.create_memory_object_stream[SessionMessage](OUTBOX)
-    opened = _opened(settings, health, network)
+    opened = _open(settings, health, network)
     async with await opened as socket, came, inbox, outbox, go, anyio.create_task_group() as group:
 
         async def read() -> None:
@@ -244,7 +244,7 @@ async def websocket_transport(
         group.cancel_scope.cancel()
 
 
-async def _opened(settings: ServerSettings, health: Health, network: NetworkSettings) -> ClientConnection:
+async def _open(settings: ServerSettings, health: Health, network: NetworkSettings) -> ClientConnection:
     """Return an open connection. What a certificate or the proxy refuses is recorded in `health`."""
     try:
         way = way_to(settings.url, network)

@@ -226,17 +226,17 @@ class Compose(Tool[ComposeParameters]):
             target = calls.tool(step.tool)
             given = {**step.arguments}
             if result is not None and tool is not None:
-                given |= _taken(ToolOutput(result.text, result.data), tool, target, step)
+                given |= _taken_arguments(ToolOutput(result.text, result.data), tool, target, step)
             context.note(f"{self.traits.name} {number}/{len(arguments.steps)}: {step.tool}")
             result, tool = await calls.execute(ToolCall(step.tool, given)), target
             if not result.ok:
-                raise _stopped(number, step, result, done)
+                raise _stop_error(number, step, result, done)
             done.append(f"{number}. {step.tool}: {_short(result.text)}")
         assert result is not None
         return ToolOutput("\n".join([*done[:-1], f"{len(done)}. {step.tool}:", result.text]), result.data)
 
 
-def _taken(output: ToolOutput, tool: Tool[Any], target: Tool[Any], step: ComposeStep) -> dict[str, Any]:
+def _taken_arguments(output: ToolOutput, tool: Tool[Any], target: Tool[Any], step: ComposeStep) -> dict[str, Any]:
     """Return the arguments from the previous result; none if the step has no `take` and all required arguments."""
     if step.take is None:
         required = target.input_schema().get("required", [])
@@ -245,7 +245,7 @@ def _taken(output: ToolOutput, tool: Tool[Any], target: Tool[Any], step: Compose
     return tool.compose_output(output, target, step.take or Transformation(), step.arguments)
 
 
-def _stopped(number: int, step: ComposeStep, result: ToolResult, done: list[str]) -> ToolRetry | PermissionDenied:
+def _stop_error(number: int, step: ComposeStep, result: ToolResult, done: list[str]) -> ToolRetry | PermissionDenied:
     message = "\n".join([*done, f"{number}. {step.tool} did not work, so the chain stopped: {result.text}"])
     return PermissionDenied(message) if result.status == "denied" else ToolRetry(message)
 

@@ -155,7 +155,7 @@ class OwnTools:
         """Offer the tools of a source. A file whose tools are known from before is not run until one is called."""
         if source.name not in self._servers:
             settings = source.settings(self._place.seconds())
-            server = Server(settings, self._pins.listed(settings), self._host, self._changed, _MODULE)
+            server = Server(settings, self._pins.listed(settings), self._host, self._on_change, _MODULE)
             self._servers[source.name] = server, AdaptedTools(self._pins)
             if source.place == "package" or not server.listed:
                 server.begin()
@@ -163,7 +163,7 @@ class OwnTools:
     def _host(self, changed: Callable[[], None], waits: Callable[[bool], None]) -> Host:
         return Host(self._place.folders, self._place.environ, changed, None, waits)
 
-    def _changed(self, server: Server) -> None:
+    def _on_change(self, server: Server) -> None:
         """Handle a change of state or tools of a worker."""
         known, _ = self._servers.get(server.settings.name, (None, None))
         if known is not server:

@@ -115,14 +115,14 @@ def _of_file(place: SourcePlace, path: Path) -> ToolSource:
 
 
 def _of_packages() -> Iterator[ToolSource]:
-    for entry in _entries(tuple((place, _written(place)) for place in sys.path)):
+    for entry in _entries(tuple((place, _last_written(place)) for place in sys.path)):
         name = package_of(entry)
         told = f"{entry.name} = {entry.value}"
         digest = hashlib.sha256(told.encode()).hexdigest()
         yield ToolSource("package", f"{name}: {entry.name}", digest, told, (entry.name, entry.value))
 
 
-def _written(folder: str) -> int:
+def _last_written(folder: str) -> int:
     """Return when something was put into a folder or taken out of it last, in nanoseconds; 0 where there is none."""
     try:
         return Path(folder or ".").stat().st_mtime_ns

@@ -59,17 +59,17 @@ def _channels() -> tuple[IO[str], IO[str]]:
 
 def _result(tools: Mapping[str, Tool], source: str, request: Mapping[str, Any]) -> Any:
     if "tool" not in request:
-        return [_listed(tool) for tool in tools.values()]
+        return [_tool_row(tool) for tool in tools.values()]
     tool = tools.get(request["tool"])
     if tool is None:
-        return _failed(f"there is no tool {request['tool']!r} any more")
+        return _failure(f"there is no tool {request['tool']!r} any more")
     try:
-        return _called(tool, request["arguments"])
+        return _call(tool, request["arguments"])
     except BaseException as error:  # noqa: BLE001 - what a user's code raises, also SystemExit, is the call's result
-        return _failed(described(error, source))
+        return _failure(describe_error(error, source))
 
 
-def _listed(tool: Tool) -> dict[str, Any]:
+def _tool_row(tool: Tool) -> dict[str, Any]:
     try:
         schema = tool.get_parameters_schema()
     except Exception as error:
@@ -77,21 +77,21 @@ def _listed(tool: Tool) -> dict[str, Any]:
     return {"name": tool.name, "description": description_of(tool), "schema": schema}
 
 
-def _called(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _call(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
     if not tool.validate_args(**arguments):
-        return _failed("it does not accept these arguments")
+        return _failure("it does not accept these arguments")
     result = tool.execute(**arguments)
     if inspect.isawaitable(result):
         # asyncio.run takes only coroutines, and a tool may return any awaitable.
-        result = asyncio.run(_awaited(result))
-    return _shown(tool, result)
+        result = asyncio.run(_await_result(result))
+    return _result_of(tool, result)
 
 
-async def _awaited(result: Any) -> Any:
+async def _await_result(result: Any) -> Any:
     return await result
 
 
-def _shown(tool: Tool, result: Any) -> dict[str, Any]:
+def _result_of(tool: Tool, result: Any) -> dict[str, Any]:
     """Return a result in the form of MCP; data that is too long becomes cut text."""
     result = _plain(result) if not isinstance(result, str | Mapping) else result
     text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=_plain)
@@ -112,7 +112,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, list | tuple | dict | int | float | None) else str(value)
 
 
-def _failed(reason: str) -> dict[str, Any]:
+def _failure(reason: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": reason}], "isError": True}
 
 
@@ -133,13 +133,13 @@ def load(place: str, name: str, digest: str, *entry: str) -> dict[str, Tool]:
     except NotLoaded:
         raise
     except BaseException as error:  # whatever a user's code raises at import or in a property, also SystemExit
-        raise NotLoaded(described(error, name)) from error
+        raise NotLoaded(describe_error(error, name)) from error
     if len(tools) < len(found):
         raise NotLoaded("two of its tools have the same name")
     return tools
 
 
-def described(error: BaseException, name: str) -> str:
+def describe_error(error: BaseException, name: str) -> str:
     """Return an error as one line, with the last line of the file `name` that it passed through."""
     words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, SyntaxError):
@@ -175,7 +175,7 @@ def _tools(found: Any) -> Iterator[Tool]:
         for item in found:
             yield from _tools(item)
     elif isinstance(found, type) and issubclass(found, Tool):
-        yield _made(found)
+        yield _make_tool(found)
     elif isinstance(found, Tool):
         yield found
     else:
@@ -203,10 +203,10 @@ def _of_module(module: ModuleType) -> Iterator[Tool]:
             "it defines no tool: decorate a function with @tool, or derive a class from Tool" + _instead(module)
         )
     yield from tools
-    yield from map(_made, chosen)
+    yield from map(_make_tool, chosen)
 
 
-def _made(kind: type[Tool]) -> Tool:
+def _make_tool(kind: type[Tool]) -> Tool:
     """Return a tool of this class. NotLoaded if it cannot be made without arguments."""
     if inspect.isabstract(kind):
         missing = ", ".join(sorted(getattr(kind, "__abstractmethods__", ())))

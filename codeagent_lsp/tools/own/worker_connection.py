@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.shadow.environment import scrubbed, with_own_programs_last
-from codeagent_lsp.shadow.process import Guarded, settled
+from codeagent_lsp.shadow.environment import scrub_environment, with_own_programs_last
+from codeagent_lsp.shadow.process import Guarded, run_to_end
 from codeagent_lsp.shadow.shell import Launch
-from codeagent_lsp.tools.mcp.errors import McpProblem, said
+from codeagent_lsp.tools.mcp.errors import McpProblem, error_message
 from codeagent_lsp.tools.mcp.host import Calling, Host
 from codeagent_lsp.tools.mcp.listing import MAX_TOOLS, RemoteTool, remote_tool
 from codeagent_lsp.tools.mcp.settings import ServerSettings
@@ -41,7 +41,7 @@ _CHUNK = 1 << 16
 
 
 @asynccontextmanager
-async def connected(settings: ServerSettings, host: Host) -> AsyncGenerator[WorkerConnection, None]:
+async def open_connection(settings: ServerSettings, host: Host) -> AsyncGenerator[WorkerConnection, None]:
     """Start a worker that lasts as long as this context. McpProblem if it cannot be started."""
     connection = WorkerConnection(settings, host)
     try:
@@ -55,7 +55,7 @@ def launch_of(settings: ServerSettings, folder: str, environ: Mapping[str, str])
     """Return how a worker is started in `folder`. Modules are not searched there: that would run files of the workspace
     before they are trusted.
     """
-    environment = with_own_programs_last(scrubbed(environ), [folder])
+    environment = with_own_programs_last(scrub_environment(environ), [folder])
     entries = environment.pop("PYTHONPATH", "").split(os.pathsep)
     path = os.pathsep.join(entry for entry in entries if _is_outside(entry, folder))
     added = {"PYTHONPATH": path} if path else {}
@@ -95,7 +95,7 @@ class WorkerConnection:
 
     def problem(self, error: BaseException) -> McpProblem:
         """Return, without raising it, the end of the worker as a problem with a sentence for the user."""
-        ending = self._health.ending or said(self._health.problem or error)
+        ending = self._health.ending or error_message(self._health.problem or error)
         words = self._health.last_words or "—"
         return McpProblem(
             "own.ended", ErrorCode.MCP_NETWORK_ERROR, name=self._settings.name, ending=ending, words=words
@@ -104,7 +104,7 @@ class WorkerConnection:
     async def open(self) -> None:
         """Start the process. McpProblem if that fails."""
         try:
-            await settled(self._guarded.start(self._launch, SERVER_LIMITS, apart=True, talk=True))
+            await run_to_end(self._guarded.start(self._launch, SERVER_LIMITS, apart=True, talk=True))
         except ToolFailed as error:
             raise McpProblem("own.failed", name=self._settings.name, reason=error) from error
         self._tasks = [
@@ -116,7 +116,7 @@ class WorkerConnection:
         """End the process and everything it started, and wait for that."""
         for task in self._tasks:
             task.cancel()
-        await settled(self._guarded.close())
+        await run_to_end(self._guarded.close())
         self._let_go()
 
     async def tools(self) -> tuple[RemoteTool, ...]:
@@ -124,7 +124,7 @@ class WorkerConnection:
         limit.
         """
         try:
-            answer = await self._asked({}, self._settings.seconds)
+            answer = await self._ask({}, self._settings.seconds)
         except TimeoutError as error:
             self._stop()
             seconds = f"{self._settings.seconds:g}"
@@ -143,7 +143,7 @@ class WorkerConnection:
         # The worker does one call after the other, so the time of a call begins when it is sent.
         async with self._turn:
             try:
-                answer = await self._asked({"tool": name, "arguments": dict(arguments)}, calling.seconds)
+                answer = await self._ask({"tool": name, "arguments": dict(arguments)}, calling.seconds)
             except TimeoutError as error:
                 self._stop()
                 words = f"{calling.label} did not end within {calling.seconds:g} s and was stopped."
@@ -161,7 +161,7 @@ class WorkerConnection:
         """Wait for ever, until cancelled: a worker announces nothing."""
         await asyncio.Event().wait()
 
-    async def _asked(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    async def _ask(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
         """Send a request and return the answer. TimeoutError; ConnectionResetError if the worker ends."""
         number, stdin = next(self._ids), self._guarded.stdin
         if stdin is None or self._health.gone.is_set():
@@ -188,7 +188,7 @@ class WorkerConnection:
         try:
             while data := await reader.read(_CHUNK):
                 for line in lines.feed(data):
-                    self._answered(line)
+                    self._on_answer(line)
             await record_end(self._guarded, self._launch, self._health)
         except Unreadable as error:
             self._health.problem = error
@@ -196,7 +196,7 @@ class WorkerConnection:
         finally:
             self._let_go()
 
-    def _answered(self, line: bytes | TooLong) -> None:
+    def _on_answer(self, line: bytes | TooLong) -> None:
         if isinstance(line, TooLong):
             answer: Any = {"id": line.answers, "error": f"the result has more than {MAX_MESSAGE >> 20} MiB"}
         else:

@@ -25,7 +25,7 @@ from codeagent_lsp.texts import text
 from codeagent_lsp.tools.permissions.command_permissions import CommandEnvironment, Decision
 from codeagent_lsp.tools.permissions.policy import subjects_of
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.workspace.text.visible import ends_of, escaped, shown_exactly
+from codeagent_lsp.workspace.text.visible import ends_of, escape_notation, shown_exactly
 
 MAX_SUBJECT = 800
 MAX_TERM = 200
@@ -72,14 +72,14 @@ def describe(call: ToolCall) -> str:
     are escaped.
     """
     given = {name: value for name, value in call.arguments.items() if value not in (None, "", [], {})}
-    return f"{call.name}\n{shown_exactly(_arguments(replace(call, arguments=given), indent=2), escaped)}"
+    return f"{call.name}\n{shown_exactly(_arguments(replace(call, arguments=given), indent=2), escape_notation)}"
 
 
 def exactly(value: str) -> str:
     """Return a text as one line, in which every character can be told from every other. A long run of blanks is shown
     by its length: else it would push what follows out of sight.
     """
-    line = "".join(escaped(char) if char in "\n\t" else char for char in shown_exactly(value, escaped))
+    line = "".join(escape_notation(char) if char in "\n\t" else char for char in shown_exactly(value, escape_notation))
     return _LONG_RUN.sub(lambda run: f"<U+0020 x {len(run[0])}>", line)
 
 
@@ -189,7 +189,7 @@ def _terms(call: ToolCall, traits: ToolTraits, place: CommandEnvironment, langua
     if folder := given.get("working_dir"):
         terms.append(text("approval.folder", language, folder=exactly(str(folder))))
     if names := given.get("env_vars"):
-        terms.append(text("approval.variables", language, names=exactly(_listed(names))))
+        terms.append(text("approval.variables", language, names=exactly(_list_names(names))))
     if given.get("background"):
         terms.append(text("approval.background", language))
     return terms
@@ -202,7 +202,7 @@ def _subject(call: ToolCall, traits: ToolTraits) -> str:
     return ", ".join(named) if any(named) else _arguments(call)
 
 
-def _listed(names: Any) -> str:
+def _list_names(names: Any) -> str:
     return ", ".join(map(str, names)) if isinstance(names, list) else str(names)
 
 

@@ -103,7 +103,7 @@ def judged_command(command: str, rules: CommandRules, places: Places, folder: st
     from codeagent_lsp.tools.permissions.shell_policy import (  # late: its tables are large
         covered_by,
         covering_rule,
-        followed,
+        followed_folders,
         judge,
         paths_named,
         version_files,
@@ -124,14 +124,16 @@ def judged_command(command: str, rules: CommandRules, places: Places, folder: st
     if judgement.decision == "allow" and not firm:
         if named is None or any(map(places.leads_out, named)):
             return asking("asked.link")
-        if any(map(places.holds_ways_out, followed(command, folder))):
+        if any(map(places.holds_ways_out, followed_folders(command, folder))):
             return asking("asked.links")
         if any(map(places.is_file, version_files(command, folder))):
             return asking("asked.version")
     return Decision(judgement.decision, _first(judgement.reasons), firm=firm)
 
 
-def placed(decision: Decision, arguments: Mapping[str, Any], place: CommandEnvironment, mode: Mode) -> Decision:
+def decide_by_place(
+    decision: Decision, arguments: Mapping[str, Any], place: CommandEnvironment, mode: Mode
+) -> Decision:
     """Return the decision changed by how the call would run: a rule that allows a command does not allow it the
     network, and without isolation every command asks.
     """

@@ -29,8 +29,8 @@ from codeagent_lsp.tools.permissions.command_permissions import (
     Decision,
     Mode,
     asking,
+    decide_by_place,
     judged_command,
-    placed,
 )
 from codeagent_lsp.tools.traits import Effect, ToolTraits
 from codeagent_lsp.workspace.files.paths import Roots, is_build_file
@@ -105,7 +105,7 @@ def decide(
     # Only commands are judged by where they run, too; all other tools can do no more than their arguments say.
     if ruled.verdict == "deny" or traits.effect != "run":
         return ruled
-    return placed(ruled, arguments, place, settings.mode)
+    return decide_by_place(ruled, arguments, place, settings.mode)
 
 
 def _in_own_name(settings: PermissionsSettings, name: str, others: Iterable[str]) -> PermissionsSettings:
@@ -113,7 +113,7 @@ def _in_own_name(settings: PermissionsSettings, name: str, others: Iterable[str]
     known = {other.casefold() for other in others}
 
     def named(rules: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(_renamed(_bare(rule), name, known) for rule in rules)
+        return tuple(_rename_rule(_bare(rule), name, known) for rule in rules)
 
     if not known or not (settings.allow or settings.ask or settings.deny):
         return settings
@@ -125,7 +125,7 @@ def _bare(rule: str) -> str:
     return rule.strip().removeprefix("tool:")
 
 
-def _renamed(rule: str, name: str, others: Container[str]) -> str:
+def _rename_rule(rule: str, name: str, others: Container[str]) -> str:
     head = _NAME.match(rule)
     return name + rule[head.end() :] if head and head[0].casefold() in others else rule
 
@@ -137,7 +137,7 @@ def _by_rules(
     # own words, the mode, what is allowed, and then what the call is.
     # Resolved, so that a rule about a file is not passed by through a link or a `..`.
     paths = resolved_paths(traits, arguments, roots)
-    subjects = (*map(roots.relative, paths), *_named(traits.subject_parameter, arguments))
+    subjects = (*map(roots.relative, paths), *_parameter_texts(traits.subject_parameter, arguments))
     subjects = subjects or subjects_of(traits, arguments)
     if any(rule.covers(traits.name, subjects) for rule in _rules(settings.deny, widen=True)):
         return Decision("deny", "A deny rule of the user covers this call.")
@@ -181,7 +181,7 @@ def _by_rules(
 
 def subjects_of(traits: ToolTraits, arguments: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the subjects of a call as the model wrote them: paths, then other subjects; ('',) if there are none."""
-    found = (*_paths_named(traits, arguments), *_named(traits.subject_parameter, arguments))
+    found = (*_paths_named(traits, arguments), *_parameter_texts(traits.subject_parameter, arguments))
     return found or ("",)
 
 
@@ -201,18 +201,20 @@ def _paths_named(traits: ToolTraits, arguments: Mapping[str, Any]) -> list[str]:
     found: list[str] = []
     for name in traits.path_parameters:
         value = arguments.get(name)
-        found.extend(_patched(value) if name == "patch" and isinstance(value, str) else _named(name, arguments))
+        found.extend(
+            _patched_paths(value) if name == "patch" and isinstance(value, str) else _parameter_texts(name, arguments)
+        )
     return found
 
 
-def _patched(patch: str) -> Sequence[str]:
+def _patched_paths(patch: str) -> Sequence[str]:
     """Return the paths in a patch."""
     from codeagent_lsp.workspace.edits.patch import paths_of  # late: heavy, and a process that only reads has no patch
 
     return paths_of(patch)
 
 
-def _named(parameter: str, arguments: Mapping[str, Any]) -> list[str]:
+def _parameter_texts(parameter: str, arguments: Mapping[str, Any]) -> list[str]:
     """Return the texts of a parameter: its own, those in its list, or for `list.key` those of the
     objects in the list.
     """

@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath as Path
 from typing import Literal
 
-from codeagent_lsp.tools.permissions.shell.denied import denial, joined
+from codeagent_lsp.tools.permissions.shell.denied import denial, join_path
 from codeagent_lsp.tools.permissions.shell.git_programs import unknown_subcommand
 from codeagent_lsp.tools.permissions.shell.grammar import Unknown
 from codeagent_lsp.tools.permissions.shell.harmless import asks_version, check_harmless
@@ -26,7 +26,7 @@ from codeagent_lsp.tools.permissions.shell.plain import NotPlain, Simple, plain_
 from codeagent_lsp.tools.permissions.shell.reading import Invocation, Script, read
 from codeagent_lsp.tools.permissions.shell.unread import unread
 from codeagent_lsp.tools.permissions.shell.wrappers import Everything, unwrap, wide_readings
-from codeagent_lsp.workspace.text.visible import control_characters, is_odd, numbered
+from codeagent_lsp.workspace.text.visible import code_point_notation, control_characters, is_odd
 
 MAX_CHARS = 8_192
 MAX_COMMANDS = 50
@@ -60,7 +60,9 @@ def judge(command: str, *, allow: Sequence[str] = (), ask: Sequence[str] = (), d
     if len(command.encode("utf-8", "replace")) > MAX_BYTES:
         return Judgement("deny", (f"The command is longer than {MAX_BYTES} bytes.",))
     if controls := control_characters(command):
-        return Judgement("deny", (f"It has control characters in it: {', '.join(map(numbered, controls[:5]))}.",))
+        return Judgement(
+            "deny", (f"It has control characters in it: {', '.join(map(code_point_notation, controls[:5]))}.",)
+        )
     # With all that is run inside of something else: `sh -c`, `xargs`, `find -exec`, aliases of git.
     everything = unwrap(read(command))
     # Denied and not asked about: nobody reads a question with hundreds of commands.
@@ -70,9 +72,9 @@ def judge(command: str, *, allow: Sequence[str] = (), ask: Sequence[str] = (), d
         return Judgement("deny", (reason,))
     # Only rules need them, and they cost a reading for each value of a loop.
     readings = wide_readings(command) if deny or ask else []
-    if (rule := _covered(deny, command, everything, *readings)) is not None:
+    if (rule := _covering_rule(deny, command, everything, *readings)) is not None:
         return Judgement("deny", (f"The deny rule {rule!r} covers it.",))
-    if (rule := _covered(ask, command, everything, *readings)) is not None:
+    if (rule := _covering_rule(ask, command, everything, *readings)) is not None:
         return Judgement("ask", (f"The ask rule {rule!r} covers it.",))
     for kind, rules in (("deny", deny), ("ask", ask)):
         if rules and (found := unread(readings, rules)) is not None:
@@ -87,7 +89,7 @@ def judge(command: str, *, allow: Sequence[str] = (), ask: Sequence[str] = (), d
 def covering_rule(rules: Sequence[str], command: str) -> str | None:
     """Return the first ask or deny rule that covers the whole text or any command in it; None if there is none."""
     command = command[:MAX_BYTES]
-    return _covered(rules, command, unwrap(read(command)), *wide_readings(command)) if rules else None
+    return _covering_rule(rules, command, unwrap(read(command)), *wide_readings(command)) if rules else None
 
 
 def may_be_covered(rules: Sequence[str], command: str) -> bool:
@@ -132,14 +134,14 @@ def paths_named(command: str, folder: str = "") -> tuple[str, ...] | None:
     if len(folders) > MAX_FOLDERS:
         return None
     found = words(command)
-    return tuple(dict.fromkeys(joined(place, word) for place in folders for word in found))
+    return tuple(dict.fromkeys(join_path(place, word) for place in folders for word in found))
 
 
-def followed(command: str, folder: str = "") -> tuple[str, ...]:
+def followed_folders(command: str, folder: str = "") -> tuple[str, ...]:
     """Return the folders in which a script's commands follow links, as paths: those that `diff -r` compares."""
     everything = unwrap(read(command[:MAX_BYTES]))
     trees = [word for invocation in everything.invocations if invocation.name == "diff" for word in _trees(invocation)]
-    return tuple(dict.fromkeys(joined(place, tree) for place in _folders(everything, folder) for tree in trees))
+    return tuple(dict.fromkeys(join_path(place, tree) for place in _folders(everything, folder) for tree in trees))
 
 
 def version_files(command: str, folder: str = "") -> tuple[str, ...]:
@@ -153,7 +155,7 @@ def version_files(command: str, folder: str = "") -> tuple[str, ...]:
         return ()
     found = (Path(place) for place in _folders(everything, folder))
     places = dict.fromkeys(str(above) for place in found for above in (place, *place.parents))
-    return tuple(joined(place, name) for place in places for name in _VERSION_FILES)
+    return tuple(join_path(place, name) for place in places for name in _VERSION_FILES)
 
 
 def _trees(invocation: Invocation) -> Iterator[str]:
@@ -169,11 +171,11 @@ def _folders(everything: Everything, start: str) -> tuple[str, ...]:
     for invocation in everything.invocations:
         if invocation.name in ("cd", "pushd") and len(folders) <= MAX_FOLDERS:
             targets = [word for word in invocation.words[1:] if not word.startswith("-")][:1]
-            folders |= {joined(place, target): None for place in tuple(folders) for target in targets}
+            folders |= {join_path(place, target): None for place in tuple(folders) for target in targets}
     return tuple(folders)
 
 
-def _covered(rules: Sequence[str], command: str, *readings: Everything) -> str | None:
+def _covering_rule(rules: Sequence[str], command: str, *readings: Everything) -> str | None:
     """Return the first rule that covers the whole text or any command in one of its readings."""
     if not rules:
         return None
@@ -187,7 +189,7 @@ def _covered(rules: Sequence[str], command: str, *readings: Everything) -> str |
 def _doubts(command: str, everything: Everything, allow: Sequence[str]) -> Iterator[str]:
     """Yield the reasons why a script is not allowed by itself."""
     if found := hidden_characters(command):
-        yield f"It has characters that are not seen: {', '.join(map(numbered, found[:5]))}."
+        yield f"It has characters that are not seen: {', '.join(map(code_point_notation, found[:5]))}."
     elif len(command) > MAX_CHARS:
         yield "It is too long to be judged."
     else:

@@ -392,12 +392,12 @@ def _headings(lines: Sequence[str]) -> list[_Heading]:
             fence = mark[1]
         elif match := _HEADING.match(line):
             found.append(_Heading(number, len(match[1]), _plain(match[2])))
-        elif (level := _underlined(lines, number)) is not None:
+        elif (level := _underline_level(lines, number)) is not None:
             found.append(_Heading(number, level, _plain(line)))
     return found
 
 
-def _underlined(lines: Sequence[str], number: int) -> int | None:
+def _underline_level(lines: Sequence[str], number: int) -> int | None:
     """Return the level of a heading that the line below makes of a line, by `===` or `---`; None if it makes none."""
     below = _UNDERLINE.match(lines[number + 1]) if number + 1 < len(lines) else None
     alone = number == 0 or not lines[number - 1].strip()
@@ -442,14 +442,14 @@ def _below(content: str, name: str, level: int, title: str) -> str:
     lines = content.strip().splitlines()
     repeats = {*_same_names(name), _plain(title)}
     while lines and _plain(lines[0].strip().lstrip("#")) in repeats:
-        height = 2 if _underlined(lines, 0) is not None else 1
+        height = 2 if _underline_level(lines, 0) is not None else 1
         lines = "\n".join(lines[height:]).strip("\n").splitlines()
     headings = _headings(lines)
     lower = level + 1 - min((heading.level for heading in headings), default=level + 1)
     for heading in headings if lower > 0 else ():
         # Markdown has no more than six levels.
         marks = "#" * min(6, heading.level + lower)
-        if _underlined(lines, heading.line) is not None:
+        if _underline_level(lines, heading.line) is not None:
             lines[heading.line + 1] = ""
         lines[heading.line] = f"{marks} {lines[heading.line].lstrip().lstrip('#').strip()}"
     return "\n".join(lines).strip()

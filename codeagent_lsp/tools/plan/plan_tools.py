@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, unpacked
+from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, unpack_json
 from codeagent_lsp.errors import ErrorCode, ToolRetry
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.plan.plan import MOST_STEPS, TITLE_CHARS, Planner, StepDraft, UpdateAction
@@ -34,13 +34,13 @@ class CreatePlanParameters(Parameters):
 
 def _whole(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments with what is in `plan` at the top, a goal, and the steps in the order of their `index`."""
-    plan = unpacked(given.get("plan"))
+    plan = unpack_json(given.get("plan"))
     rest = {name: value for name, value in given.items() if name != "plan"}
     if isinstance(plan, dict):
         given = {**plan, **rest}
     elif isinstance(plan, list):
         given = {"steps": plan, **rest}
-    steps = unpacked(given.get("steps"))
+    steps = unpack_json(given.get("steps"))
     if not isinstance(steps, list):
         return given
     steps = [{"title": step} if isinstance(step, str) else step for step in steps]
@@ -181,7 +181,7 @@ class PlanUpdate(Tool[PlanUpdateParameters]):
         """Change the document; the text says how long it is now. ToolRetry without a document, or if it would be too
         long.
         """
-        planner = _planned(context, arguments.plan_id)
+        planner = _planner_of(context, arguments.plan_id)
         said = planner.update(arguments.action, arguments.content, arguments.section)
         explored = [f"- `{name}`" for name in arguments.explored_files]
         critical = [f"- `{file.path}` ({file.type})" for file in arguments.critical_files]
@@ -223,7 +223,7 @@ class PlanExit(Tool[PlanExitParameters]):
 
     async def run(self, arguments: PlanExitParameters, context: ToolContext) -> ToolOutput:
         """Return the user's decision and what to do now. ToolRetry if there is no document to approve."""
-        planner = _planned(context, arguments.plan_id)
+        planner = _planner_of(context, arguments.plan_id)
         if arguments.plan.strip():
             planner.update("append", arguments.plan, "")
         if arguments.summary.strip():
@@ -236,7 +236,7 @@ def _planner(context: ToolContext) -> Planner:
     return context.need(Planner, missing, ErrorCode.TOOL_DISABLED)
 
 
-def _planned(context: ToolContext, plan_id: str | None) -> Planner:
+def _planner_of(context: ToolContext, plan_id: str | None) -> Planner:
     """Return the planner of this run. ToolRetry if another plan is named."""
     planner = _planner(context)
     if plan_id is not None and plan_id != planner.plan_id:

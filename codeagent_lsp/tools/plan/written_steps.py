@@ -71,7 +71,7 @@ def drafted_steps(answer: str) -> tuple[StepDraft, ...]:
         fenced ^= FENCE.match(line) is not None
         found = None if fenced else _NUMBERED.match(line)
         if found is not None and _number(found) == len(steps) + 1:
-            steps.append(_titled(found))
+            steps.append(_step_with_title(found))
         elif steps and (line.startswith((" ", "\t", "-", "*", "+")) or fenced):
             steps[-1] = steps[-1].with_line(line)
         elif line.startswith("#") and len(steps) >= FEWEST:
@@ -85,7 +85,7 @@ def _number(found: re.Match[str]) -> int:
     return int(found["step"] or found["nth"] or found["plain"])
 
 
-def _titled(found: re.Match[str]) -> ListedStep:
+def _step_with_title(found: re.Match[str]) -> ListedStep:
     """Return a step with its title: what is bold, else the first sentence if the whole line is too long."""
     words = found["words"].strip()
     if found["bold"] and not found["close"]:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, unpacked, without
+from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, unpack_json, without
 from codeagent_lsp.errors import ToolRetry
 from codeagent_lsp.tools.asking import Question, agent_asks, own_title, own_titles
 from codeagent_lsp.tools.context import ToolContext
@@ -96,7 +96,7 @@ class AskClarification(Tool[AskClarificationParameters]):
         _need_unique(arguments.options)
         asked = _Asked(arguments.question, arguments.clarification_type, arguments.options, arguments.allow_custom)
         answer = await _ask(asked, context)
-        return ToolOutput(NO_ANSWER, {"answered": False}) if answer is None else _told(answer)
+        return ToolOutput(NO_ANSWER, {"answered": False}) if answer is None else _answer_output(answer)
 
 
 class RequestDecision(Tool[RequestDecisionParameters]):
@@ -133,7 +133,7 @@ class RequestDecision(Tool[RequestDecisionParameters]):
                 answer = await _ask(asked, context)
         except TimeoutError:
             return _by_time(default, context)
-        return ToolOutput(NO_DECISION, {"answered": False}) if answer is None else _told(answer)
+        return ToolOutput(NO_DECISION, {"answered": False}) if answer is None else _answer_output(answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ async def _ask(asked: _Asked, context: ToolContext) -> Option | str | None:
     return titles.get(answer[0], answer[0])
 
 
-def _told(answer: Option | str) -> ToolOutput:
+def _answer_output(answer: Option | str) -> ToolOutput:
     if isinstance(answer, str):
         return ToolOutput(f"The user says: {answer}", {"answered": True, "custom": answer})
     return ToolOutput(f"The user chose {_name(answer)}.", {"answered": True, "id": answer.id, "label": answer.label})
@@ -252,9 +252,9 @@ def _detail(asked: _Asked, titles: Mapping[str, Option], context: ToolContext) -
     return "\n".join(lines).strip()
 
 
-def _labelled(given: dict[str, Any]) -> dict[str, Any]:
+def _with_labels(given: dict[str, Any]) -> dict[str, Any]:
     """Return a question with options that are objects as their labels; what describes them becomes part of it."""
-    options = unpacked(given.get("options"))
+    options = unpack_json(given.get("options"))
     # Gemini's question of this type has its two answers in its own dialog.
     if given.get("type") == "yesno" and not options:
         options = ["Yes", "No"]
@@ -328,7 +328,7 @@ class AskUser(Tool[AskUserParameters]):
             "questions": CallForms(
                 arguments={"question": "text"},
                 also={"prompt": "text"},
-                shapes=(Shape("an option may be an object with a `label` and a `description`", _labelled),),
+                shapes=(Shape("an option may be an object with a `label` and a `description`", _with_labels),),
             )
         },
         plain={"questions": "text"},
@@ -356,13 +356,13 @@ class AskUser(Tool[AskUserParameters]):
             )
             answers.append(None if answer is None else [titles.get(said, said) for said in answer])
         lines = [
-            f"Q: {question.text}\nA: {_said(answer)}"
+            f"Q: {question.text}\nA: {_answer_words(answer)}"
             for question, answer in zip(arguments.questions, answers, strict=True)
         ]
         return ToolOutput("\n".join(lines), answers)
 
 
-def _said(answer: list[str] | None) -> str:
+def _answer_words(answer: list[str] | None) -> str:
     if answer is None:
         return "(no answer; decide yourself, carefully)"
     return ", ".join(answer) or "(nothing chosen)"

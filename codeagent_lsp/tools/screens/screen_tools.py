@@ -28,7 +28,7 @@ from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.workspace.text.excerpts import listed
+from codeagent_lsp.workspace.text.excerpts import join_names
 
 MAX_NAMED = 20
 
@@ -136,10 +136,10 @@ async def _done(kind: ScreenKind, action: Action, wanted: ScreenRequest, context
         return ToolOutput(text, _data(screens.status(kind), screens))
     said = []
     if action in ("stop", "restart"):
-        said.append(_ended(kind, await screens.stop(kind), context))
+        said.append(_end_words(kind, await screens.stop(kind), context))
     if action in ("start", "restart"):
         context.note(context.words(f"screen.starting.{kind}"))
-        status = await _started(kind, wanted, screens, context)
+        status = await _start(kind, wanted, screens, context)
         said.append(_runs(status, screens))
         if screens.shows:
             opened = await screens.show(status.url)
@@ -149,7 +149,7 @@ async def _done(kind: ScreenKind, action: Action, wanted: ScreenRequest, context
     return ToolOutput(" ".join(said), _data(screens.status(kind), screens))
 
 
-async def _started(kind: ScreenKind, wanted: ScreenRequest, screens: Screens, context: ToolContext) -> ScreenStatus:
+async def _start(kind: ScreenKind, wanted: ScreenRequest, screens: Screens, context: ToolContext) -> ScreenStatus:
     """Start a screen; a wrong setting is also shown to the user. ToolFailed."""
     try:
         return await screens.start(kind, wanted)
@@ -175,11 +175,11 @@ def _runs(status: ScreenStatus, screens: Screens) -> str:
     return f"{name}: {state} | URL: {address} | {size}."
 
 
-def _ended(kind: ScreenKind, stopped: Stopped, context: ToolContext) -> str:
+def _end_words(kind: ScreenKind, stopped: Stopped, context: ToolContext) -> str:
     roots = context.view.roots
     parts = [f"The {_NAMES[kind]} was stopped." if stopped.was_running else f"The {_NAMES[kind]} did not run."]
     if stopped.staged:
-        names = listed(map(roots.relative, stopped.staged), MAX_NAMED)
+        names = join_names(map(roots.relative, stopped.staged), MAX_NAMED)
         parts.append(f"Staged from what was written in it: {names}.")
     parts += [f"Not staged: {roots.relative(path)}: {why}" for path, why in stopped.left_out[:MAX_NAMED]]
     return " ".join(parts)

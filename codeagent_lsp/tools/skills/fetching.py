@@ -7,7 +7,6 @@ What is cloned cannot run, escape the folder or fill the disk. Not here: looking
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import os
 import re
 import socket
@@ -20,6 +19,7 @@ from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.errors import ErrorCode, SettingError, ToolFailed, ToolRetry
 from codeagent_lsp.network import DEFAULTS, bundle, proxy_for
 from codeagent_lsp.tools.git.calls import git_program
+from codeagent_lsp.tools.web.urls import is_public
 from codeagent_lsp.workspace.process_group import end_group, read_head, start_group
 from codeagent_lsp.workspace.text.visible import one_line, visible
 
@@ -202,18 +202,8 @@ async def _require_public(url: str) -> None:
     except OSError:
         message = f"{host} cannot be reached from here. Check the network, or give a local folder."
         raise ToolFailed(message, ErrorCode.NETWORK_ERROR) from None
-    if not all(_is_public(str(address[4][0])) for address in found):
+    if not all(is_public(str(address[4][0])) for address in found):
         raise ToolFailed(f"{host} is no public address, so nothing is fetched from it.", ErrorCode.PERMISSION_DENIED)
-
-
-def _is_public(address: str) -> bool:
-    try:
-        # Link-local addresses come with their interface: `fe80::1%eth0`.
-        found = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    inner = getattr(found, "ipv4_mapped", None)
-    return (inner or found).is_global and not found.is_multicast
 
 
 def _variables(url: str, into: Path, network: NetworkSettings) -> dict[str, str]:

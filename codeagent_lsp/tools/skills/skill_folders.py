@@ -6,7 +6,7 @@ There are two kinds: folders of the workspace, which are untrusted and read thro
 user, which are read from the disk. The head is YAML, read by PyYAML (a late import) without types: every value is a
 text. What YAML does not allow but people often write is accepted: a plain value with a colon in it, `[one] [two]`, a
 value that begins with `@` or `**`. A nested value is left out, or an error that names the line where its key is asked
-for. Not here: what the files mean (`shelf.py`).
+for. Not here: what the files mean (`skill_library.py`).
 """
 
 # ruff: noqa: PTH118 - paths of the workspace are plain strings and may be any bytes
@@ -215,10 +215,10 @@ def _mapping(lines: Sequence[str]) -> Any:
     from yaml import YAMLError  # late: only who reads skills and agents needs it
 
     try:
-        node = _composed(lines)
+        node = _compose(lines)
     except YAMLError as error:
         try:
-            node = _composed([_quoted(line) for line in lines])
+            node = _compose([_quote_value(line) for line in lines])
         except YAMLError:
             raise _problem(error) from error
     if node is not None and node.id != "mapping":
@@ -226,7 +226,7 @@ def _mapping(lines: Sequence[str]) -> Any:
     return node
 
 
-def _composed(lines: Sequence[str]) -> Any:
+def _compose(lines: Sequence[str]) -> Any:
     import yaml  # late: only who reads skills and agents needs it
 
     try:
@@ -235,7 +235,7 @@ def _composed(lines: Sequence[str]) -> Any:
         raise FrontMatterError(2, "what is nested so deeply cannot be read.") from None
 
 
-def _quoted(line: str) -> str:
+def _quote_value(line: str) -> str:
     """Return a line with its value in quotes if the value is no YAML as it is."""
     match = _PAIR.fullmatch(line.rstrip())
     if match is None or not (_PLAIN.match(match[2]) or _ODD.match(match[2])):

@@ -24,17 +24,17 @@ from codeagent_lsp.state import make_private
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.skills.fetching import SkillSource, fetch, parse
-from codeagent_lsp.tools.skills.shelf import (
+from codeagent_lsp.tools.skills.skill_folders import TooMuch, user_tree
+from codeagent_lsp.tools.skills.skill_library import (
     FILE_NAME,
     PROJECT_FOLDER,
+    RunSkills,
     Skill,
-    SkillDesk,
     SkillInvalid,
     item_of,
     skill_of,
 )
-from codeagent_lsp.tools.skills.skill_folders import TooMuch, user_tree
-from codeagent_lsp.tools.skills.trust import vouched
+from codeagent_lsp.tools.skills.trust import is_trusted
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolGroups, ToolTraits
 from codeagent_lsp.workspace.text.visible import one_line, visible
@@ -79,23 +79,23 @@ class SkillLoader(Tool[SkillLoaderParameters]):
         on. May ask the user first. ToolFailed if there is no such skill or file, PermissionDenied if the user does not
         trust it.
         """
-        desk = _desk(context)
+        skills = _skills(context)
         name, _, file = arguments.skill_name.strip().partition("/")
-        catalogue = await asyncio.to_thread(desk.shelf.catalogue, context.view)
+        catalogue = await asyncio.to_thread(skills.library.catalogue, context.view)
         skill = catalogue.get(name)
-        if not skill.serves(desk.mode):
+        if not skill.serves(skills.mode):
             message = f"The skill {name} is meant for other agents: {', '.join(skill.agent_modes)}."
             raise ToolFailed(message, ErrorCode.INVALID_PARAM)
         # Before any of its text reaches the model.
-        if not skill.approved and not await _vouched(skill, desk, context):
+        if not skill.approved and not await _is_vouched_for(skill, skills, context):
             raise PermissionDenied(f"The user does not trust the skill {name}. Go on without it.")
         if file:
-            content = await asyncio.to_thread(desk.shelf.content, context.view, skill, file)
+            content = await asyncio.to_thread(skills.library.content, context.view, skill, file)
             return ToolOutput(content, {"name": skill.name, "file": file})
         if (groups := context.get(ToolGroups)) is not None:
             # Tools that the skill names may not have been offered in this run yet.
             groups.offer(skill.tools)
-        text = told(skill, context)
+        text = render_skill(skill, context)
         metadata = {"name": skill.name, "tools": list(skill.tools), "source": skill.place}
         data = {"name": skill.name, "digest": skill.digest, "title": f"Loaded skill: {skill.name}"}
         return ToolOutput(text, {**data, "output": text, "metadata": metadata})
@@ -134,22 +134,22 @@ class SkillInstaller(Tool[SkillInstallerParameters]):
         """Install the skill, in the project as staged changes; return its files and place. ToolFailed or ToolRetry if
         it cannot be fetched or found, PermissionDenied if the user does not agree.
         """
-        desk = _desk(context)
+        skills = _skills(context)
         source = parse(arguments.skill_source, arguments.branch or "")
         # Read as a whole here: what the user sees is byte for byte what gets installed, whatever becomes of the source.
         with tempfile.TemporaryDirectory(prefix="skill-") as place:
-            folder = await _fetched(source, Path(place), context)
+            folder = await _fetch_source(source, Path(place), context)
             bundle = await asyncio.to_thread(bundle_in, folder, arguments.skill_name or source.skill)
         target = await asyncio.to_thread(_target, bundle.skill.name, arguments.install_location, context)
-        await _ask(bundle, source, target, desk, context)
+        await _ask(bundle, source, target, skills, context)
         if arguments.install_location == "project":
-            what = await _stage(bundle, target, desk, context)
+            what = await _stage(bundle, target, skills, context)
         else:
             what = await asyncio.to_thread(_write, bundle, Path(target))
         return ToolOutput(f"{what}\nRead it with skill_loader {bundle.skill.name!r}.", {"name": bundle.skill.name})
 
 
-def told(skill: Skill, context: ToolContext) -> str:
+def render_skill(skill: Skill, context: ToolContext) -> str:
     """Return a skill as text for the model: its place, its text, its files."""
     place = context.view.roots.relative(skill.folder) if skill.place == "project" else "the user's own skills"
     parts = [f"Skill {skill.name} ({place}):\n\n{skill.body.strip()}"]
@@ -161,15 +161,17 @@ def told(skill: Skill, context: ToolContext) -> str:
     return "\n\n".join(parts)
 
 
-def _desk(context: ToolContext) -> SkillDesk:
-    return context.need(SkillDesk, "There are no skills here.")
+def _skills(context: ToolContext) -> RunSkills:
+    return context.need(RunSkills, "There are no skills here.")
 
 
-async def _vouched(skill: Skill, desk: SkillDesk, context: ToolContext) -> bool:
-    return await vouched(desk.shelf.trust, item_of(skill, context.view), context.asker, desk.words, desk.brings)
+async def _is_vouched_for(skill: Skill, skills: RunSkills, context: ToolContext) -> bool:
+    return await is_trusted(
+        skills.library.trust, item_of(skill, context.view), context.asker, skills.words, skills.brings
+    )
 
 
-async def _fetched(source: SkillSource, place: Path, context: ToolContext) -> Path:
+async def _fetch_source(source: SkillSource, place: Path, context: ToolContext) -> Path:
     """Return the folder that holds the skills of a source."""
     if source.folder:
         return await asyncio.to_thread(_local, source.folder, context)
@@ -194,26 +196,26 @@ def _local(words: str, context: ToolContext) -> Path:
 def _target(name: str, location: Location, context: ToolContext) -> str:
     """Return the folder to install into. ToolFailed if no workspace is open for a project skill."""
     if location == "global":
-        return str(_desk(context).shelf.own / name)
+        return str(_skills(context).library.own / name)
     roots = context.view.roots
     if not roots.folders:
         raise ToolFailed("No workspace folder is open. Use install_location global.")
     return roots.resolve(os.path.join(roots.folders[0], PROJECT_FOLDER, name))  # noqa: PTH118 - plain strings here
 
 
-async def _ask(bundle: Bundle, source: SkillSource, target: str, desk: SkillDesk, context: ToolContext) -> None:
+async def _ask(bundle: Bundle, source: SkillSource, target: str, skills: RunSkills, context: ToolContext) -> None:
     size = f"{sum(map(len, bundle.files.values())):,}"
     counts = {"files": len(bundle.files), "size": size, "scripts": len(bundle.scripts)}
-    title = desk.words("skills.install", name=bundle.skill.name, source=source.shown, **counts)
-    deny, install = desk.words("choice.deny"), desk.words("choice.install")
-    replaces = "\n" + desk.words("skills.replaces") if await asyncio.to_thread(os.path.exists, target) else ""
+    title = skills.words("skills.install", name=bundle.skill.name, source=source.shown, **counts)
+    deny, install = skills.words("choice.deny"), skills.words("choice.install")
+    replaces = "\n" + skills.words("skills.replaces") if await asyncio.to_thread(os.path.exists, target) else ""
     detail = f"{source.shown} -> {target}{replaces}\n\n{bundle.listing()}"
     answer = await context.asker.ask(Question("approval", title, (deny, install), detail=detail, danger=True))
     if answer != (install,):
         raise PermissionDenied("The user did not want this skill. Do not try it again in another way.")
 
 
-async def _stage(bundle: Bundle, target: str, desk: SkillDesk, context: ToolContext) -> str:
+async def _stage(bundle: Bundle, target: str, skills: RunSkills, context: ToolContext) -> str:
     """Stage the files as changes for the user to review; their content is trusted from now on."""
     roots, texts = context.view.roots, {}
     for name, data in bundle.files.items():
@@ -225,7 +227,7 @@ async def _stage(bundle: Bundle, target: str, desk: SkillDesk, context: ToolCont
             raise ToolFailed(message) from None
     await asyncio.to_thread(context.staging.write, texts)
     # By its content: the user has seen all of it just now, and any change of it asks again.
-    desk.shelf.trust.add(bundle.skill.digest, bundle.skill.name)
+    skills.library.trust.add(bundle.skill.digest, bundle.skill.name)
     return f"Staged {len(texts)} files in {roots.relative(target)}; the skill is there once the user accepts them."
 
 
@@ -292,7 +294,7 @@ def bundle_in(folder: Path, wanted: str = "") -> Bundle:
     folders = skill_folders(folder)
     if not folders:
         raise ToolFailed(f"There is no {FILE_NAME} in it.", ErrorCode.NOT_FOUND)
-    fitting = [found for found in folders if _called(found, folder, wanted)] if wanted else folders
+    fitting = [found for found in folders if _is_called(found, folder, wanted)] if wanted else folders
     if len(fitting) != 1:
         names = ", ".join(one_line(found.name, 64) for found in folders[:40])
         which = f"no skill {one_line(wanted, 64)!r}" if wanted and not fitting else "more than one skill"
@@ -318,7 +320,7 @@ def skill_folders(folder: Path) -> list[Path]:
     return found
 
 
-def _called(found: Path, folder: Path, wanted: str) -> bool:
+def _is_called(found: Path, folder: Path, wanted: str) -> bool:
     inner = found.relative_to(folder).as_posix()
     # Last, as it reads all its files: the name in the head can differ from that of the folder.
     return wanted in (found.name, inner) or inner.endswith(f"/{wanted}") or _name(found) == wanted

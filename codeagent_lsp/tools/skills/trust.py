@@ -90,7 +90,7 @@ class Trust:
 
     def all(self) -> tuple[Vouched, ...]:
         """Return all approvals in the file, oldest first; none if it cannot be read."""
-        return tuple(_vouched(digest, row) for digest, row in read_json(self._file).items())
+        return tuple(_vouched_row(digest, row) for digest, row in read_json(self._file).items())
 
     def revoke(self, digest: str | None = None) -> int:
         """Revoke one approval, or all of them without a digest; return how many were revoked. OSError if not
@@ -110,7 +110,7 @@ class Trust:
         replace_text(self._file, json.dumps(known, ensure_ascii=True, indent=1))
 
 
-def _vouched(digest: str, row: object) -> Vouched:
+def _vouched_row(digest: str, row: object) -> Vouched:
     name, since = (row.get("name"), row.get("since")) if isinstance(row, Mapping) else ("", 0.0)
     return Vouched(digest, str(name), since if isinstance(since, int | float) else 0.0)
 
@@ -147,12 +147,14 @@ class Translator(Protocol):
     def __call__(self, key: str, /, **values: object) -> str: ...
 
 
-async def vouched(trust: Trust, item: WorkspaceItem, asker: Asker, words: Translator, brings: Brings = tuple) -> bool:
+async def is_trusted(
+    trust: Trust, item: WorkspaceItem, asker: Asker, words: Translator, brings: Brings = tuple
+) -> bool:
     """Return whether the user trusts this exact content, by an earlier answer or by asking now. No answer means no."""
-    return bool(await trusted(trust, item, asker, words, brings))
+    return bool(await ask_trust(trust, item, asker, words, brings))
 
 
-async def trusted(
+async def ask_trust(
     trust: Trust, item: WorkspaceItem, asker: Asker, words: Translator, brings: Brings = tuple
 ) -> bool | None:
     """Return whether the user trusts this exact content, by an earlier answer or by asking now: about it alone, or with
@@ -175,7 +177,7 @@ async def among_all(
         if digest in trust.declined:
             return False
         open_ones = [
-            item for item in await asyncio.to_thread(undecided, trust, brings) if item.digest not in trust.singly
+            item for item in await asyncio.to_thread(undecided_items, trust, brings) if item.digest not in trust.singly
         ]
         if len(open_ones) < 2 or all(item.digest != digest for item in open_ones):
             return "singly"
@@ -189,7 +191,7 @@ async def ask_all(
     by itself, None without an answer.
     """
     deny, singly, every = words("choice.deny"), words("choice.singly"), words("choice.trust_all")
-    title = words("trust.all", what=_named(items, words))
+    title = words("trust.all", what=_names_line(items, words))
     if any(item.kind == "tools" for item in items):
         title = f"{title} {words('trust.tools_can')}"
     detail = "\n\n".join(
@@ -227,7 +229,7 @@ async def ask_one(
     return None if answer is None else answer in ((once,), (always,))
 
 
-def undecided(trust: Trust, brings: Brings) -> list[WorkspaceItem]:
+def undecided_items(trust: Trust, brings: Brings) -> list[WorkspaceItem]:
     """Return what the workspace brings that the user has not decided about. Blocks."""
     return [item for item in brings() if not trust.covers(item.digest) and item.digest not in trust.declined]
 
@@ -251,7 +253,7 @@ def said_of(trust: Trust, items: Sequence[WorkspaceItem], words: Translator) -> 
     return " ".join(words(keys[yes], names=", ".join(names)) for yes, names in sorted_out.items() if names)
 
 
-def _named(items: Sequence[WorkspaceItem], words: Translator) -> str:
+def _names_line(items: Sequence[WorkspaceItem], words: Translator) -> str:
     """Return the names of items in one line, and of hooks also the commands that they run."""
     shown = []
     for item in items[:MOST_NAMED]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codeagent_lsp.tools.testing.reports import MAX_REPORT_BYTES, ReportBroken, relative
+from codeagent_lsp.tools.testing.reports import ReportBroken, relative
 
 Ranges = tuple[tuple[int, int], ...]
 
@@ -80,13 +80,11 @@ def worst_first(files: Iterable[FileCoverage]) -> tuple[FileCoverage, ...]:
 
 
 def parse(form: str, data: bytes, folder: str, module: str = "") -> tuple[FileCoverage, ...]:
-    """Parse a report in the form `coverage.py`, `istanbul`, `go` or `lcov`. ReportBroken if it is too large or
-    malformed.
+    """Parse a report in the form `coverage.py`, `istanbul`, `go` or `lcov`. ReportBroken if it
+    is malformed.
 
     `folder` is where the tests ran, `module` the path of the Go module.
     """
-    if len(data) > MAX_REPORT_BYTES:
-        raise ReportBroken("is too large")
     forms: Mapping[str, Callable[[], Iterator[FileCoverage]]] = {
         "coverage.py": lambda: _coverage_py(json.loads(data), folder),
         "istanbul": lambda: _istanbul(json.loads(data), folder),
@@ -111,7 +109,7 @@ def ranges(missing: Iterable[int], covered: Iterable[int]) -> Ranges:
     return tuple(found)
 
 
-def told(report: CoverageReport, locate: Callable[[str], str], state: str, budget: int) -> str:
+def describe_coverage(report: CoverageReport, locate: Callable[[str], str], state: str, budget: int) -> str:
     """Return the text for the model, about `budget` characters: the sum, then the files with uncovered lines."""
     lines = [_sum(report, state)]
     lines += [report.problem] if report.problem else []

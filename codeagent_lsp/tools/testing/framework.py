@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -21,7 +21,7 @@ from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Finished
 from codeagent_lsp.tools.testing import coverage
 from codeagent_lsp.tools.testing.coverage import CoverageReport
-from codeagent_lsp.tools.testing.reports import Parsed, ReportBroken, TestReport, ended, judged, tail
+from codeagent_lsp.tools.testing.reports import Parsed, ReportBroken, TestReport, describe_ending, judge_run, tail
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.files.paths import path_of, relative_name
 
@@ -74,13 +74,16 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class TestRun:
-    """The result of a finished run: the bytes of its report, the folder in which it ran, and what it printed."""
+    """The result of a finished run: the bytes of its report, the folder in which it ran, what it printed, and its
+    project's `module`.
+    """
 
     __test__: ClassVar[bool] = False  # the name is not meant for pytest
 
     report: bytes
     folder: str
     printed: str = ""
+    module: str = ""
 
 
 class TestFramework(ABC):
@@ -113,7 +116,7 @@ class TestFramework(ABC):
         cannot be selected.
         """
 
-    def parse(self, project: Project, run: TestRun) -> Parsed:
+    def parse(self, run: TestRun) -> Parsed:
         """Parse the report. ReportBroken if nothing of it can be used."""
         return Parsed((), "has no results of single tests, since the framework is not known")
 
@@ -160,14 +163,16 @@ def command(project: Project, selection: Selection, *, offline: bool) -> Command
     """Return the command that runs the tests of a project; with `offline`, without network. ToolRetry for what cannot
     be selected.
     """
-    return _scripted(project, project.framework.script(project, selection), offline=offline)
+    return _script_command(project, project.framework.script(project, selection), offline=offline)
 
 
 def read(project: Project, finished: Finished) -> TestReport:
     """Return the test report of a finished command; what cannot be read is its `problem`."""
     framework = project.framework
     folder = _ran_in(project, finished)
-    report = judged(framework.name, finished, _parsed(project, finished, folder), note=framework.note(finished))
+    report = judge_run(
+        framework.name, finished, _parse_report(project, finished, folder), note=framework.note(finished)
+    )
     prefix = path_of(folder, "")  # meaningless where the tests ran in a copy
     cases = tuple(replace(case, message=case.message.replace(prefix, "")) for case in report.cases)
     return replace(report, cases=cases, problem=report.problem.replace(prefix, ""))
@@ -177,10 +182,10 @@ def measuring_command(project: Project, view: FileView, *, offline: bool) -> Com
     """Return the command that runs the tests and measures coverage; with `offline`, without network. ToolFailed for a
     framework without support.
     """
-    return _scripted(project, project.framework.measuring(project, view), offline=offline)
+    return _script_command(project, project.framework.measuring(project, view), offline=offline)
 
 
-def measured(project: Project, finished: Finished) -> CoverageReport:
+def read_coverage(project: Project, finished: Finished) -> CoverageReport:
     """Return the coverage that a finished command has reported; what cannot be read is its `problem`. ToolFailed, with
     how to install it, if a tool is missing.
     """
@@ -196,7 +201,7 @@ def measured(project: Project, finished: Finished) -> CoverageReport:
     except ReportBroken as error:
         return replace(empty, problem=_problem(finished, f"left a coverage report that {error}"))
     inside = tuple(file for file in files if not Path(file.path).is_absolute() and not _of_tests(file.path))
-    note = f"The test run {ended(finished)}; run_tests shows which tests fail." if finished.exit_code else ""
+    note = f"The test run {describe_ending(finished)}; run_tests shows which tests fail." if finished.exit_code else ""
     return replace(empty, files=inside, problem=note if inside else _problem(finished, "measured no file"))
 
 
@@ -208,21 +213,11 @@ def is_test_file(path: str) -> bool:
     return stem.endswith(("_test", ".test", ".spec", "_spec")) or "/tests/" in path or "/__tests__/" in path
 
 
-def upwards(view: FileView, folder: str) -> Iterator[str]:
-    """Yield the folder (absolute) and its ancestors, up to its workspace folder; nothing outside of the workspace."""
-    root = view.roots.root_of(folder)
-    while root is not None:
-        yield folder
-        if folder == root:
-            return
-        folder = os.path.dirname(folder)
-
-
 def nearest_program(view: FileView, folder: str, names: Words) -> str:
     """Return the nearest of these files in `folder` or above it, relative to `folder` and with a slash in it; '' for
     none.
     """
-    for around in upwards(view, folder):
+    for around in view.roots.upwards(folder):
         for name in names:
             if view.exists(program := os.path.join(around, name)):
                 inside = relative_name(program, folder)
@@ -230,7 +225,7 @@ def nearest_program(view: FileView, folder: str, names: Words) -> str:
     return ""
 
 
-def _scripted(project: Project, script: Script, *, offline: bool) -> Command:
+def _script_command(project: Project, script: Script, *, offline: bool) -> Command:
     words, lines = script
     noted = f'pwd -P > "{REPORTS}/{_FOLDER}"; {lines}'
     environment = {**_ENVIRONMENT, **({"CARGO_NET_OFFLINE": "true", "GOPROXY": "off"} if offline else {})}
@@ -243,13 +238,13 @@ def _ran_in(project: Project, finished: Finished) -> str:
     return finished.reports.get(_FOLDER, b"").decode("utf-8", "replace").strip() or project.folder
 
 
-def _parsed(project: Project, finished: Finished, folder: str) -> Parsed:
+def _parse_report(project: Project, finished: Finished, folder: str) -> Parsed:
     framework = project.framework
     data = finished.reports.get(framework.report)
     if data is None and framework.report:
         return Parsed((), "is missing")
     try:
-        return framework.parse(project, TestRun(data or b"", folder, finished.output))
+        return framework.parse(TestRun(data or b"", folder, finished.output, project.module))
     except ReportBroken as error:
         return Parsed((), str(error))
 
@@ -259,4 +254,4 @@ def _of_tests(path: str) -> bool:
 
 
 def _problem(finished: Finished, what: str) -> str:
-    return f"The test run {ended(finished)} and {what}. The end of its output:\n{tail(finished.output)}"
+    return f"The test run {describe_ending(finished)} and {what}. The end of its output:\n{tail(finished.output)}"

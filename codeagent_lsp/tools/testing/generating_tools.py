@@ -127,12 +127,12 @@ class GenerateTests(Tool[GenerateTestsParameters]):
             raise ToolFailed(SAVED_ONLY)
         wanted = await asyncio.to_thread(_order, arguments, context)
         context.note(f"generate_tests: {context.view.roots.relative(wanted.target)}")
-        tests = await _written(complete, wanted.asked())
-        trial = await _tried(tests, await _free(wanted, arguments, context), context)
+        tests = await _ask_model(complete, wanted.asked())
+        trial = await _try_tests(tests, await _free(wanted, arguments, context), context)
         rounds = 1
         if not trial.ok:
             _take_back(trial.step, context)
-            tests = await _written(complete, wanted.asked_again(trial.tests, trial.output.text))
+            tests = await _ask_model(complete, wanted.asked_again(trial.tests, trial.output.text))
             trial = await _last_try(tests, await _free(wanted, arguments, context), context)
             rounds = 2
         name = context.view.roots.relative(trial.path)
@@ -170,7 +170,7 @@ async def _free(wanted: Order, arguments: GenerateTestsParameters, context: Tool
 
 async def _last_try(tests: str, wanted: Order, context: ToolContext) -> Trial:
     """Stage the corrected tests and run them. ToolFailed, with nothing left staged, if they fail too."""
-    trial = await _tried(tests, wanted, context)
+    trial = await _try_tests(tests, wanted, context)
     if trial.ok:
         return trial
     _take_back(trial.step, context)
@@ -181,7 +181,7 @@ async def _last_try(tests: str, wanted: Order, context: ToolContext) -> Trial:
     )
 
 
-async def _tried(tests: str, wanted: Order, context: ToolContext) -> Trial:
+async def _try_tests(tests: str, wanted: Order, context: ToolContext) -> Trial:
     """Stage the tests and run them; unstage them if the run raises."""
     # The model has seen masks in place of secrets and may have written them back.
     revealed = str(context.redaction.reveal({"content": tests})["content"])
@@ -196,7 +196,7 @@ async def _tried(tests: str, wanted: Order, context: ToolContext) -> Trial:
     return Trial(wanted.target, tests, step, output)
 
 
-async def _written(complete: Complete, asked: str) -> str:
+async def _ask_model(complete: Complete, asked: str) -> str:
     try:
         return file_in(await complete(INSTRUCTIONS, asked))
     except ModelError as error:
@@ -277,10 +277,8 @@ def _project(view: FileView, source: str) -> Project:
     suffix = os.path.splitext(source)[1]
     known = [project for project in found if suffix in project.framework.suffixes]
     if not known:
-        raise ToolFailed(
-            f"No test framework is known for this file. Known are {projects.known()}, by their project files.",
-            ErrorCode.NOT_FOUND,
-        )
+        names = f"Known are {projects.known_frameworks()}, by their project files."
+        raise ToolFailed(f"No test framework is known for this file. {names}", ErrorCode.NOT_FOUND)
     return replace(known[0], target="")
 
 

@@ -26,12 +26,10 @@ from codeagent_lsp.tools.testing.framework import (
     Words,
 )
 from codeagent_lsp.tools.testing.reports import (
-    MAX_REPORT_BYTES,
     CaseOutcome,
     Parsed,
-    ReportBroken,
     TestCase,
-    bounded,
+    bounded_cases,
     message,
 )
 from codeagent_lsp.workspace.files.file_view import FileView
@@ -40,17 +38,6 @@ _OUTCOMES: Mapping[str, CaseOutcome] = {"pass": "passed", "fail": "failed", "ski
 _PLACE = re.compile(r"^\s*([^\s:]+\.go):(\d+):", re.MULTILINE)
 _NOT_BUILT = re.compile(r"^FAIL\t(\S+) \[(?:build|setup) failed\]$")
 _CHATTER = re.compile(r"^\s*(?:=== |--- (?:PASS|FAIL|SKIP))|^(?:PASS|FAIL|ok)\b")
-
-
-@dataclass(frozen=True, slots=True)
-class GoTestRun:
-    """A test run of Go: the module's path in go.mod, the folder in which the tests ran, and the output beside the
-    report.
-    """
-
-    module: str
-    folder: str
-    printed: str = ""
 
 
 @dataclass
@@ -83,8 +70,8 @@ class GoTest(TestFramework):
         return words, f'exec "$@" > "{REPORTS}/{self.report}"'
 
     @override
-    def parse(self, project: Project, run: TestRun) -> Parsed:
-        return parse(run.report, GoTestRun(project.module, run.folder, run.printed))
+    def parse(self, run: TestRun) -> Parsed:
+        return parse(run)
 
     @override
     def measuring(self, project: Project, view: FileView) -> Script:
@@ -94,16 +81,14 @@ class GoTest(TestFramework):
 GO_TEST = GoTest()
 
 
-def parse(data: bytes, place: GoTestRun) -> Parsed:
-    """Parse the cases of a report, also of a truncated one. A test without an end event is an error. ReportBroken above
-    32 MiB.
+def parse(run: TestRun) -> Parsed:
+    """Parse the cases of a report, also of a truncated one. A test without an end event is an error. ReportBroken
+    above 100,000 tests.
     """
-    if len(data) > MAX_REPORT_BYTES:
-        raise ReportBroken("is too large")
     units: dict[tuple[str, str], _Unit] = {}
     builds: dict[str, list[str]] = {}
     broken = ""
-    for line in data.decode("utf-8", "replace").splitlines():
+    for line in run.report.decode("utf-8", "replace").splitlines():
         if failed := _NOT_BUILT.match(line):  # plain text before Go 1.24
             units[failed[1], ""] = _Unit(failed[1], "", "fail")
             continue
@@ -112,12 +97,12 @@ def parse(data: bytes, place: GoTestRun) -> Parsed:
         except (ValueError, TypeError, AttributeError, RecursionError):
             broken = "has lines that are not events of go test"
     tests = {key: unit for key, unit in units.items() if key[1]}
-    cases = [case for key, unit in tests.items() for case in _test(key, unit, tests, place)]
+    cases = [case for key, unit in tests.items() for case in _test(key, unit, tests, run)]
     failing = {unit.package for unit in tests.values() if unit.ended == "fail"}
     for unit in units.values():
         if not unit.test and unit.ended != "pass" and unit.package not in failing:
-            cases.extend(_package(unit, builds, place))
-    return Parsed(bounded(cases), broken)
+            cases.extend(_package(unit, builds, run))
+    return Parsed(bounded_cases(cases), broken)
 
 
 def _take(event: Mapping[str, Any], units: dict[tuple[str, str], _Unit], builds: dict[str, list[str]]) -> None:
@@ -136,38 +121,38 @@ def _take(event: Mapping[str, Any], units: dict[tuple[str, str], _Unit], builds:
 
 
 def _test(
-    key: tuple[str, str], unit: _Unit, tests: Mapping[tuple[str, str], _Unit], where: GoTestRun
+    key: tuple[str, str], unit: _Unit, tests: Mapping[tuple[str, str], _Unit], run: TestRun
 ) -> Iterator[TestCase]:
     """Yield the case of a test; none for a parent of subtests unless it failed by itself."""
     inner = [other for name, other in tests.items() if name[0] == key[0] and name[1].startswith(f"{key[1]}/")]
     if inner and (unit.ended != "fail" or any(other.ended == "fail" for other in inner)):
         return
     outcome = _OUTCOMES.get(unit.ended, "error")
-    text = "" if outcome == "passed" else _said(unit)
+    text = "" if outcome == "passed" else _output_of(unit)
     if not unit.ended:
         text = f"It never ended.\n{text}"
     elif re.search("^panic: ", text, re.MULTILINE):
         text = f"It ended the package's run: tests after it did not run.\n{text}"
-    file, line = _place(text, unit.package, where)
+    file, line = _place(text, unit.package, run)
     yield TestCase(f"{unit.package}.{unit.test}", outcome, unit.seconds, message(text), file, line)
 
 
-def _package(unit: _Unit, builds: Mapping[str, list[str]], where: GoTestRun) -> Iterator[TestCase]:
+def _package(unit: _Unit, builds: Mapping[str, list[str]], run: TestRun) -> Iterator[TestCase]:
     """Yield an error case for a package that failed without a failing test: in its build or set-up."""
     if unit.ended == "skip":  # no test files
         return
     built = [text for path, output in builds.items() if path.split(" ")[0] == unit.package for text in output]
-    built = built or _printed(unit.package, where.printed)
-    text = "".join(built) or _said(unit) or "The package failed without a failing test."
-    file, line = _place(text, "" if built else unit.package, where)
+    built = built or _compiler_output(unit.package, run.printed)
+    text = "".join(built) or _output_of(unit) or "The package failed without a failing test."
+    file, line = _place(text, "" if built else unit.package, run)
     yield TestCase(unit.package, "error", unit.seconds, message(text), file, line)
 
 
-def _said(unit: _Unit) -> str:
+def _output_of(unit: _Unit) -> str:
     return "\n".join(line for line in "".join(unit.output).splitlines() if not _CHATTER.match(line))
 
 
-def _printed(package: str, printed: str) -> list[str]:
+def _compiler_output(package: str, printed: str) -> list[str]:
     """Return the compiler's output about a package, from `# package` to the next such line."""
     lines = iter(printed.splitlines(keepends=True))
     found = dropwhile(lambda line: line.split()[:2] != ["#", package], lines)
@@ -175,14 +160,14 @@ def _printed(package: str, printed: str) -> list[str]:
     return list(takewhile(lambda line: not line.startswith("# "), found))
 
 
-def _place(text: str, package: str, where: GoTestRun) -> tuple[str | None, int | None]:
+def _place(text: str, package: str, run: TestRun) -> tuple[str | None, int | None]:
     """Return the file and line of a failure: the first frame in the user's code, else the last place in the text."""
-    if frame := re.search(rf"{re.escape(where.folder)}/(\S+\.go):(\d+)", text):
+    if frame := re.search(rf"{re.escape(run.folder)}/(\S+\.go):(\d+)", text):
         return frame[1], int(frame[2])
     matches = list(_PLACE.finditer(text))
     if not matches:
         return None, None
-    folder = package[len(where.module) + 1 :] if package.startswith(f"{where.module}/") else ""
+    folder = package[len(run.module) + 1 :] if package.startswith(f"{run.module}/") else ""
     name = matches[-1][1].removeprefix("./")
     return (f"{folder}/{name}" if folder and "/" not in name else name), int(matches[-1][2])
 

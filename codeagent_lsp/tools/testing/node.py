@@ -31,12 +31,11 @@ from codeagent_lsp.tools.testing.framework import (
     nearest_program,
 )
 from codeagent_lsp.tools.testing.reports import (
-    MAX_REPORT_BYTES,
     CaseOutcome,
     Parsed,
     ReportBroken,
     TestCase,
-    bounded,
+    bounded_cases,
     message,
     plain,
     relative,
@@ -79,7 +78,7 @@ class _Installed(_Script):
     coverage_form: ClassVar[str] = "istanbul"
 
     @override
-    def parse(self, project: Project, run: TestRun) -> Parsed:
+    def parse(self, run: TestRun) -> Parsed:
         return parse_json(run.report, run.folder)
 
 
@@ -94,7 +93,7 @@ class Vitest(_Installed):
 
     @override
     def script(self, project: Project, selection: Selection) -> Script:
-        words = (*project.program, "run", "--reporter=default", "--reporter=json", *_named(selection))
+        words = (*project.program, "run", "--reporter=default", "--reporter=json", *_name_option(selection))
         return (*words, *project.targets), f'exec "$@" "--outputFile.json={REPORTS}/{self.report}"'
 
     @override
@@ -120,7 +119,7 @@ class Jest(_Installed):
 
     @override
     def script(self, project: Project, selection: Selection) -> Script:
-        words = (*project.program, "--json", "--testLocationInResults", *_named(selection), *project.targets)
+        words = (*project.program, "--json", "--testLocationInResults", *_name_option(selection), *project.targets)
         return words, f'exec "$@" "--outputFile={REPORTS}/{self.report}"'
 
     @override
@@ -149,7 +148,7 @@ class NodeRunner(_Script):
         return (*project.program, *pattern, *project.targets), lines
 
     @override
-    def parse(self, project: Project, run: TestRun) -> Parsed:
+    def parse(self, run: TestRun) -> Parsed:
         return junit.parse(run.report, run.folder)
 
 
@@ -173,11 +172,9 @@ def parse_json(data: bytes, folder: str) -> Parsed:
     """Parse the report of jest (`--json`) and vitest (`--reporter=json`), which share one format; `folder` is where the
     tests ran. ReportBroken if it is malformed or too large.
     """
-    if len(data) > MAX_REPORT_BYTES:
-        raise ReportBroken("is too large")
     try:
         report = json.loads(data)
-        return Parsed(bounded(case for suite in report["testResults"] for case in _suite(suite, folder)))
+        return Parsed(bounded_cases(case for suite in report["testResults"] for case in _suite(suite, folder)))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ReportBroken("is not whole") from None
 
@@ -194,7 +191,7 @@ def _suite(suite: Mapping[str, Any], folder: str) -> Iterator[TestCase]:
 
 def _case(item: Mapping[str, Any], file: str, folder: str) -> TestCase:
     outcome = _OUTCOMES[item["status"]]
-    text = _focused("\n".join(item.get("failureMessages") or ())) if outcome == "failed" else ""
+    text = _without_library_frames("\n".join(item.get("failureMessages") or ())) if outcome == "failed" else ""
     location = item.get("location") or {}
     name = " > ".join([*item.get("ancestorTitles", ()), item["title"]])
     return TestCase(
@@ -214,7 +211,7 @@ def _line(text: str, file: str, folder: str) -> int | None:
     return next((line for name, line in frames if name == file), None)
 
 
-def _focused(text: str) -> str:
+def _without_library_frames(text: str) -> str:
     """Return a failure's text without the stack frames of libraries."""
     lines = plain(text).splitlines()
     return "\n".join(
@@ -222,7 +219,7 @@ def _focused(text: str) -> str:
     )
 
 
-def _named(selection: Selection) -> Words:
+def _name_option(selection: Selection) -> Words:
     return (f"--testNamePattern={selection.pattern}",) if selection.pattern else ()
 
 

@@ -17,10 +17,10 @@ from itertools import islice
 from types import MappingProxyType
 
 from codeagent_lsp.errors import AgentError, FileRefused
-from codeagent_lsp.shadow.environment import scrubbed
+from codeagent_lsp.shadow.environment import scrub_environment
 from codeagent_lsp.shadow.shell import Isolation
 from codeagent_lsp.tools.testing.cargo import CARGO
-from codeagent_lsp.tools.testing.framework import Ecosystem, Project, upwards
+from codeagent_lsp.tools.testing.framework import Ecosystem, Project
 from codeagent_lsp.tools.testing.golang import GO
 from codeagent_lsp.tools.testing.node import NODE
 from codeagent_lsp.tools.testing.python import PYTHON
@@ -63,7 +63,7 @@ LOCK_FILES: Mapping[str, str] = MappingProxyType(
 """Files at the top of a project by which its package manager is known, the surest first."""
 
 
-def known() -> str:
+def known_frameworks() -> str:
     """Return the names of all frameworks, as part of an English sentence."""
     *first, last = [each.title for kind in ECOSYSTEMS for each in kind.frameworks if each.title]
     return f"{', '.join(first)} and {last}"
@@ -97,7 +97,7 @@ def _find(view: FileView, start: str, *, below: bool) -> Iterator[Project]:
     wanted = next((ecosystem for ecosystem in ECOSYSTEMS if suffix in ecosystem.suffixes), None)
     folder = start if _is_folder(view, start) else os.path.dirname(start)
     seen: list[Ecosystem] = []
-    for around in upwards(view, folder):
+    for around in view.roots.upwards(folder):
         for ecosystem, project in _at(view, around, start, wanted):
             seen.append(ecosystem)
             yield project
@@ -168,7 +168,7 @@ def own_environment(view: FileView, folder: str, isolation: Isolation) -> dict[s
     own = [*_programs(view, folder)]
     if not own:
         return {}
-    path = os.pathsep.join((*own, scrubbed(os.environ)["PATH"]))
+    path = os.pathsep.join((*own, scrub_environment(os.environ)["PATH"]))
     # Tools such as uv and poetry look for this variable, not on PATH.
     venv = next((os.path.dirname(place) for place in own if place.endswith("/bin")), None)
     return {"PATH": path, **({"VIRTUAL_ENV": venv} if venv else {})}
@@ -193,7 +193,7 @@ def facts_of(view: FileView) -> tuple[ProjectFacts, ...]:
 
 
 def _programs(view: FileView, folder: str) -> Iterator[str]:
-    for around in upwards(view, folder):
+    for around in view.roots.upwards(folder):
         for name in VENVS:
             if view.roots.stat(os.path.join(around, name, "bin", "python")) is not None:
                 yield os.path.join(around, name, "bin")

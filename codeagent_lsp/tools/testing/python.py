@@ -34,11 +34,9 @@ from codeagent_lsp.tools.testing.framework import (
     nearest_program,
 )
 from codeagent_lsp.tools.testing.reports import (
-    MAX_REPORT_BYTES,
     Parsed,
-    ReportBroken,
     TestCase,
-    bounded,
+    bounded_cases,
     message,
     relative,
 )
@@ -115,12 +113,12 @@ class _Python(TestFramework):
 
     @override
     def missing(self, project: Project, finished: Finished) -> str:
-        python = _made(finished) or project.program[0]
+        python = _made_python(finished) or project.program[0]
         return f"`{python} -m pip install {self.measures}`" if finished.exit_code == _NO_TOOL else ""
 
     @override
     def note(self, finished: Finished) -> str:
-        made = _made(finished)
+        made = _made_python(finished)
         return f"Ran with {made}, which a command has made: only the private copy has it." if made else ""
 
     @override
@@ -153,7 +151,7 @@ class Pytest(_Python):
         return words, f'{_CHOOSE}exec "$@" "--junitxml={REPORTS}/{self.report}"'
 
     @override
-    def parse(self, project: Project, run: TestRun) -> Parsed:
+    def parse(self, run: TestRun) -> Parsed:
         return junit.parse(run.report, run.folder)
 
     @override
@@ -170,7 +168,7 @@ class Pytest(_Python):
         # By Python's own last words: a test that fails for such an import has more behind it.
         if finished.exit_code != 1 or not finished.output.rstrip().endswith("No module named pytest"):
             return None
-        python = _made(finished) or project.program[0]
+        python = _made_python(finished) or project.program[0]
         advice = f"pytest is not installed for {python}. The user can install it: `{python} -m pip install pytest`."
         return replace(project, framework=UNITTEST), advice
 
@@ -203,7 +201,7 @@ class Unittest(_Python):
         return (*project.program, "-c", _runner(), project.target or ".", selection.pattern), f'{_CHOOSE}exec "$@"'
 
     @override
-    def parse(self, project: Project, run: TestRun) -> Parsed:
+    def parse(self, run: TestRun) -> Parsed:
         return parse_lines(run.report, run.folder)
 
     @override
@@ -223,10 +221,8 @@ UNITTEST = Unittest()
 
 def parse_lines(data: bytes, folder: str) -> Parsed:
     """Parse the report that `unittest_runner.py` writes; `folder` is where the tests ran. Without its end mark the
-    result is marked as broken. ReportBroken above 32 MiB.
+    result is marked as broken. ReportBroken above 100,000 tests.
     """
-    if len(data) > MAX_REPORT_BYTES:
-        raise ReportBroken("is too large")
     cases: list[TestCase] = []
     whole = False
     for line in data.splitlines():
@@ -237,11 +233,11 @@ def parse_lines(data: bytes, folder: str) -> Parsed:
             else:
                 cases.append(_case(record, folder))
         except (ValueError, KeyError, TypeError, AttributeError):
-            return Parsed(bounded(cases), "has a line that cannot be read")
-    return Parsed(bounded(cases), "" if whole else "breaks off")
+            return Parsed(bounded_cases(cases), "has a line that cannot be read")
+    return Parsed(bounded_cases(cases), "" if whole else "breaks off")
 
 
-def _made(finished: Finished) -> str:
+def _made_python(finished: Finished) -> str:
     """Return the Python that a run took from an environment that a command has made; '' if there was none."""
     return finished.reports.get(_MADE, b"").decode("utf-8", "replace")
 

@@ -21,7 +21,6 @@ from codeagent_lsp.workspace.files.paths import relative_name, within
 
 CaseOutcome = Literal["passed", "failed", "skipped", "error"]
 
-MAX_REPORT_BYTES = 32 << 20
 MAX_CASES = 100_000
 MAX_MESSAGE = 2000
 TAIL = 1500
@@ -150,12 +149,12 @@ class Parsed:
     broken: str = ""
 
 
-def judged(framework: str, finished: Finished, parsed: Parsed, *, note: str = "") -> TestReport:
+def judge_run(framework: str, finished: Finished, parsed: Parsed, *, note: str = "") -> TestReport:
     """Return the report of a finished run, with a problem if the numbers alone would mislead."""
     return TestReport(framework, parsed.cases, _problem(finished, parsed), round(finished.seconds, 3), note)
 
 
-def ended(finished: Finished) -> str:
+def describe_ending(finished: Finished) -> str:
     """Return how a run ended, as the rest of an English sentence."""
     stops = {
         "timeout": f"was stopped at the time limit, after {finished.seconds:.0f} s",
@@ -199,7 +198,7 @@ def relative(path: str, folder: str) -> str:
     return relative_name(inside, folder) if within(inside, (folder,)) else inside
 
 
-def bounded(cases: Iterable[TestCase]) -> tuple[TestCase, ...]:
+def bounded_cases(cases: Iterable[TestCase]) -> tuple[TestCase, ...]:
     """Return the cases as a tuple. ReportBroken if there are more than 100,000."""
     found = tuple(cases)
     if len(found) > MAX_CASES:
@@ -211,13 +210,13 @@ def _problem(finished: Finished, parsed: Parsed) -> str:
     bad = any(case.outcome in ("failed", "error") for case in parsed.cases)
     # In this order: a run that was stopped may have left half a report, which is broken for that reason.
     if finished.ending != "exited" or finished.exit_code > 128:
-        why = f"The test run {ended(finished)}; what it had not finished is not counted."
+        why = f"The test run {describe_ending(finished)}; what it had not finished is not counted."
     elif parsed.broken:
-        why = f"The test run {ended(finished)}, but the report {parsed.broken}."
+        why = f"The test run {describe_ending(finished)}, but the report {parsed.broken}."
     elif not parsed.cases:
-        why = f"No tests ran: the test run {ended(finished)}."
+        why = f"No tests ran: the test run {describe_ending(finished)}."
     elif finished.exit_code and not bad:
-        why = f"No test failed, and yet the test run {ended(finished)}."
+        why = f"No test failed, and yet the test run {describe_ending(finished)}."
     else:
         return ""
     printed = tail(finished.output)
@@ -293,7 +292,7 @@ class Baseline(Protocol):
         """
 
 
-def compared(reports: Iterable[TestReport], before: Results) -> Compared:
+def compare_reports(reports: Iterable[TestReport], before: Results) -> Compared:
     """Return the failures of a run by what became of the same tests before the change, and the tests that it
     repaired.
     """
@@ -362,9 +361,9 @@ def details(
     shown = _failures(caused, left, changed)
     mended = [case.id for case in report.cases if differs and case.id in frozenset(differs.mended)]
     if mended:
-        shown.append(f"Failed before your changes and pass now: {_named(mended)}")
+        shown.append(f"Failed before your changes and pass now: {_names_line(mended)}")
     if before:
-        shown.append(f"Failed before your changes, too, in the same way: {_named(sorted(before))}")
+        shown.append(f"Failed before your changes, too, in the same way: {_names_line(sorted(before))}")
     return "\n".join([*parts, *shown])
 
 
@@ -382,7 +381,7 @@ def shorten(text: str, limit: int) -> str:
     others = [index for index in range(len(lines)) if index not in points]
     near, rest = [index for index in reversed(others) if index < last], [index for index in others if index > last]
     kept: set[int] = set()
-    for index in (*points, *_mixed(near), *rest):
+    for index in (*points, *_mix(near), *rest):
         cost = min(len(lines[index]), 300) + 5
         # the best line is shown even where it is too long: without it, a failure says nothing
         if cost > limit and kept:
@@ -395,7 +394,7 @@ def shorten(text: str, limit: int) -> str:
     return "\n".join(shown)
 
 
-def _mixed(near: Sequence[int]) -> Iterator[int]:
+def _mix(near: Sequence[int]) -> Iterator[int]:
     """Yield the indices of lines, given from the end, two of them and then one from the beginning, and so on."""
     left = deque(near)
     while left:
@@ -434,7 +433,7 @@ def _failures(bad: Sequence[TestCase], budget: int, changed: frozenset[str]) -> 
     for number, case in enumerate(bad):
         share = min(_LONGEST, budget // min(len(bad) - number, SHARES))
         if budget < _SHORTEST:
-            shown.append(f"Also failed: {_named([each.id for each in bad[number:]])}")
+            shown.append(f"Also failed: {_names_line([each.id for each in bad[number:]])}")
             break
         text = _failure(case, max(share, _SHORTEST), otherwise=case.id in changed)
         budget -= len(text) + 1
@@ -442,7 +441,7 @@ def _failures(bad: Sequence[TestCase], budget: int, changed: frozenset[str]) -> 
     return shown
 
 
-def _named(ids: Sequence[str]) -> str:
+def _names_line(ids: Sequence[str]) -> str:
     """Return the names of tests in at most `NAMES` characters."""
     lines, room = [], NAMES
     for number, name in enumerate(ids):

@@ -17,13 +17,13 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, place_of, unpacked, without
+from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, place_of, unpack_json, without
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.shadow.shell import Command, CommandResult, Isolation, OnOutput, Shell, no_output
 from codeagent_lsp.tools.context import OnTested, Tally, ToolContext
 from codeagent_lsp.tools.testing import framework, projects
-from codeagent_lsp.tools.testing.coverage import CoverageReport, told
-from codeagent_lsp.tools.testing.framework import Project, Selection, is_test_file, measured, measuring_command
+from codeagent_lsp.tools.testing.coverage import CoverageReport, describe_coverage
+from codeagent_lsp.tools.testing.framework import Project, Selection, is_test_file, measuring_command, read_coverage
 from codeagent_lsp.tools.testing.reports import (
     BUDGET,
     RED,
@@ -38,7 +38,7 @@ from codeagent_lsp.tools.testing.reports import (
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.files.paths import within
-from codeagent_lsp.workspace.text.excerpts import listed
+from codeagent_lsp.workspace.text.excerpts import join_names
 
 MAX_NAMED = 20
 NO_TESTS = (
@@ -49,7 +49,7 @@ NO_TESTS = (
 
 def _around(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments with several files as the folder around them, and the only name of a test as the pattern."""
-    place, names = place_of(given.get("files")), unpacked(given.get("testNames"))
+    place, names = place_of(given.get("files")), unpack_json(given.get("testNames"))
     given = {**without(given, "files", "testNames"), **({"path": place} if place else {})}
     return {**given, "pattern": names[0]} if isinstance(names, list) and len(names) == 1 else given
 
@@ -93,7 +93,7 @@ class RunTests(Tool[RunTestsParameters]):
         ToolFailed if no test framework is found or installed, ToolRetry for tests that cannot be selected.
         """
         shell = Noted(context.open_shell())
-        path, node = _parted(arguments.path, context)
+        path, node = _split_node(arguments.path, context)
         selection = Selection(_pattern(arguments.pattern), node)
         found = await projects_at(path, context)
         if node and not all(project.framework.has_ids for project in found):
@@ -105,8 +105,8 @@ class RunTests(Tool[RunTestsParameters]):
         changed = baseline is not None and baseline.changed
         # Asked for now as well: it notes the text that is tested, and not what stands there when the tests have ended.
         tested = noting() if (noting := context.get(OnTested)) is not None else None
-        reports = [await _tested(project, selection, context, shell) for project in found]
-        placed = [_placed(report, project, context) for project, report in zip(found, reports, strict=True)]
+        reports = [await _test(project, selection, context, shell) for project in found]
+        placed = [_with_shown_files(report, project, context) for project, report in zip(found, reports, strict=True)]
         differs = await baseline.compare(placed) if baseline is not None and changed else None
         # Nothing of ours was in it: how the tests stand now is how the user's own text stands.
         if baseline is not None and not changed:
@@ -116,7 +116,9 @@ class RunTests(Tool[RunTestsParameters]):
             covered = await asyncio.to_thread(covered_by, found, placed, path, context) if whole else frozenset()
             tested(tally(placed, differs, whole=whole, covered=covered))
         scope, budget = _scope(path, arguments, context), BUDGET // len(found)
-        texts = [_told(report, headline(report, scope, state, differs), budget, differs, own) for report in placed]
+        texts = [
+            _report_text(report, headline(report, scope, state, differs), budget, differs, own) for report in placed
+        ]
         counts, seconds = tally(placed, differs), sum(report.seconds for report in placed)
         why = next((report.problem for report in reports if report.problem), "")
         summary = told_short(counts, seconds, context.words, why)
@@ -199,7 +201,7 @@ def wrote(results: Sequence[CommandResult], context: ToolContext) -> str:
     """Return lines for the model about files that the tests wrote; '' if there are none."""
     names = sorted({context.view.roots.relative(path) for result in results for path in result.staged})
     left = sum(len(result.left_out) for result in results)
-    lines = [f"Written by the run and now staged: {listed(names, MAX_NAMED)}"] if names else []
+    lines = [f"Written by the run and now staged: {join_names(names, MAX_NAMED)}"] if names else []
     lines += [f"Not staged: {left} other file{'s' if left > 1 else ''} it wrote"] if left else []
     return "".join(f"\n{line}" for line in lines)
 
@@ -234,7 +236,9 @@ async def projects_at(path: str | None, context: ToolContext) -> Sequence[Projec
     if not found:
         where = f" for {context.view.roots.relative(path)}" if path else ""
         markers = ", ".join(ecosystem.marker for ecosystem in projects.ECOSYSTEMS)
-        raise ToolFailed(NO_TESTS.format(where=where, known=projects.known(), markers=markers), ErrorCode.NOT_FOUND)
+        raise ToolFailed(
+            NO_TESTS.format(where=where, known=projects.known_frameworks(), markers=markers), ErrorCode.NOT_FOUND
+        )
     if not any(project.program for project in found):
         raise ToolFailed(not_installed(found[0]))
     return found
@@ -274,7 +278,7 @@ def state_of(context: ToolContext, isolation: Isolation) -> str:
     return f", on the {' and '.join(layers)}"
 
 
-def _parted(path: str | None, context: ToolContext) -> tuple[str | None, str]:
+def _split_node(path: str | None, context: ToolContext) -> tuple[str | None, str]:
     """Return the path, and the rest of a pytest id after it."""
     name, separator, rest = (path or "").partition("::")
     return existing(name or None, context), separator + rest
@@ -295,7 +299,7 @@ def _failures(reports: Sequence[TestReport], differs: Compared | None) -> list[d
     return [{"id": case.id, "file": case.file, "fate": fates.get(case.id, "unknown")} for case in cases]
 
 
-async def _tested(project: Project, selection: Selection, context: ToolContext, shell: Shell) -> TestReport:
+async def _test(project: Project, selection: Selection, context: ToolContext, shell: Shell) -> TestReport:
     if not project.program:
         return TestReport(project.framework.name, problem=not_installed(project))
     result = await _run(project, selection, context, shell)
@@ -329,14 +333,14 @@ def _scope(path: str | None, arguments: RunTestsParameters, context: ToolContext
     return f"{where} matching {arguments.pattern!r}" if arguments.pattern else where
 
 
-def _placed(report: TestReport, project: Project, context: ToolContext) -> TestReport:
+def _with_shown_files(report: TestReport, project: Project, context: ToolContext) -> TestReport:
     """Return the report with its files relative to the workspace."""
-    locate = partial(_located, project.folder, context)
+    locate = partial(_locate, project.folder, context)
     cases = tuple(replace(case, file=locate(case.file)) if case.file else case for case in report.cases)
     return replace(report, cases=cases)
 
 
-def _located(folder: str, context: ToolContext, file: str) -> str:
+def _locate(folder: str, context: ToolContext, file: str) -> str:
     """Return the shown path of a file: Cargo names files from the top of its workspace, others from the project."""
     roots = context.view.roots
     # Upwards from the project; where nothing is found, the name stays below the outermost folder.
@@ -345,7 +349,7 @@ def _located(folder: str, context: ToolContext, file: str) -> str:
     return roots.relative(os.path.join(folder, file))
 
 
-def _told(report: TestReport, head: str, budget: int, differs: Compared | None, own: frozenset[str]) -> str:
+def _report_text(report: TestReport, head: str, budget: int, differs: Compared | None, own: frozenset[str]) -> str:
     body = details(report, budget - len(head), differs, own)
     return f"{head}\n{body}" if body else head
 
@@ -384,9 +388,9 @@ class AnalyzeCoverage(Tool[AnalyzeCoverageParameters]):
         found = await projects_at(path, context)
         alone = len(found) == 1
         state = state_of(context, shell.isolation)  # before the run may stage something itself
-        reports = [await _attempted(project, path, context, shell, alone=alone) for project in found]
+        reports = [await _attempt(project, path, context, shell, alone=alone) for project in found]
         texts = [
-            told(report, _locator(project, context), state, BUDGET // len(found))
+            describe_coverage(report, _locator(project, context), state, BUDGET // len(found))
             for project, report in zip(found, reports, strict=True)
         ]
         return ToolOutput(
@@ -394,26 +398,26 @@ class AnalyzeCoverage(Tool[AnalyzeCoverageParameters]):
         )
 
 
-async def _attempted(
+async def _attempt(
     project: Project, path: str | None, context: ToolContext, shell: Shell, *, alone: bool
 ) -> CoverageReport:
     """Measure one project; if there are several, a failure becomes the problem of its report."""
     try:
         if not project.program:
             raise ToolFailed(not_installed(project))
-        return await _measured(project, path, context, shell)
+        return await _measure(project, path, context, shell)
     except ToolFailed as error:
         if alone:
             raise
         return CoverageReport(project.framework.name, (), str(error))
 
 
-async def _measured(project: Project, path: str | None, context: ToolContext, shell: Shell) -> CoverageReport:
+async def _measure(project: Project, path: str | None, context: ToolContext, shell: Shell) -> CoverageReport:
     """Run all tests, since any may reach the path, unless the path is a test file; return the coverage of the path."""
     alone = path is not None and is_test_file(path)
     chosen = project if alone else replace(project, target="")
     command = measuring_command(chosen, context.view, offline=shell.isolation.offline)
-    report = measured(chosen, (await shell.run(command, context.output)).finished)
+    report = read_coverage(chosen, (await shell.run(command, context.output)).finished)
     if path is None or alone:
         return report
     files = tuple(file for file in report.files if within(os.path.join(project.folder, file.path), (path,)))

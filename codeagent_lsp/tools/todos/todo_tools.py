@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, given_as, has, unpacked, without
+from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, given_as, has, unpack_json, without
 from codeagent_lsp.errors import ToolRetry, WrongArguments
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.todos.todo_list import Priority, Todo, TodoList, TodoStatus, render
@@ -38,16 +38,16 @@ def _contents(key: str, content: str) -> Shape:
     def todo(item: Any) -> Any:
         if not isinstance(item, Mapping):
             return item
-        return {**({"content": item[content]} if content in item else {}), **_kept(item)}
+        return {**({"content": item[content]} if content in item else {}), **_kept_fields(item)}
 
     def converted(given: dict[str, Any]) -> dict[str, Any]:
-        items = unpacked(given.get(key))
+        items = unpack_json(given.get(key))
         return {**without(given, key), "todos": list(map(todo, items)) if isinstance(items, list) else items}
 
     return Shape(f"`{key}` with `{content}`", converted)
 
 
-def _kept(item: Mapping[str, Any]) -> dict[str, Any]:
+def _kept_fields(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return the state, the priority and the id of an item."""
     # Other fields are dropped, as `TodoItem` refuses them: agents add forms of the content for display, and times.
     kept = {key: item[key] for key in ("status", "priority") if item.get(key) is not None}
@@ -67,7 +67,7 @@ def _boxes(given: dict[str, Any]) -> dict[str, Any]:
     return {**given, "todos": found} if found else given
 
 
-def _merged(given: dict[str, Any]) -> dict[str, Any]:
+def _merge_action(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments with `merge` as the action."""
     if "merge" not in given:
         return given
@@ -78,7 +78,7 @@ def _merged(given: dict[str, Any]) -> dict[str, Any]:
 def _single(given: dict[str, Any]) -> dict[str, Any]:
     """Return the one task of a call as a todo, new or changed."""
     name, content = given.get("taskId"), given.get("subject") or given.get("description")
-    todo = {**({"content": content} if content else {}), **_kept(given)}
+    todo = {**({"content": content} if content else {}), **_kept_fields(given)}
     # Without an id it is the creation of one, which gives the id.
     if name is None:
         return {"action": "add", "todos": [todo]}
@@ -175,7 +175,7 @@ class TodoWrite(Tool[TodoWriteParameters]):
         plain={"todos": "content"},
         shapes=(
             Shape("`todo_id` is the id of the one todo of an `update`, whose fields may stand at the top", _one),
-            Shape("`merge` true is the action `add`, false `replace`", _merged),
+            Shape("`merge` true is the action `add`, false `replace`", _merge_action),
         ),
         foreign=(
             ForeignTool("TodoWrite", ("Claude Code", "Cursor")),
@@ -202,7 +202,7 @@ class TodoWrite(Tool[TodoWriteParameters]):
     async def run(self, arguments: TodoWriteParameters, context: ToolContext) -> ToolOutput:
         """Change the list and return it. ToolRetry, with nothing changed, for unknown or repeated ids."""
         known = context.need(TodoList, "There is no todo list here.")
-        items = arguments.todos if arguments.action == "update" else _numbered(arguments, known)
+        items = arguments.todos if arguments.action == "update" else _with_ids(arguments, known)
         ids = [item.id for item in items if item.id is not None]
         if twice := sorted({name for name in ids if ids.count(name) > 1}):
             raise ToolRetry(f"Each todo needs an id of its own; given more than once: {', '.join(twice)}.")
@@ -250,7 +250,7 @@ class Think(Tool[ThinkParameters]):
         return ToolOutput("ok")
 
 
-def _numbered(arguments: TodoWriteParameters, known: TodoList) -> list[TodoItem]:
+def _with_ids(arguments: TodoWriteParameters, known: TodoList) -> list[TodoItem]:
     """Return the todos, those without an id with the next free numbers."""
     taken = {item.id for item in arguments.todos}
     if arguments.action == "add":

@@ -61,7 +61,7 @@ class RequestEnvVar(Tool[RequestEnvVarParameters]):
         value. PermissionDenied if the user gives none.
         """
         variables, name = _variables(context), _own(arguments.name)
-        answer = await context.asker.ask(_asked(arguments, context))
+        answer = await context.asker.ask(_question(arguments, context))
         value = answer[0] if answer else ""
         if not value:
             raise PermissionDenied(
@@ -72,7 +72,7 @@ class RequestEnvVar(Tool[RequestEnvVarParameters]):
         variables.keep(name, value)
         # who gives a value for commands wants them to use it; sending it away is another question
         variables.allow(Variable(name, "session", value), network=False)
-        kept = await _stored(name, value, variables, context)
+        kept = await _store(name, value, variables, context)
         return ToolOutput(f"{name} is set {kept}. {HOW}", {"name": name, "set": True, "length": len(value)})
 
 
@@ -148,13 +148,13 @@ def _own(name: str) -> str:
     return name
 
 
-def _asked(arguments: RequestEnvVarParameters, context: ToolContext) -> Question:
+def _question(arguments: RequestEnvVarParameters, context: ToolContext) -> Question:
     reason = one_line(arguments.reason, 150)
     title = context.words("env.value", name=arguments.name, reason=reason or "-")
     return Question("question", title, detail=visible(arguments.reason), secret=True)
 
 
-async def _stored(name: str, value: str, variables: Variables, context: ToolContext) -> str:
+async def _store(name: str, value: str, variables: Variables, context: ToolContext) -> str:
     """Store a value as long as the user wants, and return how long, in words for the model."""
     if not await variables.has_vault():
         return "for this session"

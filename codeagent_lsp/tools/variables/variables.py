@@ -119,7 +119,7 @@ class Variables:
         """
         for name, secrets in self._masks:
             text = secrets.mask(text, lambda value, name=name: f"[${name}]")  # type: ignore[misc]
-            value = self._known().get(name, "")
+            value = self._known_values().get(name, "")
             if LEAST <= len(value) < LEAST_WRITTEN:
                 text = text.replace(value, f"[${name}]")
         return text
@@ -131,11 +131,11 @@ class Variables:
         """
         return max((max(secrets.longest, LEAST_WRITTEN) for _, secrets in self._masks), default=0)
 
-    def _known(self) -> dict[str, str]:
+    def _known_values(self) -> dict[str, str]:
         return {**self._seen, **self._values}
 
     def _remask(self) -> None:
-        known = sorted(self._known().items(), key=lambda pair: -len(pair[1]))  # one may be a part of another
+        known = sorted(self._known_values().items(), key=lambda pair: -len(pair[1]))  # one may be a part of another
         self._masks = [(name, OwnSecrets(_parts(value))) for name, value in known]
 
     async def _opened_vault(self) -> Vault | None:
@@ -225,7 +225,7 @@ class KeyringVault:
         try:
             return keyring.get_password(self._service, name)
         except KeyringError as error:
-            raise ToolFailed(_said(error)) from None
+            raise ToolFailed(_keyring_words(error)) from None
 
     def set(self, name: str, value: str) -> None:
         """Store a value. ToolFailed if the keyring fails."""
@@ -235,7 +235,7 @@ class KeyringVault:
         try:
             keyring.set_password(self._service, name, value)
         except KeyringError as error:
-            raise ToolFailed(_said(error)) from None
+            raise ToolFailed(_keyring_words(error)) from None
 
 
 def open_keyring(workspace: str) -> Vault | None:
@@ -253,5 +253,5 @@ def open_keyring(workspace: str) -> Vault | None:
     return KeyringVault(workspace) if good else None
 
 
-def _said(error: Exception) -> str:
+def _keyring_words(error: Exception) -> str:
     return f"The system's keyring failed: {type(error).__name__}."  # its message may quote what it was given

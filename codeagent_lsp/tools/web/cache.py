@@ -121,14 +121,14 @@ class RedisCache:
 
     async def get(self, key: str) -> str | None:
         """Return the value; None if there is none. CacheOff if the server does not answer within 2 s."""
-        return await self._asked(lambda server: server.get(_PREFIX + key))
+        return await self._ask(lambda server: server.get(_PREFIX + key))
 
     async def put(self, key: str, value: str, seconds: float) -> None:
         """Store a value, unless it is larger than 1 MiB. CacheOff if the server does not answer within 2 s."""
         if len(value.encode("utf-8", "replace")) <= MAX_ENTRY:
-            await self._asked(lambda server: server.set(_PREFIX + key, value, ex=max(1, int(seconds))))
+            await self._ask(lambda server: server.set(_PREFIX + key, value, ex=max(1, int(seconds))))
 
-    async def _asked(self, question: Callable[[Any], Awaitable[Any]]) -> str | None:
+    async def _ask(self, question: Callable[[Any], Awaitable[Any]]) -> str | None:
         try:
             from redis.asyncio import Redis  # only here: an optional extra
             from redis.exceptions import RedisError  # as above

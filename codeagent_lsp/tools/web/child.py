@@ -26,12 +26,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from codeagent_lsp.background_tasks import until_first
+from codeagent_lsp.background_tasks import BackgroundTasks, until_first
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed
-from codeagent_lsp.shadow.process import Guarded, settled
+from codeagent_lsp.shadow.process import Guarded, run_to_end
 from codeagent_lsp.shadow.shell import Launch, ProcessLimits, half_of_memory
 from codeagent_lsp.tools.web.dialing import Dialer
-from codeagent_lsp.tools.web.urls import PORTS, BadUrl, Target, not_installed, parsed
+from codeagent_lsp.tools.web.urls import PORTS, BadUrl, Target, not_installed, parse_url
 from codeagent_lsp.workspace.process_group import read_head
 
 USER = "codeagent"
@@ -61,7 +61,7 @@ class CheckingProxy:
         # For all connections and both directions together.
         self._left = max_bytes
         self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
 
     @property
     def address(self) -> str:
@@ -70,7 +70,7 @@ class CheckingProxy:
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def __aenter__(self) -> CheckingProxy:
-        self._server = await asyncio.start_server(self._accepted, "127.0.0.1", 0, limit=HEAD_BYTES)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=HEAD_BYTES)
         return self
 
     async def __aexit__(
@@ -78,38 +78,34 @@ class CheckingProxy:
     ) -> None:
         assert self._server is not None
         self._server.close()
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.end()
 
-    def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if len(self._tasks) >= MAX_CONNECTIONS:
             writer.transport.abort()
             return
-        task = asyncio.ensure_future(self._serve(reader, writer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._serve(reader, writer))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            await self._served(reader, writer)
+            await self._serve_request(reader, writer)
         except (OSError, EOFError, asyncio.LimitOverrunError):  # TimeoutError too: the connection is dropped
             pass
         finally:
             writer.close()
 
-    async def _served(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with asyncio.timeout(HEAD_SECONDS):
             head = await reader.readuntil(b"\r\n\r\n")
         line, *headers = head[:-4].split(b"\r\n")
         method, _, rest = line.partition(b" ")
         wanted = rest.rpartition(b" ")[0].decode("latin-1")
-        if not self._known(headers):
+        if not self._is_known(headers):
             await _say(writer, "407 Proxy Authentication Required", 'Proxy-Authenticate: Basic realm="codeagent"\r\n')
             return
         try:
             tunnel = method == b"CONNECT"
-            target = parsed(f"https://{wanted}/" if tunnel else wanted)
+            target = parse_url(f"https://{wanted}/" if tunnel else wanted)
             if target.port not in PORTS.values():
                 raise BadUrl("only the usual ports are reached")
             there = await self._dialer.connect(target.host, target.port)
@@ -122,11 +118,11 @@ class CheckingProxy:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
                 there[1].write(_origin_form(method, target, headers))
-            await self._joined((reader, writer), there)
+            await self._join((reader, writer), there)
         finally:
             there[1].transport.abort()
 
-    def _known(self, headers: list[bytes]) -> bool:
+    def _is_known(self, headers: list[bytes]) -> bool:
         expected = b"Basic " + base64.b64encode(f"{USER}:{self.token}".encode())
         given = [
             value.strip()
@@ -135,15 +131,15 @@ class CheckingProxy:
         ]
         return len(given) == 1 and hmac.compare_digest(given[0], expected)
 
-    async def _joined(
+    async def _join(
         self,
         here: tuple[asyncio.StreamReader, asyncio.StreamWriter],
         there: tuple[asyncio.StreamReader, asyncio.StreamWriter],
     ) -> None:
         """Copy data in both directions until one side ends or the limit is reached."""
-        await until_first(self._passed(here[0], there[1]), self._passed(there[0], here[1]))
+        await until_first(self._pass_data(here[0], there[1]), self._pass_data(there[0], here[1]))
 
-    async def _passed(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pass_data(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while self._left > 0:
             async with asyncio.timeout(SILENCE_SECONDS):
                 data = await reader.read(min(_PIECE, self._left))
@@ -175,7 +171,7 @@ async def answer_of(program: Program, question: Mapping[str, Any]) -> dict[str, 
     try:
         answer = _understood(program, await _run(program, json.dumps(question).encode(), folder))
     finally:
-        await settled(asyncio.to_thread(shutil.rmtree, folder, True))
+        await run_to_end(asyncio.to_thread(shutil.rmtree, folder, True))
     if "missing" in answer:
         raise not_installed(str(answer["missing"]))
     if "problem" in answer:
@@ -211,10 +207,10 @@ async def _run(program: Program, question: bytes, folder: str) -> bytes:
         disk_folder=folder,
     )
     try:
-        await settled(guarded.start(launch, limits, apart=True, talk=True))
+        await run_to_end(guarded.start(launch, limits, apart=True, talk=True))
         streams = dict(guarded.streams)
         async with asyncio.TaskGroup() as group:
-            group.create_task(_told(guarded, question))
+            group.create_task(_tell(guarded, question))
             saying = group.create_task(read_head(streams["stdout"], MAX_ANSWER))
             # Read although it is not used: a full pipe would stop the program.
             group.create_task(read_head(streams["stderr"], _MAX_COMPLAINT))
@@ -224,10 +220,10 @@ async def _run(program: Program, question: bytes, folder: str) -> bytes:
             raise ToolFailed(message, ErrorCode.TIMEOUT)
         return saying.result()
     finally:
-        await settled(guarded.close())
+        await run_to_end(guarded.close())
 
 
-async def _told(guarded: Guarded, question: bytes) -> None:
+async def _tell(guarded: Guarded, question: bytes) -> None:
     assert guarded.stdin is not None
     with suppress(OSError):  # it ended early; its output says why
         guarded.stdin.write(question)

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.network import DEFAULTS, PROXY_LOGIN, proxy_for, proxy_refused, shown, tls_context
+from codeagent_lsp.network import DEFAULTS, PROXY_LOGIN, proxy_for, proxy_refused, redact_url, tls_context
 from codeagent_lsp.tools.web.urls import PORTS, WebRefused, is_own, is_public, own_addresses, unreachable
 
 RESOLVE_SECONDS = 10.0
@@ -137,7 +137,7 @@ async def tunnel(
     """
     parts = urlsplit(proxy)
     if parts.scheme not in PORTS:
-        raise unreachable(host, f"the proxy {shown(proxy)} cannot be used for this.")
+        raise unreachable(host, f"the proxy {redact_url(proxy)} cannot be used for this.")
     secure = await asyncio.to_thread(tls_context, network) if parts.scheme == "https" else None
     try:
         async with asyncio.timeout(SECONDS):
@@ -147,13 +147,13 @@ async def tunnel(
             writer.write(_request(authority, parts.username, parts.password))
             head = await reader.readuntil(b"\r\n\r\n")
     except (OSError, EOFError, asyncio.LimitOverrunError):  # TimeoutError too
-        raise unreachable(host, f"the proxy {shown(proxy)} does not answer.") from None
+        raise unreachable(host, f"the proxy {redact_url(proxy)} does not answer.") from None
     status = head.split(b"\r\n")[0].decode("latin-1").partition(" ")[2]
     if status.startswith("2"):
         return reader, writer
     writer.close()
     refused = proxy_refused(f"https://{host}:{port}", network) if status.startswith(str(PROXY_LOGIN)) else None
-    words = str(refused or f"The proxy {shown(proxy)} gives no connection to {host}: {status[:100]}")
+    words = str(refused or f"The proxy {redact_url(proxy)} gives no connection to {host}: {status[:100]}")
     raise ToolFailed(words, ErrorCode.NETWORK_ERROR)
 
 

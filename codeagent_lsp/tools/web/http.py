@@ -19,7 +19,7 @@ import httpx
 from codeagent_lsp.errors import ErrorCode, SettingError, ToolFailed, ToolRetry
 from codeagent_lsp.network import PROXY_LOGIN, proxy_refused, refusal, tls_context
 from codeagent_lsp.tools.web.dialing import Dialer
-from codeagent_lsp.tools.web.urls import BadUrl, Target, WebRefused, parsed, same_site, unreachable
+from codeagent_lsp.tools.web.urls import BadUrl, Target, WebRefused, parse_url, same_site, unreachable
 from codeagent_lsp.workspace.text.visible import one_line
 
 HEADERS: Mapping[str, str] = {
@@ -72,15 +72,15 @@ class Fetcher:
         """Return the page, after redirects within its site, in at most 30 s. WebRefused, ToolRetry or ToolFailed, with
         advice, if that fails.
         """
-        return await self._bounded(target, self._hops(target))
+        return await self._bound(target, self._hops(target))
 
     async def post(self, target: Target, body: bytes, headers: Mapping[str, str]) -> Page:
         """Send a request with a body and return the response, cut at the size limit. ToolFailed for a redirect or an
         error.
         """
-        return await self._bounded(target, self._posted(target, body, headers))
+        return await self._bound(target, self._post(target, body, headers))
 
-    async def _bounded(self, target: Target, work: Awaitable[Page]) -> Page:
+    async def _bound(self, target: Target, work: Awaitable[Page]) -> Page:
         try:
             async with asyncio.timeout(self._limits.seconds):
                 return await work
@@ -96,7 +96,7 @@ class Fetcher:
                 raise unreachable(target.host, "the proxy cannot be used.") from error
             raise unreachable(target.host, one_line(str(error) or type(error).__name__, 200)) from error
 
-    async def _posted(self, target: Target, body: bytes, headers: Mapping[str, str]) -> Page:
+    async def _post(self, target: Target, body: bytes, headers: Mapping[str, str]) -> Page:
         answer = await self._exchange("POST", target, {**HEADERS, **headers}, body)
         if isinstance(answer, str):
             raise ToolFailed(f"{target.host} answered with a redirect.", ErrorCode.NETWORK_ERROR)
@@ -134,7 +134,7 @@ class Fetcher:
                 if proxy and response.status_code == PROXY_LOGIN:
                     raise ToolFailed(str(proxy_refused(target.url, self.dialer.network)), ErrorCode.NETWORK_ERROR)
                 raise _refused_by(target, response.status_code)
-            data, cut = await _unpacked(response, self._limits.size)
+            data, cut = await _unpack(response, self._limits.size)
             media, _, rest = response.headers.get("content-type", "text/html").partition(";")
             return Page(target, media.strip().lower(), _charset(rest), data, cut)
 
@@ -216,7 +216,7 @@ class _CheckedBackend(httpcore.AsyncNetworkBackend):
 
 def _next(here: Target, location: str) -> Target:
     try:
-        there = parsed(location, here)
+        there = parse_url(location, here)
     except BadUrl as error:
         raise WebRefused(f"{here.url} redirects to what is never fetched: {error}.") from None
     # The user has approved this site; another one has to be asked for by its own name.
@@ -231,7 +231,7 @@ def _refused_by(target: Target, status: int) -> ToolFailed:
     return ToolFailed(f"{target.host} answered with the status {status} to {target.rest}.", code)
 
 
-async def _unpacked(response: httpx.Response, most: int) -> tuple[bytes, bool]:
+async def _unpack(response: httpx.Response, most: int) -> tuple[bytes, bool]:
     """Return the body and whether it was cut; never more than `most` bytes are decompressed."""
     packing = response.headers.get("content-encoding", "").strip().lower()
     if packing not in ("", "identity", *_PACKED):

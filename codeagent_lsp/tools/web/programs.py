@@ -111,7 +111,7 @@ def browse(question: dict[str, Any]) -> dict[str, Any]:
             context = browser.new_context(service_workers="block", accept_downloads=False)
             context.set_default_timeout(question["seconds"] * 1000)
             page = context.new_page()
-            page.route("**/*", lambda route: _routed(route, question["host"]))
+            page.route("**/*", lambda route: _route(route, question["host"]))
             page.goto(question["url"], wait_until="commit")
             _settle(page, question.get("selector"))
             if _host(page.url) != question["host"]:
@@ -138,7 +138,7 @@ def _settle(page: Any, selector: str | None) -> None:
         page.wait_for_load_state("networkidle", timeout=patience)
 
 
-def _routed(route: Any, host: str) -> None:
+def _route(route: Any, host: str) -> None:
     """Abort requests for heavy resources and navigation to another site; let all others pass."""
     request = route.request
     leaving = request.is_navigation_request() and request.frame.parent_frame is None and _host(request.url) != host
@@ -161,9 +161,9 @@ def read(html: str, url: str, selector: str | None) -> dict[str, Any]:
 
     soup = BeautifulSoup(html, "lxml")
     scripts = len(soup.find_all("script"))
-    hidden = _cleaned(soup)
+    hidden = _clean(soup)
     title = " ".join(soup.title.get_text(" ").split())[:MAX_TITLE] if soup.title else ""
-    _resolved(soup, url)
+    _resolve_links(soup, url)
     try:
         parts = soup.select(selector, limit=MAX_PARTS) if selector else []
     except soupsieve.SelectorSyntaxError:
@@ -174,7 +174,7 @@ def read(html: str, url: str, selector: str | None) -> dict[str, Any]:
     return {"title": title, "text": text, "hidden": hidden, "thin": thin, "found": len(parts)}
 
 
-def _cleaned(soup: Any) -> int:
+def _clean(soup: Any) -> int:
     """Remove parts that are not for readers and return how many hidden parts with text there were."""
     from bs4 import Comment  # late, see above
 
@@ -194,7 +194,7 @@ def _is_hidden(part: Any) -> bool:
     return part.name == "noscript" or part.has_attr("hidden") or bool(_UNSEEN.search(str(part.get("style", ""))))
 
 
-def _resolved(soup: Any, url: str) -> None:
+def _resolve_links(soup: Any, url: str) -> None:
     """Make links absolute web addresses or remove them; replace pictures by their alternative text."""
     for link in soup.find_all("a"):
         there = _whole(url, str(link.get("href", "")))

@@ -56,13 +56,13 @@ def is_html(page: Page) -> bool:
 async def words_of(page: Page, selector: str | None) -> PageText:
     """Return the text of a page. ToolRetry or ToolFailed if it has none that can be read."""
     if is_html(page):
-        return await words_of_html(decoded(page), page.target.url, selector)
+        return await words_of_html(decode_page(page), page.target.url, selector)
     if not _PLAIN.fullmatch(page.media):
         media = one_line(page.media, 80)
         raise ToolFailed(f"{page.target.url} is {media}, not text that could be read.", ErrorCode.PARSE_ERROR)
     if selector:
         raise ToolRetry(f"{page.target.url} is plain text; call web_scrape without a selector.")
-    return PageText("", decoded(page))
+    return PageText("", decode_page(page))
 
 
 async def words_of_html(html: str, url: str, selector: str | None) -> PageText:
@@ -73,7 +73,7 @@ async def words_of_html(html: str, url: str, selector: str | None) -> PageText:
     return PageText(str(answer["title"]), str(answer["text"]), answer["hidden"], answer["thin"], answer["found"])
 
 
-def decoded(page: Page) -> str:
+def decode_page(page: Page) -> str:
     """Return the text of a page, decoded by the charset of its server, else of its `<meta>` element, else as UTF-8."""
     declared = _META.search(page.body[:_HEAD]) if is_html(page) else None
     named = page.charset or (declared[1].decode("ascii") if declared else "")
@@ -111,7 +111,7 @@ class Scraped:
     notes: tuple[str, ...] = ()
 
 
-async def scraped(
+async def scrape_page(
     web: Web,
     target: Target,
     selector: str | None,
@@ -145,7 +145,7 @@ async def _with_scripts(
 ) -> tuple[PageText, str]:
     """Return the text after scripts have run, else the given one, and a note about which it is."""
     try:
-        html = await browsed(browser_of(web.path, folders), page.target, selector, web.fetcher.dialer)
+        html = await browse_page(browser_of(web.path, folders), page.target, selector, web.fetcher.dialer)
         return await words_of_html(html, page.target.url, selector), "read in a browser, its scripts have run"
     except ToolFailed as error:
         return words, f"its scripts, which write the page, have not run: {error}"
@@ -169,7 +169,7 @@ def browser_of(path: str, folders: Iterable[str] = ()) -> str | None:
     return next(filter(None, (shutil.which(name, path=outside) for name in NAMES)), None) if outside else None
 
 
-async def browsed(program: str | None, target: Target, selector: str | None, dialer: Dialer) -> str:
+async def browse_page(program: str | None, target: Target, selector: str | None, dialer: Dialer) -> str:
     """Return the HTML of the page after its scripts have run, within 20 s for each step. ToolFailed if there is no
     browser or it fails.
     """

@@ -14,7 +14,7 @@ from codeagent_lsp.config import WebSettings
 from codeagent_lsp.errors import ErrorCode, ReplyUnreadable, ToolFailed
 from codeagent_lsp.tools.web.child import USER, CheckingProxy, Program, answer_of
 from codeagent_lsp.tools.web.http import Fetcher
-from codeagent_lsp.tools.web.urls import BadUrl, parsed
+from codeagent_lsp.tools.web.urls import BadUrl, parse_url
 from codeagent_lsp.workspace.text.visible import one_line
 
 Depth = Literal["basic", "advanced"]
@@ -66,7 +66,7 @@ def provider_of(settings: WebSettings) -> Literal["tavily", "metasearch"]:
     return "metasearch"
 
 
-async def found(wanted: SearchRequest, settings: WebSettings, fetcher: Fetcher) -> tuple[Result, ...]:
+async def search_web(wanted: SearchRequest, settings: WebSettings, fetcher: Fetcher) -> tuple[Result, ...]:
     """Search and return the results, best first, at most `most`; () if nothing was found. ToolFailed if no provider
     answers.
     """
@@ -75,7 +75,7 @@ async def found(wanted: SearchRequest, settings: WebSettings, fetcher: Fetcher) 
     else:
         rows = await _by_metasearch(wanted, fetcher)
     # judged here as well, since engines take `site:` as a wish
-    return tuple(result for result in _results(rows) if wanted.admits(parsed(result.url).host))[: wanted.most]
+    return tuple(result for result in _results(rows) if wanted.admits(parse_url(result.url).host))[: wanted.most]
 
 
 async def _by_tavily(wanted: SearchRequest, key: str, fetcher: Fetcher) -> Iterable[Mapping[str, Any]]:
@@ -87,7 +87,7 @@ async def _by_tavily(wanted: SearchRequest, key: str, fetcher: Fetcher) -> Itera
     domains = {"include_domains": wanted.only, "exclude_domains": wanted.without}
     question |= {name: list(value) for name, value in domains.items() if value}
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-    page = await fetcher.post(parsed(TAVILY), json.dumps(question).encode(), headers)
+    page = await fetcher.post(parse_url(TAVILY), json.dumps(question).encode(), headers)
     try:
         rows = json.loads(page.body)["results"]
     except (ValueError, LookupError, TypeError, RecursionError):
@@ -131,7 +131,7 @@ def _results(rows: Iterable[Mapping[str, Any]]) -> Iterable[Result]:
     """Yield the results with a valid address, normalised."""
     for row in rows:
         try:
-            url = parsed(str(row.get("url", ""))).url
+            url = parse_url(str(row.get("url", ""))).url
         except BadUrl:
             continue
         yield Result(

@@ -104,7 +104,7 @@ class Target:
         return f"{self.scheme}://{self.authority}{self.rest}"
 
 
-def parsed(url: str, base: Target | None = None) -> Target:
+def parse_url(url: str, base: Target | None = None) -> Target:
     """Parse `url`, which may be relative to `base`, as in a redirect. BadUrl with the reason."""
     url = url.strip(" ")
     if len(url) > MAX_LENGTH:
@@ -131,7 +131,7 @@ def split_authority(authority: str) -> tuple[str, int | None]:
     if port is not None and not 0 < port < 65536:
         raise BadUrl("there is no such port")
     host = parts["host"]
-    return (_literal(host[1:-1]) if host.startswith("[") else _named(host)), port
+    return (_literal(host[1:-1]) if host.startswith("[") else _host_name(host)), port
 
 
 def on_usual_port(target: Target) -> bool:
@@ -177,7 +177,7 @@ def _literal(host: str) -> str:
     return _public(address)
 
 
-def _named(host: str) -> str:
+def _host_name(host: str) -> str:
     # A name with a final dot is the same host.
     name = _in_ascii(host).removesuffix(".")
     labels = name.split(".")

@@ -23,7 +23,7 @@ from codeagent_lsp.errors import ErrorCode, WrongArguments
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.tools.web.urls import covers, parsed
+from codeagent_lsp.tools.web.urls import covers, parse_url
 from codeagent_lsp.workspace.text.visible import one_line, visible
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class WebScrapeParameters(Parameters):
     @field_validator("url")
     @classmethod
     def _one_spelling(cls, value: str) -> str:
-        return parsed(value).url
+        return parse_url(value).url
 
 
 class WebSearch(Tool[WebSearchParameters]):
@@ -129,7 +129,7 @@ class WebSearch(Tool[WebSearchParameters]):
         """
         from codeagent_lsp.tools.web.cache import CachedOutput, key_of  # late: an HTTP client and more
         from codeagent_lsp.tools.web.scraping import Web  # late: likewise
-        from codeagent_lsp.tools.web.searching import SearchRequest, found, provider_of  # late: likewise
+        from codeagent_lsp.tools.web.searching import SearchRequest, provider_of, search_web  # late: likewise
 
         settings, web = context.settings.web, self._web or Web.over(context.settings.network)
         wanted = SearchRequest(
@@ -140,11 +140,11 @@ class WebSearch(Tool[WebSearchParameters]):
             tuple(arguments.exclude_domains),
         )
         hosts = {name: sorted({domain.casefold() for domain in getattr(wanted, name)}) for name in ("only", "without")}
-        alike = {**asdict(wanted), **hosts, "query": _normalised(wanted.query)}
+        alike = {**asdict(wanted), **hosts, "query": _normalise(wanted.query)}
         kept = CachedOutput(context, key_of("search", provider_of(settings), *alike.values()))
         if (known := await kept.get()) is not None:
             return known
-        results = await found(wanted, settings, web.fetcher)
+        results = await search_web(wanted, settings, web.fetcher)
         rows = [{"id": str(number), **asdict(result)} for number, result in enumerate(results, 1)]
         output = ToolOutput(results_text(wanted.query, results), rows)
         if results and settings.cache_seconds:
@@ -152,7 +152,7 @@ class WebSearch(Tool[WebSearchParameters]):
         return output
 
 
-def _normalised(query: str) -> str:
+def _normalise(query: str) -> str:
     """Return a query as search engines read it: without differences of case, width and blanks."""
     return " ".join(unicodedata.normalize("NFKC", query).casefold().split())
 
@@ -194,22 +194,22 @@ class WebScrape(Tool[WebScrapeParameters]):
 
     def approves(self, arguments: WebScrapeParameters, settings: Settings) -> bool:
         """Return whether the user's settings allow this page without asking, by its host."""
-        return covers(settings.web.allowed_hosts, parsed(arguments.url))
+        return covers(settings.web.allowed_hosts, parse_url(arguments.url))
 
     async def run(self, arguments: WebScrapeParameters, context: ToolContext) -> ToolOutput:
         """Return the page, from the cache if it was read within the last 15 minutes. ToolFailed if it cannot be read,
         WebRefused if it may not be fetched.
         """
         from codeagent_lsp.tools.web.cache import CachedOutput, key_of  # late: an HTTP client and more
-        from codeagent_lsp.tools.web.scraping import Web, scraped  # late: likewise
+        from codeagent_lsp.tools.web.scraping import Web, scrape_page  # late: likewise
 
         allowed = context.settings.web.allowed_hosts
         kept = CachedOutput(context, key_of("page", arguments.url, arguments.selector, sorted(allowed)))
         if (known := await kept.get()) is not None:
             return known
-        page = await scraped(
+        page = await scrape_page(
             self._web or Web.over(context.settings.network),
-            parsed(arguments.url),
+            parse_url(arguments.url),
             arguments.selector,
             allowed_hosts=allowed,
             folders=context.view.roots.folders,

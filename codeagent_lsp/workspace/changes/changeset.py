@@ -311,7 +311,7 @@ def hunk_ids(base: str, text: str) -> tuple[str, ...]:
     about.
     """
     old, new = split_lines(base), split_lines(text)
-    shown = [_shown(hunk, old, new) for hunk in merge.runs(base, text)]
+    shown = [_hunk_key(hunk, old, new) for hunk in merge.runs(base, text)]
     alike, before = Counter(shown), Counter[str]()
     ids = []
     for each in shown:
@@ -375,7 +375,7 @@ class Editor(Protocol):
         """Return whether a file (absolute path) is open with text that has not been saved to disk."""
 
 
-def _shown(hunk: merge.Run, old: list[str], new: list[str]) -> str:
+def _hunk_key(hunk: merge.Run, old: list[str], new: list[str]) -> str:
     """Return what a diff shows of a hunk and the lines next to it, but for their numbers."""
     first, last = hunk.old_start, hunk.old_end
     changed = (old[first:last], new[hunk.new_start : hunk.new_end])

@@ -113,7 +113,7 @@ def after_applying(present: Changeset, chosen: Changeset, applied: Applied) -> C
     """
     left = Changeset()
     for change in present:
-        for rest in _rest(change, _accepted(chosen, change), applied.left):
+        for rest in _rest(change, _accepted_change(chosen, change), applied.left):
             left = left.with_change(rest)
     return left
 
@@ -135,7 +135,7 @@ def after_discarding(present: Changeset, files: frozenset[str] | None, hunks: Hu
     return kept
 
 
-def arrived(changes: Changeset, now: Mapping[str, str]) -> Changeset:
+def arrived_hunks(changes: Changeset, now: Mapping[str, str]) -> Changeset:
     """Return those hunks and new files of the changes that are already in the present texts `now` (by absolute
     path).
     """
@@ -175,7 +175,7 @@ def on_present(change: FileChange, now: str | None) -> tuple[FileChange, frozens
     return agents, frozenset(number for number, each in enumerate(contents(agents)) if each not in both)
 
 
-def _accepted(chosen: Changeset, change: FileChange) -> FileChange | None:
+def _accepted_change(chosen: Changeset, change: FileChange) -> FileChange | None:
     """Return the accepted change of the file that `change` is about; the run may have moved it since."""
     known = chosen.get(change.path)
     if known is not None or change.moved_from is None:

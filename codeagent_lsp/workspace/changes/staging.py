@@ -70,14 +70,14 @@ class Staging:
         which the new texts were derived, so that text which the user typed meanwhile is not taken for text that the
         change removes. EditRefused if `check` refuses a text.
         """
-        return self._commit(tuple(texts), self._written(self._changeset, texts, read))
+        return self._commit(tuple(texts), self._write(self._changeset, texts, read))
 
     def move(self, target: str, read: FileText) -> Step:
         """Stage a move of the file that was `read` to `target`.
 
         Raises FileRefused if `target` itself was moved away.
         """
-        return self._commit((read.path, target), self._moved(self._changeset, target, read))
+        return self._commit((read.path, target), self._move(self._changeset, target, read))
 
     def stage(
         self,
@@ -92,14 +92,14 @@ class Staging:
         If a new file took the old path of a moved one, that move is staged as a creation and an edit.
         """
         taken = {path for path, text in texts.items() if text is not None}
-        staged = _settled(self._changeset, taken.union(moves), frozenset(file.path for file in moves.values()))
+        staged = _settle_moves(self._changeset, taken.union(moves), frozenset(file.path for file in moves.values()))
         for target, file in moves.items():
-            staged = self._moved(staged, target, file)
+            staged = self._move(staged, target, file)
         files = tuple(read)
-        staged = self._written(staged, texts, files)
+        staged = self._write(staged, texts, files)
         for path, bit in (runs or {}).items():
             known = next((file for file in files if file.path == path), None)
-            change = staged.get(path) or self._unchanged(staged, path, known)
+            change = staged.get(path) or self._unchanged_file(staged, path, known)
             if change.text is not None:
                 ran = change.ran if change.runs is not None else (None if change.base is None else not bit)
                 staged = staged.with_change(replace(change, runs=bit, ran=ran))
@@ -133,10 +133,10 @@ class Staging:
         stay = (change for change in self._changeset if change.path in self._decided)
         self._replace(Changeset((*earlier.without(self._decided), *stay)))
 
-    def _moved(self, staged: Changeset, target: str, read: FileText) -> Changeset:
+    def _move(self, staged: Changeset, target: str, read: FileText) -> Changeset:
         source = read.path
         known = staged.get(source)
-        base, origin = known or self._unchanged(staged, source, read), source
+        base, origin = known or self._unchanged_file(staged, source, read), source
         if known is not None:
             # Of a file that was moved before, the path that the user knows.
             origin = known.moved_from or source
@@ -158,10 +158,10 @@ class Staging:
             staged = staged.with_change(moved)
         return staged
 
-    def _written(self, staged: Changeset, texts: Mapping[str, str | None], read: Iterable[FileText]) -> Changeset:
+    def _write(self, staged: Changeset, texts: Mapping[str, str | None], read: Iterable[FileText]) -> Changeset:
         files = {file.path: file for file in read}
         for path, text in texts.items():
-            known = staged.get(path) or self._unchanged(staged, path, files.get(path))
+            known = staged.get(path) or self._unchanged_file(staged, path, files.get(path))
             change = replace(known, text=None if text is None else self.check(path, known.text, text))
             # Moved and then deleted, it is a deletion at the path that the user knows.
             if change.moved_from is not None and text is None:
@@ -188,7 +188,7 @@ class Staging:
                 self._on_change(path, staged.get(path))
         return changed
 
-    def _unchanged(self, staged: Changeset, path: str, read: FileText | None) -> FileChange:
+    def _unchanged_file(self, staged: Changeset, path: str, read: FileText | None) -> FileChange:
         """Return the user's version of the file as a change that changes nothing yet."""
         if _moved_away(staged, path):
             raise FileRefused(_MOVED_AWAY.format(path=path))
@@ -210,7 +210,7 @@ def _moved_away(changeset: Changeset, path: str) -> bool:
     return changeset.get(path) is None and path in _sources(changeset)
 
 
-def _settled(changeset: Changeset, taken: Iterable[str], going: frozenset[str]) -> Changeset:
+def _settle_moves(changeset: Changeset, taken: Iterable[str], going: frozenset[str]) -> Changeset:
     """Replace each move away from a path in `taken` by a deletion and a creation.
 
     Files whose path is in `going` are left alone: they move on, perhaps back to where they came from.

@@ -112,7 +112,7 @@ class _Search:
             return [(i, j, 1) for i, j in anchors], _between(area, anchors)
         if price == area.end - area.start:  # not one of these lines is in the other text
             return [], []
-        return self._walked(area), []
+        return self._walk(area), []
 
     def _longest(self, area: Stretch) -> tuple[list[Block], list[Stretch]]:
         before, after = self._before[area.start : area.end], self._after[area.other_start : area.other_end]
@@ -136,7 +136,7 @@ class _Search:
         theirs = _unique(self._after, area.other_start, area.other_end)
         return _ascending([(i, theirs[line]) for line, i in ours.items() if line in theirs])
 
-    def _walked(self, area: Stretch) -> list[Block]:
+    def _walk(self, area: Stretch) -> list[Block]:
         """Return the matches on a way through a range that is gone from one furthest point to the next."""
         found: list[Block] = []
         while area.start < area.end and area.other_start < area.other_end:

@@ -59,15 +59,15 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Repl
 
     Raises `EditRefused` with reason `not_found`, `ambiguous`, `already_applied` or `empty`.
     """
-    return _replaced(text, new, plan_all(text, old, new) if replace_all else [plan(text, old, new)])
+    return _replacement(text, new, plan_all(text, old, new) if replace_all else [plan(text, old, new)])
 
 
 def replace_lines(text: str, old: str, new: str) -> Replacement:
     """Return `text` as `replace` does, but only for whole lines: `old` and `new` are, and so must the match be."""
-    return _replaced(text, new, [plan(text, old, new, lines=True)])
+    return _replacement(text, new, [plan(text, old, new, lines=True)])
 
 
-def _replaced(text: str, new: str, edits: list[Edit]) -> Replacement:
+def _replacement(text: str, new: str, edits: list[Edit]) -> Replacement:
     changed = apply_edits(text, edits)
     if changed == text:
         raise _already(text, new, "the edit would change nothing")
@@ -109,7 +109,7 @@ def plan_all(text: str, old: str, new: str) -> list[Edit]:
     found = [at for at in exact_places(text, old) if not _splits_newline(text, old, at)]
     if not found:
         return [plan(text, old, new)]
-    covered = [at for at in found if _covered(text, old, new, at)]
+    covered = [at for at in found if _is_covered(text, old, new, at)]
     # Models repeat calls: a second time would put new_str around each of its own copies of old_str.
     if len(covered) == len(found):
         raise _already(text, new, "every occurrence of old_str is part of new_str already")
@@ -119,7 +119,7 @@ def plan_all(text: str, old: str, new: str) -> list[Edit]:
     # `aa` in `aaa`: the result would depend on which of the two is taken.
     if any(b - a < len(old) for a, b in pairwise(found)):
         raise EditRefused("ambiguous", "occurrences of old_str overlap each other")
-    return [Edit(at, at + len(old), _localized(text, old, new, at), "exact") for at in found]
+    return [Edit(at, at + len(old), _localize(text, old, new, at), "exact") for at in found]
 
 
 def plan_lines(text: str, old: str, new: str) -> Edit:
@@ -179,7 +179,7 @@ def _check_not_empty(old: str, new: str) -> None:
 
 
 def _exact_edit(text: str, old: str, new: str, at: int) -> Edit:
-    if _covered(text, old, new, at):
+    if _is_covered(text, old, new, at):
         raise _already(text, new, "old_str stands inside new_str, which the file has already")
     if _adds_blank_already_there(text, old, new, at):
         message = (
@@ -187,15 +187,15 @@ def _exact_edit(text: str, old: str, new: str, at: int) -> Edit:
             "already. Include the blank lines around the block in old_str."
         )
         raise EditRefused("ambiguous", message)
-    return Edit(at, at + len(old), _localized(text, old, new, at), "exact")
+    return Edit(at, at + len(old), _localize(text, old, new, at), "exact")
 
 
-def _covered(text: str, old: str, new: str, at: int) -> bool:
+def _is_covered(text: str, old: str, new: str, at: int) -> bool:
     """Return whether the occurrence of `old` at `at` is part of an occurrence of `new`."""
     return any(
         text.startswith(form, at - inner)
         # In a file with CRLF, the new block stands with the file's line ends, not with those of the call.
-        for form in {new, _localized(text, old, new, at)}
+        for form in {new, _localize(text, old, new, at)}
         # A new block that is no longer cannot hold the old one and something beside it.
         if len(form) > len(old)
         for inner in exact_places(form, old)
@@ -203,7 +203,7 @@ def _covered(text: str, old: str, new: str, at: int) -> bool:
     )
 
 
-def _localized(text: str, old: str, new: str, at: int) -> str:
+def _localize(text: str, old: str, new: str, at: int) -> str:
     """Return `new` with the line endings used at the match, unless it only has endings that `old` has too."""
     wanted = set(_NEWLINE.findall(new))
     if not wanted or wanted <= set(_NEWLINE.findall(old)):
@@ -402,7 +402,7 @@ def _best_start(file: Block, block: Block) -> int | None:
     """Return the file's token at which the block would begin, where the longest parts of its lines are the same."""
     starts = {*_with_same_lines(file, block), *_with_same_words(file, block)}
     reachable = sorted(start for start in starts if -len(block.keys) < start < len(file.keys))
-    return max(reachable, key=lambda start: _shared(file, block, start), default=None)
+    return max(reachable, key=lambda start: _shared_length(file, block, start), default=None)
 
 
 def _extent(file: Block, block: Block, start: int) -> tuple[int, int]:
@@ -446,7 +446,7 @@ def _with_same_words(file: Block, block: Block) -> list[int]:
     return [start for start, _ in found.most_common(MAX_PLACES)]
 
 
-def _shared(file: Block, block: Block, start: int) -> int:
+def _shared_length(file: Block, block: Block, start: int) -> int:
     """Return how much is the same at a place: a long part of a line counts for more than several short ones."""
     score = 0
     for index, ours in enumerate(block.keys[:MAX_COMPARED], start):

@@ -58,16 +58,16 @@ class _Merge:
     def run(self) -> Merged:
         self.pairing.check()
         self._check_repeats()
-        lead = self._claimed(0)
-        trail = self._claimed(self.place.size)
+        lead = self._claim(0)
+        trail = self._claim(self.place.size)
         start = self.file.at[self.place.first] - lead
         stop = self.file.at[self.place.stop - 1] + 1 + trail
         out: list[str] = []
         for region in self.pairing.regions():
             out += self._region(region)
             if region.i2 < self.place.size:
-                out.append(self._kept(region.i2, region.j2))
-        return Merged(start, stop, _joined(out, start, stop, self.file, self.old, self.new))
+                out.append(self._kept_line(region.i2, region.j2))
+        return Merged(start, stop, _join(out, start, stop, self.file, self.old, self.new))
 
     def _check_repeats(self) -> None:
         """Raise `Unsafe` if `old` has a blank line at its edge where the file has the line that `new` repeats."""
@@ -75,18 +75,18 @@ class _Merge:
         # The upper and the lower edge: the gap, the new line there, and the file's token beyond.
         for t, j, beyond in ((0, 0, self.place.first - 1), (size, len(self.fresh) - 1, self.place.stop)):
             # Blank lines of old_str that the file lacks at this edge: there it has the line beyond at once.
-            left_out = len(self.old.gap(t)) > self._claimed(t) and 0 <= beyond < len(self.file.keys)
+            left_out = len(self.old.gap(t)) > self._claim(t) and 0 <= beyond < len(self.file.keys)
             if left_out and j not in self.pairing.pairs and self.new.keys[j : j + 1] == [self.file.keys[beyond]]:
                 raise Unsafe("new_str begins or ends with a line that the file has next to the block")
 
     # --- lines
 
-    def _kept(self, i: int, j: int) -> str:
+    def _kept_line(self, i: int, j: int) -> str:
         ours, theirs, fresh = self.ours[i], self.theirs[i], self.fresh[j]
         trail = _three_way(theirs.trail, ours.trail, fresh.trail)
         return theirs.indent + theirs.body + trail + self._ending(i)
 
-    def _added(self, j: int, near: int) -> str:
+    def _added_line(self, j: int, near: int) -> str:
         fresh = self.fresh[j]
         indent = self.place.shift.apply(fold(fresh.indent) if self.place.folded else fresh.indent)
         if indent is None:
@@ -106,12 +106,12 @@ class _Merge:
     def _file_gap(self, t: int) -> list[str]:
         """Return the file's blank lines in gap `t`; at the two edges only as many as the old block has."""
         gap = self.file.gap(self.place.first + t)
-        claimed = self._claimed(t)
+        claimed = self._claim(t)
         if t == 0:
             return gap[len(gap) - claimed :]
         return gap[:claimed] if t == self.place.size else gap
 
-    def _claimed(self, t: int) -> int:
+    def _claim(self, t: int) -> int:
         run = len(self.file.gap(self.place.first + t))
         return min(len(self.old.gap(t)), run) if t in (0, self.place.size) else run
 
@@ -125,7 +125,7 @@ class _Merge:
             near = min(region.i + 1 + j - region.j - 1, region.i2 - 1) if region.i2 > region.i + 1 else region.i
             out += self._gap(region, j, number, near)
             if j < region.j2:
-                out.append(self._added(j, near))
+                out.append(self._added_line(j, near))
         return out
 
     def _untouched_gap(self, i: int, j: int) -> list[str]:
@@ -140,7 +140,7 @@ class _Merge:
         if len(old) != len(file):
             raise Unsafe("the blank lines of old_str, new_str and the file all differ")
         # Blank lines that the file has at this edge and the edit does not speak of.
-        left_out = len(self.file.gap(self.place.first + i)) > self._claimed(i)
+        left_out = len(self.file.gap(self.place.first + i)) > self._claim(i)
         if left_out and i in (0, self.place.size) and len(new) > len(old):
             raise Unsafe("new_str begins or ends with a blank line that the file already has there")
         return self._blanks(new, i)
@@ -190,7 +190,7 @@ class _Merge:
         return [("" if self.noisy or blanks is None else blanks) + self._ending(near) for blanks in shifted]
 
 
-def _joined(out: list[str], start: int, stop: int, file: Block, old: Block, new: Block) -> str:
+def _join(out: list[str], start: int, stop: int, file: Block, old: Block, new: Block) -> str:
     """Return the text, with or without final newline as the file has it, unless the edit itself changes that."""
     if runs_together([*file.lines[max(start - 1, 0) : start], *out, *file.lines[stop : stop + 1]]):
         raise Unsafe("the mixed line ends of the file would run together")

@@ -110,7 +110,7 @@ def select_hunks(old: str, new: str, chosen: Collection[int]) -> str:
 def select_runs(old: str, new: str, chosen: Collection[Run]) -> str:
     """Return `old` with only the given ones of the `runs` between the texts changed to `new`."""
     before, after = split_lines(old), split_lines(new)
-    return "".join(_changed(before, sorted(chosen), 0, len(before), after))
+    return "".join(_change_lines(before, sorted(chosen), 0, len(before), after))
 
 
 def with_line_ends_of(old: str, new: str) -> str:
@@ -146,7 +146,7 @@ def unified_diff(
     lines: list[str] = []
     before, after = split_lines(old), split_lines(new)
     found = runs(old, new)
-    hunks = _single(found, len(before)) if apart else _grouped(found, len(before))
+    hunks = _single(found, len(before)) if apart else _group(found, len(before))
     for number, hunk in enumerate(hunks):
         title = f" {labels[number]}" if labels else ""
         lines.append(_header(hunk, title))
@@ -165,7 +165,7 @@ class _Hunk:
     trail: int
 
 
-def _grouped(found: Sequence[Run], length: int) -> list[_Hunk]:
+def _group(found: Sequence[Run], length: int) -> list[_Hunk]:
     """Return hunks of runs that have at most twice the context between them; `length` is that of the old text."""
     grouped: list[list[Run]] = []
     for run in found:
@@ -212,15 +212,15 @@ def _body(hunk: _Hunk, before: list[str], after: list[str]) -> list[str]:
     position = hunk.runs[0].old_start - hunk.lead
     lines: list[str] = []
     for run in hunk.runs:
-        lines.extend(_marked(" ", before[position : run.old_start]))
-        lines.extend(_marked("-", before[run.old_start : run.old_end]))
-        lines.extend(_marked("+", after[run.new_start : run.new_end]))
+        lines.extend(_mark_lines(" ", before[position : run.old_start]))
+        lines.extend(_mark_lines("-", before[run.old_start : run.old_end]))
+        lines.extend(_mark_lines("+", after[run.new_start : run.new_end]))
         position = run.old_end
-    lines.extend(_marked(" ", before[position : position + hunk.trail]))
+    lines.extend(_mark_lines(" ", before[position : position + hunk.trail]))
     return lines
 
 
-def _marked(mark: str, lines: list[str]) -> list[str]:
+def _mark_lines(mark: str, lines: list[str]) -> list[str]:
     return [mark + _row(line) for line in lines]
 
 
@@ -256,13 +256,13 @@ def _apart(old: Lines, ours: Lines, theirs: Lines) -> Iterator[Piece]:
         yield old[position:start], None
         # The lines of each side that changes something here; if only one does, there is no conflict.
         sides = {
-            is_ours: _changed(old, [change.run for change in changes], start, end, ours if is_ours else theirs)
+            is_ours: _change_lines(old, [change.run for change in changes], start, end, ours if is_ours else theirs)
             for is_ours, changes in groupby(sorted(cluster, key=lambda each: each.is_ours), lambda each: each.is_ours)
         }
         if len(sides) == 1:
             yield next(iter(sides.values())), None
         else:
-            agreed = _agreed(old[start:end], sides[True], sides[False])
+            agreed = _agreed_lines(old[start:end], sides[True], sides[False])
             yield (sides[False], (old[start:end], sides[True], sides[False])) if agreed is None else (agreed, None)
         position = end
     yield old[position:], None
@@ -330,7 +330,7 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip(" \t"))
 
 
-def _changed(old: Lines, runs: Sequence[Run], start: int, end: int, new: Lines) -> list[str]:
+def _change_lines(old: Lines, runs: Sequence[Run], start: int, end: int, new: Lines) -> list[str]:
     """Return the lines `start:end` of the base with the changes of one side."""
     lines: list[str] = []
     for run in runs:
@@ -341,7 +341,7 @@ def _changed(old: Lines, runs: Sequence[Run], start: int, end: int, new: Lines) 
     return lines
 
 
-def _agreed(old: Lines, ours: Lines, theirs: Lines) -> Lines | None:
+def _agreed_lines(old: Lines, ours: Lines, theirs: Lines) -> Lines | None:
     """Return the lines where one side has all that the other has done, as when a change is made that was made already
     and typed beside since; None if both have done something else.
     """

@@ -15,7 +15,7 @@ from itertools import pairwise, takewhile
 
 from codeagent_lsp.errors import EditRefused, NoSuchFile, PatchRefused
 from codeagent_lsp.workspace.edits.match import Edit, apply_edits, plan_lines
-from codeagent_lsp.workspace.edits.patch_unified import FileChange, Hunk, parse_unified, unquoted, unwrap
+from codeagent_lsp.workspace.edits.patch_unified import FileChange, Hunk, parse_unified, unquote_name, unwrap
 from codeagent_lsp.workspace.text.position import (
     content_of,
     dominant_newline,
@@ -154,7 +154,7 @@ def _with_hunks(text: str, change: FileChange) -> str:
             message = f"{change.path}, hunk {number} of {len(change.hunks)}: {_in_patch_terms(refused)}"
             raise PatchRefused(message) from None
         # Before hunks are compared: two that share only their context do not overlap.
-        edits.append(_trimmed(body, edit))
+        edits.append(_trim(body, edit))
     ordered = sorted(edits, key=lambda edit: (edit.start, edit.stop))
     for before, after in pairwise(ordered):
         # Two insertions at one point have no order.
@@ -168,7 +168,7 @@ def _in_patch_terms(refused: EditRefused) -> str:
     return str(refused).replace("old_str", "the hunk's old block").replace("new_str", "the hunk's new block")
 
 
-def _trimmed(text: str, edit: Edit) -> Edit:
+def _trim(text: str, edit: Edit) -> Edit:
     """Return the edit without the unchanged lines at its ends, so that hunks may share context."""
     old, new = split_lines(text[edit.start : edit.stop]), split_lines(edit.text)
     head, tail = shared_ends(old, new)
@@ -427,7 +427,11 @@ class _BeginPatchReader:
     def section(self) -> FileChange:
         """Parse the section of one file."""
         line = self._next()
-        for start, read in ((_ADD, self._added), (_DELETE, self._deleted), (_UPDATE, self._updated)):
+        for start, read in (
+            (_ADD, self._parse_addition),
+            (_DELETE, self._parse_deletion),
+            (_UPDATE, self._parse_update),
+        ):
             if line.startswith(start):
                 return read(_name(line.removeprefix(start)))
         raise PatchRefused(
@@ -448,19 +452,19 @@ class _BeginPatchReader:
             body.pop()
         return body
 
-    def _added(self, path: str) -> FileChange:
+    def _parse_addition(self, path: str) -> FileChange:
         body = self._body()
         bad = next((line for line in body if not line.startswith("+")), None)
         if bad is not None:
             raise PatchRefused(f"In '*** Add File: {path}' every line begins with '+', but not {bad[:80]!r}.")
         return FileChange("add", path, hunks=(Hunk(tuple(("+", line[1:] + "\n") for line in body)),))
 
-    def _deleted(self, path: str) -> FileChange:
+    def _parse_deletion(self, path: str) -> FileChange:
         if self._body():
             raise PatchRefused(f"'*** Delete File: {path}' is followed by lines that do not belong there.")
         return FileChange("delete", path)
 
-    def _updated(self, path: str) -> FileChange:
+    def _parse_update(self, path: str) -> FileChange:
         body = self._body()
         moved = _name(body.pop(0).removeprefix(_MOVE)) if body and body[0].startswith(_MOVE) else None
         hunks: list[Hunk] = []
@@ -486,7 +490,7 @@ class _BeginPatchReader:
 
 
 def _name(text: str) -> str:
-    return unquoted(text) or text.strip().removeprefix("./")
+    return unquote_name(text) or text.strip().removeprefix("./")
 
 
 def _row(path: str, line: str) -> tuple[str, str]:

@@ -188,18 +188,18 @@ def _names_of_header(line: str) -> dict[str, str]:
 
 def _name(text: str) -> str:
     """Return the file name of a header line, unquoted and without the timestamp after a tab."""
-    return unquoted(text) or text.split("\t")[0].strip().removeprefix("./")
+    return unquote_name(text) or text.split("\t")[0].strip().removeprefix("./")
 
 
-def unquoted(text: str) -> str:
+def unquote_name(text: str) -> str:
     """Return a name that git has put in quotes, with its escapes resolved; '' for a name without quotes."""
     text = text.strip()
     if len(text) < 2 or text[0] != '"' or text[-1] != '"':
         return ""
-    return b"".join(map(_unescaped, _QUOTED.findall(text[1:-1]))).decode("utf-8", "surrogateescape")
+    return b"".join(map(_unescape, _QUOTED.findall(text[1:-1]))).decode("utf-8", "surrogateescape")
 
 
-def _unescaped(piece: str) -> bytes:
+def _unescape(piece: str) -> bytes:
     """Return the bytes of a piece of a name as git quotes it: of all beyond ASCII as octal numbers by default."""
     if not piece.startswith("\\"):
         return piece.encode("utf-8", "surrogateescape")

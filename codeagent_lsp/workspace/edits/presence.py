@@ -28,7 +28,7 @@ def run_states(base: str, text: str, now: str) -> dict[merge.Run, State]:
     # The usual case, which needs no comparison by lines.
     if now in (base, text):
         return dict.fromkeys(merge.runs(base, text), "in" if now == text else "out")
-    before, after, present = (_ended(split_lines(each)) for each in (base, text, now))
+    before, after, present = (_with_ends(split_lines(each)) for each in (base, text, now))
     # Of the new text and of the old one: a run is where its lines are found, in one or the other.
     new, old = _Found(after, present), _Found(before, present)
     return {run: _state(run, before, after, new, old) for run in merge.runs(base, text)}
@@ -133,6 +133,6 @@ def _stand_in(lines: Sequence[str], gap: Sequence[str]) -> bool:
     return any(spelled[at : at + len(lines)] == [*map(bare, lines)] for at in range(len(gap) - len(lines) + 1))
 
 
-def _ended(lines: list[str]) -> list[str]:
+def _with_ends(lines: list[str]) -> list[str]:
     """Return lines that all end: some editors end the last one, and others do not."""
     return [*lines[:-1], lines[-1].rstrip("\n") + "\n"] if lines else lines

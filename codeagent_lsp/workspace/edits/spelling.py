@@ -48,7 +48,7 @@ def segments(lines: Sequence[str], other: Sequence[str], *, exact: bool) -> list
     if exact:
         blocks = LineMatcher(None, lines, other).get_matching_blocks()
         return [Segment(i, i + size, j, j + size) for i, j, size in blocks if size]
-    told, others = _told(lines), _told(other)  # of empty lines, formatters make more and fewer
+    told, others = _filled_lines(lines), _filled_lines(other)  # of empty lines, formatters make more and fewer
     matcher = LineMatcher(None, [_key(lines[at]) for at in told], [_key(other[at]) for at in others])
     pairs = [(told[i + at], others[j + at]) for i, j, size in matcher.get_matching_blocks() for at in range(size)]
     found: list[Segment] = []
@@ -60,7 +60,7 @@ def segments(lines: Sequence[str], other: Sequence[str], *, exact: bool) -> list
     return [*found, *_between(lines, other, Segment(i, len(lines), j, len(other)))]
 
 
-def _told(lines: Sequence[str]) -> list[int]:
+def _filled_lines(lines: Sequence[str]) -> list[int]:
     return [at for at, line in enumerate(lines) if line.strip()]
 
 
@@ -99,7 +99,9 @@ def _same_from(lines: Sequence[str], other: Sequence[str], gap: Segment, start: 
     while end <= gap.end and stop <= gap.other_end:
         one, two = bare("".join(lines[start:end])).rstrip(","), bare("".join(other[place:stop])).rstrip(",")
         if one == two:
-            return Segment(start, _closed(lines, end, gap.end), place, _closed(other, stop, gap.other_end))
+            return Segment(
+                start, _end_of_closing(lines, end, gap.end), place, _end_of_closing(other, stop, gap.other_end)
+            )
         if not (one.startswith(two) or two.startswith(one)):
             return None
         # The shorter one takes a line more, as long as one begins with the other.
@@ -107,7 +109,7 @@ def _same_from(lines: Sequence[str], other: Sequence[str], gap: Segment, start: 
     return None
 
 
-def _closed(lines: Sequence[str], end: int, most: int) -> int:
+def _end_of_closing(lines: Sequence[str], end: int, most: int) -> int:
     """Return where the lines end that only close the brackets of those before `end`."""
     while end < most and lines[end].strip() and not bare(lines[end]):
         end += 1

@@ -16,9 +16,8 @@ from itertools import islice
 from typing import Literal, NamedTuple, Protocol
 
 from codeagent_lsp.errors import FileRefused
-from codeagent_lsp.workspace.files.confined_file import Child, FileKind
 from codeagent_lsp.workspace.files.ignore import FolderRules, IgnoreRules
-from codeagent_lsp.workspace.files.paths import Roots, is_untitled, relative_name
+from codeagent_lsp.workspace.files.paths import Child, FileKind, Roots, is_untitled, relative_name
 from codeagent_lsp.workspace.text.document import Document
 from codeagent_lsp.workspace.text.encoding import Encoding, decode
 
@@ -383,6 +382,12 @@ def own_file(view: FileView, path: str) -> FileText | None:
         return view.base(path)
     except FileRefused:
         return None
+
+
+def own_text(view: FileView, path: str) -> str | None:
+    """Return the text of `own_file`; None where that returns None."""
+    file = own_file(view, path)
+    return None if file is None else file.text
 
 
 def _check_size(shown: str, text: str, limit: int) -> None:

@@ -73,11 +73,11 @@ def borrowed_by(common: str) -> tuple[str, ...]:
 def _alternates(objects: str) -> list[str]:
     """Return the folders that `info/alternates` of a folder of objects names, absolute and real."""
     lines = _read(os.path.join(objects, "info", "alternates"), _LARGE).split("\n")
-    names = (_unquoted(line) for line in lines if line and not line.startswith("#"))
+    names = (_unquote(line) for line in lines if line and not line.startswith("#"))
     return [os.path.realpath(os.path.join(objects, name)) for name in names]
 
 
-def _unquoted(line: str) -> str:
+def _unquote(line: str) -> str:
     """Return a name as git writes it: in double quotes and with escapes where it has characters of its own."""
     if not (len(line) > 1 and line[0] == line[-1] == '"'):
         return line

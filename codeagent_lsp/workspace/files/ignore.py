@@ -77,11 +77,11 @@ class FolderRules(NamedTuple):
         if name in BUILT_IN:
             return True
         path = f"{self.path}{name}/" if is_dir else self.path + name
-        return _decision(self.git, path) or _decision(self.own, _composed(path))
+        return _decision(self.git, path) or _decision(self.own, _compose(path))
 
     def named_for_agents(self, name: str, *, is_dir: bool) -> bool:
         """Return whether a `.codeagentignore` ignores the file or folder `name` in this folder."""
-        return _decision(self.own, _composed(f"{self.path}{name}/" if is_dir else self.path + name))
+        return _decision(self.own, _compose(f"{self.path}{name}/" if is_dir else self.path + name))
 
     def enter(self, name: str) -> FolderRules:
         """Return the rules for the names in the folder `name` of this folder."""
@@ -137,7 +137,7 @@ class IgnoreRules:
         own = self._rules(os.path.join(folder, _OWN))
         return here._replace(
             git=(*here.git, _Source(len(here.path), git)) if git.each else here.git,
-            own=(*here.own, _Source(len(_composed(here.path)), own)) if own.each else here.own,
+            own=(*here.own, _Source(len(_compose(here.path)), own)) if own.each else here.own,
         )
 
     def _rules(self, path: str) -> _Rules:
@@ -165,12 +165,12 @@ def _load(path: str) -> _Rules:
         return _Rules()
     finally:
         os.close(fd)
-    lines = (_composed(text) if path.endswith(_OWN) else text).split("\n")
+    lines = (_compose(text) if path.endswith(_OWN) else text).split("\n")
     rules = tuple(rule for line in reversed(lines) if (rule := _rule(line.removesuffix("\r"))) is not None)
     return _Rules(rules, _any(rules))
 
 
-def _composed(path: str) -> str:
+def _compose(path: str) -> str:
     return unicodedata.normalize("NFC", path)
 
 

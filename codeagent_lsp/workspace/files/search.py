@@ -104,9 +104,9 @@ async def grep(
     returned. `time_limit` is in seconds; `ripgrep` is the program's name or path, None to search without it. Raises
     ToolRetry for a bad pattern and ToolFailed on timeout.
     """
-    compiled = _compiled(pattern, (re.IGNORECASE if case_insensitive else 0) | (re.MULTILINE if multiline else 0))
+    compiled = _compile(pattern, (re.IGNORECASE if case_insensitive else 0) | (re.MULTILINE if multiline else 0))
     wanted = compile_glob(glob) if glob else None
-    async with _limited(time_limit):
+    async with _limit_time(time_limit):
         # ripgrep matches within lines, and it lists matching files only, while all decide whether a glob is a very
         # name.
         every = multiline or (wanted is not None and wanted.as_written is not None)
@@ -122,7 +122,7 @@ async def glob(view: FileView, pattern: str, path: str | None = None, *, limit: 
     `limit`. ToolRetry for a bad pattern, ToolFailed after 20 s.
     """
     wanted = compile_glob(pattern)
-    async with _limited(TIME_LIMIT):
+    async with _limit_time(TIME_LIMIT):
         every = await _in_thread(lambda: _walk(view, path))
         found = await asyncio.to_thread(_fitting, view, every, wanted, path)
         newest = await asyncio.to_thread(_newest_first, view, found)
@@ -130,7 +130,7 @@ async def glob(view: FileView, pattern: str, path: str | None = None, *, limit: 
 
 
 @asynccontextmanager
-async def _limited(seconds: float) -> AsyncIterator[None]:
+async def _limit_time(seconds: float) -> AsyncIterator[None]:
     try:
         async with asyncio.timeout(seconds):
             yield
@@ -141,7 +141,7 @@ async def _limited(seconds: float) -> AsyncIterator[None]:
         ) from None
 
 
-def _compiled(pattern: str, flags: int) -> re.Pattern[str]:
+def _compile(pattern: str, flags: int) -> re.Pattern[str]:
     if len(pattern) > _MAX_PATTERN or "\n" in pattern:
         raise ToolRetry(f"The pattern is too long or has a line break. {_HOW}.")
     try:
@@ -154,13 +154,13 @@ def _compiled(pattern: str, flags: int) -> re.Pattern[str]:
 
 async def _candidates(view: FileView, compiled: re.Pattern[str], path: str | None, ripgrep: str | None) -> list[str]:
     """Return the files to open, in the order of the tree."""
-    program = shutil.which(ripgrep) if ripgrep and _shared(compiled) else None
+    program = shutil.which(ripgrep) if ripgrep and _is_shared(compiled) else None
     if program is not None and (listed := await _ripgrep(view, program, compiled, path)) is not None:
-        return await asyncio.to_thread(_combined, view, listed, path)
+        return await asyncio.to_thread(_combine, view, listed, path)
     return await _in_thread(lambda: _walk(view, path))
 
 
-def _shared(compiled: re.Pattern[str]) -> bool:
+def _is_shared(compiled: re.Pattern[str]) -> bool:
     """Return whether ripgrep can be used: it reads the pattern as Python does, and it can be passed as an argument."""
     pattern = compiled.pattern
     if compiled.flags & re.IGNORECASE and any(not c.isascii() and c.lower() != c.upper() for c in pattern):
@@ -168,7 +168,7 @@ def _shared(compiled: re.Pattern[str]) -> bool:
     return not _PYTHON_ONLY.search(pattern) and pattern.isprintable()
 
 
-def _combined(view: FileView, listed: set[str], path: str | None) -> list[str]:
+def _combine(view: FileView, listed: set[str], path: str | None) -> list[str]:
     """Return the files that ripgrep listed and that are not ignored, and the open and staged files."""
     over = view.over_disk()
     # A file that is named itself is searched though it is ignored.

@@ -66,7 +66,7 @@ def excerpt(text: str, limit: int, keywords: Sequence[str] = ()) -> str:
     shares = share_out([len(line) for line in whole], limit - len(whole))
     if all(share >= min(len(line), LONGEST_LINE) for line, share in zip(whole, shares, strict=True)):
         return "\n".join(_without_middle(line, share, keywords) for line, share in zip(whole, shares, strict=True))
-    lines = [_shortened(line, keywords) for line in whole]
+    lines = [_shorten_line(line, keywords) for line in whole]
     room = limit - 40
     # Half for both ends, and the other half for lines of interest.
     kept = _ends(lines, room // 2)
@@ -78,7 +78,7 @@ def excerpt(text: str, limit: int, keywords: Sequence[str] = ()) -> str:
         if cost and used + cost + gaps <= room:
             kept.add(index)
             used += cost + gaps
-    return _joined(lines, kept)[:limit]
+    return _join(lines, kept)[:limit]
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -188,7 +188,7 @@ class LinesOfInterest:
             self._room += heappop(self._best).cost
 
 
-def listed(names: Iterable[str], most: int) -> str:
+def join_names(names: Iterable[str], most: int) -> str:
     """Return at most `most` names joined by `, `, and how many more there are: "a, b and 3 more"."""
     known = list(names)
     more = f" and {len(known) - most} more" if len(known) > most else ""
@@ -217,7 +217,7 @@ def _weight(word: str) -> int:
     return 100 + len(word) if name else len(word)
 
 
-def _shortened(line: str, keywords: Sequence[str]) -> str:
+def _shorten_line(line: str, keywords: Sequence[str]) -> str:
     """Return a very long line cut to about 400 characters around its first keyword."""
     if len(line) <= LONGEST_LINE:
         return line
@@ -273,7 +273,7 @@ def _score(line: str, keywords: Sequence[str]) -> int:
     return 3 * (_ERROR.search(line) is not None) + 2 * sum(word in folded for word in keywords)
 
 
-def _joined(lines: Sequence[str], kept: set[int]) -> str:
+def _join(lines: Sequence[str], kept: set[int]) -> str:
     parts = []
     for shown, group in groupby(range(len(lines)), kept.__contains__):
         indices = list(group)

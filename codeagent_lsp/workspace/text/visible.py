@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from codeagent_lsp.texts import text as words
 
@@ -72,27 +72,27 @@ def control_characters(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_CONTROLS.findall(text)))
 
 
-def numbered(char: str) -> str:
+def code_point_notation(char: str) -> str:
     """Return a character in the notation of Unicode: `<U+202E>`."""
     return f"<U+{ord(char):04X}>"
 
 
-def escaped(char: str) -> str:
+def escape_notation(char: str) -> str:
     r"""Return a character as JSON and Python escape it: `\u202e`, `\U000e0100`."""
     return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
 
 
-def shown(text: str, write: Callable[[str], str] = numbered) -> str:
+def shown(text: str, write: Callable[[str], str] = code_point_notation) -> str:
     """Replace each unseen character by `write(char)`, except those that emoji and joining scripts need."""
-    return _replaced(text, is_unseen, lambda index: text[index] if _belongs(text, index) else write(text[index]))
+    return _replace(text, is_unseen, lambda index: text[index] if _belongs(text, index) else write(text[index]))
 
 
-def shown_exactly(text: str, write: Callable[[str], str] = numbered) -> str:
+def shown_exactly(text: str, write: Callable[[str], str] = code_point_notation) -> str:
     """Replace each character for which `is_odd` holds by `write(char)`, also inside emoji.
 
     For commands and calls that the user reads before approving them.
     """
-    return _replaced(text, is_odd, lambda index: write(text[index]))
+    return _replace(text, is_odd, lambda index: write(text[index]))
 
 
 def first_hidden(text: str) -> int:
@@ -102,7 +102,7 @@ def first_hidden(text: str) -> int:
     return next((at for at, char in enumerate(text) if is_unseen(char) and not _belongs(text, at)), len(text))
 
 
-def _replaced(text: str, which: Callable[[str], bool], write: Callable[[int], str]) -> str:
+def _replace(text: str, which: Callable[[str], bool], write: Callable[[int], str]) -> str:
     if _PLAIN.fullmatch(text):
         return text
     found = "".join(filter(which, set(text)))
@@ -137,9 +137,9 @@ def visible(text: str) -> str:
     """Return `text` with invisible characters escaped, ANSI sequences removed and hidden tag characters decoded."""
     text = _ANSI.sub("", text.replace("\r\n", "\n").removeprefix("\ufeff"))
     if text.isascii():
-        return shown(text, escaped)
-    text = _SELECTORS.sub(lambda match: f"[{len(match[0])} hidden characters]", _TAGS.sub(_told, text))
-    return shown(text, escaped)
+        return shown(text, escape_notation)
+    text = _SELECTORS.sub(lambda match: f"[{len(match[0])} hidden characters]", _TAGS.sub(_hidden_words, text))
+    return shown(text, escape_notation)
 
 
 def in_box(text: str) -> str:
@@ -175,6 +175,15 @@ def cut(line: str, limit: int) -> str:
     return line if len(line) <= limit else line[: max(0, limit - 1)] + "…"
 
 
+def some_of(names: Iterable[str], most: int, *, counted: bool = True) -> str:
+    """Return at most `most` names for users of any language, with the number of all where more are left out: "a, b, …
+    (7)", or "a, b, …" if they are not `counted`.
+    """
+    known = list(names)
+    more = [f"… ({len(known)})" if counted else "…"] if len(known) > most else []
+    return ", ".join([*known[:most], *more])
+
+
 def cut_at_word(line: str, limit: int) -> str:
     """Return `line`; of one longer than `limit` characters what fits of it with a "…", up to the end of a word unless
     that word is long.
@@ -195,7 +204,7 @@ def ends_of(text: str, limit: int, language: str = "en") -> str:
     return f"{text[: limit - tail]} {left} {text[len(text) - tail :]}"
 
 
-def _told(match: re.Match[str]) -> str:
+def _hidden_words(match: re.Match[str]) -> str:
     # From U+E0020 on the block repeats ASCII; what is below are marks of a language.
     letters = "".join(chr(ord(char) - 0xE0000) for char in match[0] if ord(char) >= 0xE0020)
     return f"[hidden: {letters.rstrip(chr(0x7F))}]"

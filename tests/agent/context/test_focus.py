@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.agent.context.history import FocusedFile, FocusedFiles, rendered
+from codeagent_lsp.agent.context.history import FocusedFile, FocusedFiles, render_focused_file
 
 NAMES = st.sampled_from(["a", "b", "c", "d", "e"])
 
@@ -51,7 +51,7 @@ def test_what_was_just_seen_is_there_if_it_can_be(files: FocusedFiles, name: str
 
 @given(worked_on(), st.integers(0, 100))
 def test_what_is_shown_fits_the_room(files: FocusedFiles, room: int) -> None:
-    assert sum(len(rendered(file.path, file.text)) for file in files.newest(room)) <= room
+    assert sum(len(render_focused_file(file.path, file.text)) for file in files.newest(room)) <= room
 
 
 def three() -> FocusedFiles:

@@ -15,7 +15,7 @@ from codeagent_lsp.agent.context.history import (
     note,
     open_calls,
     reference,
-    rendered,
+    render_focused_file,
     well_formed,
     whole_file,
 )
@@ -157,7 +157,7 @@ def test_what_changed_and_changed_back_is_given_anew() -> None:
 
 
 def test_a_file_that_stands_in_the_summary_is_referred_to() -> None:
-    summary = Message("user", f"Files as they are now:\n{rendered('a.py', TEXT)}", name=SUMMARY)
+    summary = Message("user", f"Files as they are now:\n{render_focused_file('a.py', TEXT)}", name=SUMMARY)
     assert (reference([summary], AGAIN, TEXT) or "").startswith(UNCHANGED)
     assert reference([summary], AGAIN, TEXT.replace("a", "b")) is None
     assert reference([summary], ToolCall("read_file", {"path": "a.py", "end_line": 3}, "c9"), TEXT) is None

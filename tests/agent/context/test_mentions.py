@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.agent.context.mentions import MOST_MENTIONS, Mention, mentions_in, shortened, written
+from codeagent_lsp.agent.context.mentions import MOST_MENTIONS, Mention, mentions_in, shorter_readings, write_mention
 
 
 def file(path: str, text: str = "", symbol: str = "", lines: tuple[int, int] | None = None) -> Mention:
@@ -75,13 +75,13 @@ def test_what_is_a_mention(words: str, found: list[Mention]) -> None:
 )
 def test_words_behind_a_name_without_a_blank(words: str, path: str, symbol: str, lines: tuple[int, int] | None) -> None:
     (mention,) = mentions_in(words)
-    found = [(each.path, each.symbol, each.lines) for each in shortened(mention)]
+    found = [(each.path, each.symbol, each.lines) for each in shorter_readings(mention)]
     assert (path, symbol, lines) in found
 
 
 def test_special_mentions_with_words_behind_them() -> None:
     (mention,) = mentions_in("@diff里有什么")
-    assert [each.kind for each in shortened(mention)] == ["diff"]
+    assert [each.kind for each in shorter_readings(mention)] == ["diff"]
 
 
 def test_there_is_a_most() -> None:
@@ -93,7 +93,7 @@ def test_there_is_a_most() -> None:
     st.none() | st.tuples(st.integers(1, 999), st.integers(0, 99)).map(lambda pair: (pair[0], sum(pair))),
 )
 def test_what_is_written_is_read(path: str, lines: tuple[int, int] | None) -> None:
-    (found,) = mentions_in(f"see {written(path, lines)} now")
+    (found,) = mentions_in(f"see {write_mention(path, lines)} now")
     if found.kind == "file":
         assert (found.path, found.lines, found.symbol) == (path, lines, "")
     else:

@@ -21,7 +21,7 @@ from codeagent_lsp.inline.finish_change.calls import (
     empty_value,
     needs_nothing,
     renamed_parameters,
-    repaired,
+    repair_arguments,
 )
 
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta")
@@ -130,7 +130,7 @@ def every_value_goes_where_it_went(data: st.DataObject) -> None:
     change = data.draw(changes())
     arguments = data.draw(calls(change.old))
     before = given_to(change.old, arguments)
-    placed = repaired(arguments, change, "python", lambda name: name == "epsilon")
+    placed = repair_arguments(arguments, change, "python", lambda name: name == "epsilon")
     if placed is None:
         return
     now = given_to(change.new, written(arguments, placed))
@@ -155,7 +155,7 @@ def every_value_goes_where_it_went(data: st.DataObject) -> None:
 def test_a_call_of_an_unchanged_signature_needs_nothing(data: st.DataObject) -> None:
     signature = data.draw(changes()).old
     arguments = data.draw(calls(signature))
-    placed = repaired(arguments, SignatureChange(signature, signature), "python", lambda name: True)
+    placed = repair_arguments(arguments, SignatureChange(signature, signature), "python", lambda name: True)
     assert placed is not None
     assert given_to(signature, written(arguments, placed)) == given_to(signature, arguments)
     if [each for each in arguments if each.name] == sorted(
@@ -179,7 +179,7 @@ def test_by_place_every_value_goes_where_its_parameter_is(data: st.DataObject, f
     optional = new_names[len(new_names) - data.draw(st.integers(0, len(new_names))) :] if family == "script" else []
     arguments = [Argument(f"value_{name}") for name in old_names]
     change = SignatureChange(places_of(old_names), places_of(new_names, optional))
-    placed = repaired(arguments, change, family, lambda name: name == NAMES[0])
+    placed = repair_arguments(arguments, change, family, lambda name: name == NAMES[0])
     needed = [name for name in added if name not in optional]
     if placed is None:
         gone = set(old_names) - set(new_names)
@@ -224,14 +224,14 @@ def test_only_an_optional_type_has_a_value_that_says_nothing(annotation: str, fa
 def test_what_is_not_plain_is_left(arguments: list[Argument], why: str) -> None:
     old = Signature((Parameter("alpha"),))
     new = Signature((Parameter("alpha"), Parameter("beta", annotation="int | None")))
-    assert repaired(arguments, SignatureChange(old, new), "python", lambda name: True) is None, why
+    assert repair_arguments(arguments, SignatureChange(old, new), "python", lambda name: True) is None, why
 
 
 def test_a_spread_call_keeps_names_that_it_gives() -> None:
     old = Signature((Parameter("alpha"), Parameter("beta")))
     new = Signature((Parameter("alpha"), Parameter("gamma")))
     arguments = [Argument("*all", spread="places"), Argument("2", "beta")]
-    placed = repaired(arguments, SignatureChange(old, new, {"beta": "gamma"}), "python", lambda name: False)
+    placed = repair_arguments(arguments, SignatureChange(old, new, {"beta": "gamma"}), "python", lambda name: False)
     assert placed == (Placed(0), Placed(1, "gamma"))
 
 

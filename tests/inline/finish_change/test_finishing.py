@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.inline.finish_change.finishing import Finished, changed, finish
+from codeagent_lsp.inline.finish_change.finishing import Finished, changed_declarations, finish
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers
 from codeagent_lsp.workspace.files.paths import Roots
 from tests.language_servers.real import missing, real_session
@@ -38,7 +38,7 @@ async def finished(folder: Path, server: str, project: str, edited: Mapping[str,
     bases = {str(workspace / name): written.get(name, "") for name in edited}
     texts = {str(workspace / name): edited.get(name, text) for name, text in {**written, **edited}.items()}
     async with real_session(folder / "state") as servers:
-        found = await finish(changed(bases, texts), bases, texts, servers, over, SECONDS)
+        found = await finish(changed_declarations(bases, texts), bases, texts, servers, over, SECONDS)
     assert {name: (workspace / name).read_text() for name in written} == written, "nothing is written"
     return found
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeagent_lsp.inline.finish_change.finishing import Finished, changed, finish
+from codeagent_lsp.inline.finish_change.finishing import Finished, changed_declarations, finish
 from codeagent_lsp.language_servers.session_servers import FoundDiagnostics
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers
 from codeagent_lsp.workspace.files.paths import Roots
@@ -79,7 +79,7 @@ class View(FileView):
 
 
 async def finished(servers: Servers) -> Finished:
-    return await finish(changed(OLD, NOW), OLD, NOW, servers, View, 5.0)
+    return await finish(changed_declarations(OLD, NOW), OLD, NOW, servers, View, 5.0)
 
 
 async def test_what_is_proved_is_repaired() -> None:

@@ -9,14 +9,14 @@ from textwrap import dedent
 
 import pytest
 
-from codeagent_lsp.inline.finish_change.finishing import changed, concerned
-from codeagent_lsp.inline.finish_change.sites import applied
+from codeagent_lsp.inline.finish_change.finishing import affected_places, changed_declarations
+from codeagent_lsp.inline.finish_change.sites import apply_edits
 
 
 def repaired(old: dict[str, str], new: dict[str, str], path: str, caller: str) -> str:
     """Return the text of a caller after all repairs that are plain."""
-    found = concerned(changed(old, new), {path: caller})
-    return applied(caller, [edit for site in found.get(path, ()) for edit in site.edits or ()])
+    found = affected_places(changed_declarations(old, new), {path: caller})
+    return apply_edits(caller, [edit for site in found.get(path, ()) for edit in site.edits or ()])
 
 
 def text(lines: str) -> str:
@@ -309,4 +309,4 @@ def test_imports_in_typescript_of_what_has_moved(caller: str, after: str) -> Non
     ],
 )
 def test_what_is_no_change_for_callers(old: str, new: str, why: str) -> None:
-    assert changed({"a.py": old}, {"a.py": new}) == (), why
+    assert changed_declarations({"a.py": old}, {"a.py": new}) == (), why

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from codeagent_lsp.call_forms import USE_TOOL
 from codeagent_lsp.llm.calls.schema import fit
 from codeagent_lsp.llm.calls.text_calls import AnswerReader, reply_schema, write_answer, write_call
-from codeagent_lsp.llm.calls.text_calls import constrained as told
+from codeagent_lsp.llm.calls.text_calls import constrained_instructions as told
 from codeagent_lsp.llm.calls.text_calls import instructions as told_text
 from codeagent_lsp.llm.calls.toolcalling import ToolCallingModel
 from codeagent_lsp.llm.model import ModelRequest

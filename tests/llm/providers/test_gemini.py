@@ -24,7 +24,7 @@ from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.factory import Surroundings, list_models, open_model
 from codeagent_lsp.llm.learned_facts import Facts, combine
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
-from codeagent_lsp.llm.providers.gemini import GeminiAssembler, GeminiModel, declaration, reduced
+from codeagent_lsp.llm.providers.gemini import GeminiAssembler, GeminiModel, declaration, reduce_schema
 from codeagent_lsp.llm.providers.http_model import RetryPolicy
 from codeagent_lsp.llm.providers.kinds import kind_of
 from codeagent_lsp.messages import Message, ToolCall, ToolSpec
@@ -196,7 +196,7 @@ def test_every_tool_of_ours_is_declared_as_the_api_takes_it(name: str) -> None:
     ],
 )
 def test_a_schema_is_reduced(schema: dict[str, Any], expected: dict[str, Any]) -> None:
-    made = reduced(schema)
+    made = reduce_schema(schema)
     assert made == expected
     check_schema(made, "test")
 
@@ -207,7 +207,7 @@ def test_a_schema_that_refers_to_itself_in_many_places_stays_small() -> None:
         name: {"type": "object", "properties": {other: {"$ref": f"#/$defs/{other}"} for other in names[:3]}}
         for name in names
     }
-    made = reduced({"$ref": "#/$defs/d0", "$defs": definitions})
+    made = reduce_schema({"$ref": "#/$defs/d0", "$defs": definitions})
     check_schema(made, "test")
     assert len(json.dumps(made)) < 10_000
 

@@ -23,7 +23,7 @@ from codeagent_lsp.errors import (
 from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.failures import from_response, retry_after, server_message
 from codeagent_lsp.llm.model import ReasoningChunk, Reply, StreamItem, TextChunk
-from codeagent_lsp.llm.providers.http_model import ReplySource, RetryPolicy, answered, is_empty, patient
+from codeagent_lsp.llm.providers.http_model import ReplySource, RetryPolicy, is_empty, patient, retry_if_empty
 from codeagent_lsp.messages import ToolCall
 
 QUICK = RetryPolicy(first_wait=0.01, longest_wait=0.5, longest_asked=0.5, jitter=0.01, total=5)
@@ -117,7 +117,7 @@ async def test_the_servers_wait_is_kept_to_and_a_long_one_told() -> None:
 
 async def test_closing_early_closes_the_source() -> None:
     takes = Takes([TextChunk("a"), TextChunk("b"), Reply("ab")])
-    items = answered(lambda: patient(takes, QUICK), "m")
+    items = retry_if_empty(lambda: patient(takes, QUICK), "m")
     assert await anext(items) == TextChunk("a")
     await items.aclose()
     assert takes.closed == 1
@@ -265,7 +265,7 @@ LATER = [DOWN, CUT, busy(None), busy(0.01), ModelTimeout("model.timeout_silence"
 async def test_after_any_output_no_failure_is_tried_again(shown: StreamItem, error: ModelError) -> None:
     takes = Takes([shown, error], OK)
     with pytest.raises(type(error)):
-        await play(lambda: answered(lambda: patient(takes, QUICK), "m"))
+        await play(lambda: retry_if_empty(lambda: patient(takes, QUICK), "m"))
     assert takes.opened == takes.closed == 1
 
 
@@ -293,7 +293,7 @@ async def test_what_will_not_pass_is_not_tried_again(error: ModelError) -> None:
 async def test_cancelling_at_any_moment_of_a_wait(after: float) -> None:
     takes = Takes([busy(0.45)])
     before = asyncio.all_tasks()
-    task = asyncio.create_task(play(lambda: answered(lambda: patient(takes, QUICK), "m")))
+    task = asyncio.create_task(play(lambda: retry_if_empty(lambda: patient(takes, QUICK), "m")))
     await asyncio.sleep(after)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -319,7 +319,7 @@ async def test_cancelling_at_any_moment_of_a_wait(after: float) -> None:
 async def test_what_counts_as_empty(reply: Reply, empty: bool) -> None:
     assert is_empty(reply) == empty
     takes = Takes([reply], OK)
-    items = await play(lambda: answered(takes, "m"))
+    items = await play(lambda: retry_if_empty(takes, "m"))
     assert items == (OK if empty else [reply])
     assert takes.opened == takes.closed == (2 if empty else 1)
 
@@ -327,5 +327,5 @@ async def test_what_counts_as_empty(reply: Reply, empty: bool) -> None:
 async def test_two_empty_answers_are_told() -> None:
     takes = Takes([Reply("")])
     with pytest.raises(ModelReplyInvalid, match="coder"):
-        await play(lambda: answered(takes, "coder"))
+        await play(lambda: retry_if_empty(takes, "coder"))
     assert takes.opened == takes.closed == 2

@@ -15,7 +15,7 @@ from codeagent_lsp import events
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session import attempting
-from codeagent_lsp.session.attempting import Judged, judged
+from codeagent_lsp.session.attempting import Judged, judge_attempt
 from codeagent_lsp.session.conversation.situation import HEAD
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import RunRequest
@@ -299,9 +299,9 @@ async def test_words_that_no_attempt_heard_are_the_next_task(make: Make, monkeyp
             await until(lambda: len(made.manager.runs.active()) == 1)  # no attempt is at work any more
             said_late.append(number)
             made.manager.queue.say(made.manager.runs.get(parts.record.run_id), "too late")
-        return await judged(parts, record, number)
+        return await judge_attempt(parts, record, number)
 
-    monkeypatch.setattr(attempting, "judged", late)
+    monkeypatch.setattr(attempting, "judge_attempt", late)
     await tried(made, 2, "what?")
     await until(lambda: not made.manager.runs.active())
     said = [(each.role, each.content) for each in made.manager.current().context.conversation]

@@ -130,7 +130,7 @@ async def test_no_answer_is_a_no_that_is_not_kept(tmp_path: Path) -> None:
     made = brought(tmp_path)
     found, user = items(made), FakeAsker([None, ALL])
     kept, brings = made.manager._services.knowledge.trust, list(found.values())
-    answers = [await questions.trusted(kept, found["skills"], user, text, lambda: brings) for _ in range(3)]
+    answers = [await questions.ask_trust(kept, found["skills"], user, text, lambda: brings) for _ in range(3)]
     assert answers == [None, True, True]
     assert len(user.asked) == 2
 
@@ -139,7 +139,7 @@ async def test_of_two_that_ask_at_once_the_second_takes_the_answer_of_the_first(
     made = brought(tmp_path)
     found, user = items(made), FakeAsker([ALL])
     kept, brings = made.manager._services.knowledge.trust, list(found.values())
-    asking = (questions.trusted(kept, item, user, text, lambda: brings) for item in brings)
+    asking = (questions.ask_trust(kept, item, user, text, lambda: brings) for item in brings)
     assert await asyncio.gather(*asking) == [True] * 5
     assert len(user.asked) == 1
 
@@ -148,7 +148,7 @@ async def test_the_user_s_own_hooks_are_not_part_of_what_the_workspace_brings(tm
     made = brought(tmp_path)
     user, brings = FakeAsker([DENY]), list(items(made).values())
     own = WorkspaceItem("hooks", "hooks.json", "~/hooks.json", "0" * 64, "RunEnd: true")
-    assert await questions.trusted(made.manager._services.knowledge.trust, own, user, text, lambda: brings) is False
+    assert await questions.ask_trust(made.manager._services.knowledge.trust, own, user, text, lambda: brings) is False
     assert [question.title for question in user.asked] == [
         text("hooks.trust", path="~/hooks.json", hooks="RunEnd: true")
     ]

@@ -15,7 +15,7 @@ from codeagent_lsp.messages import Message
 from codeagent_lsp.records.rotation import read_records
 from codeagent_lsp.records.sanitizer import Sanitizer
 from codeagent_lsp.records.trace import TRACE_FILE, TraceWriter
-from codeagent_lsp.session.redaction.recording import AUDIT_FILE, Recording, audit_writer, replied, told
+from codeagent_lsp.session.redaction.recording import AUDIT_FILE, Recording, audit_writer, reply_data, request_data
 
 
 def recorded(folder: Path, act: Callable[[Recording], None], *, traced: bool = True) -> list[dict[str, Any]]:
@@ -113,8 +113,8 @@ def test_every_event_and_both_sides_of_the_model_are_traced(tmp_path: Path) -> N
 def test_a_request_and_a_reply_have_a_summary(tmp_path: Path) -> None:
     def act(recording: Recording) -> None:
         info = ModelInfo("coder", "openai", "http://127.0.0.1:1/v1")
-        recording.model("s", "r", "request", told(ModelRequest((Message("user", "hi"),)), info))
-        recording.model("s", "r", "reply", replied(Reply("cut off", finish_reason="length")))
+        recording.model("s", "r", "request", request_data(ModelRequest((Message("user", "hi"),)), info))
+        recording.model("s", "r", "reply", reply_data(Reply("cut off", finish_reason="length")))
 
     recorded(tmp_path, act)
     request, reply = (row["data"] for row in read_records(tmp_path / TRACE_FILE))

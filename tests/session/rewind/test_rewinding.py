@@ -180,7 +180,7 @@ async def test_what_is_typed_while_it_is_planned_is_kept(tmp_path: Path, monkeyp
     made.open("b.py", "here\n")
     first = await did(made, "first", edit("a.py", "one", "ONE"), edit("b.py", "here", "there"), write("c.py", "new\n"))
     made.open("b.py", "here\n")  # taken back by hand
-    plan = rewinding.planned
+    plan = rewinding.plan_rewind
 
     def slow(*given: Any) -> Any:
         earlier = plan(*given)
@@ -189,7 +189,7 @@ async def test_what_is_typed_while_it_is_planned_is_kept(tmp_path: Path, monkeyp
         made.open("c.py", "new\ntyped\n")
         return earlier
 
-    monkeypatch.setattr(rewinding, "planned", slow)
+    monkeypatch.setattr(rewinding, "plan_rewind", slow)
     await rewound(made, first)
     assert files(made) == {"a.py": "one\n\n\ntwo\ntyped\n", "b.py": "here\ntyped\n", "c.py": "new\ntyped\n"}
 

@@ -168,14 +168,14 @@ class TestRename:
     ) -> None:
         shop.open("cart.py", CART)
         with_servers(shop, textDocument_rename=lambda question: edit(shop.path("cart.py"), (1, 8, 13, "amount")))
-        verified = server_tools._verified
+        verified = server_tools._verify
 
         def slow(*given: Any) -> Any:
             made = verified(*given)
             shop.open("cart.py", f"{CART}USER_TYPED = 2\n")
             return made
 
-        monkeypatch.setattr(server_tools, "_verified", slow)
+        monkeypatch.setattr(server_tools, "_verify", slow)
         assert (await shop.call("rename_symbol", path="cart.py", symbol="Cart.total", new_name="amount")).ok
         (change,) = shop.changeset
         assert (change.base, change.text) == (CART, CART.replace("total", "amount"))
@@ -191,7 +191,7 @@ class TestRename:
         made = edit(shop.path("cart.py"), (1, 8, 13, "amount"))
         made["documentChanges"].insert(0, {"kind": "create", "uri": uris.from_path(shop.path("new.py"))})
         with_servers(shop, textDocument_rename=lambda question: made)
-        verified = server_tools._verified
+        verified = server_tools._verify
 
         def slow(*given: Any) -> Any:
             found = verified(*given)
@@ -201,7 +201,7 @@ class TestRename:
                 shop.open("new.py", "mine\n")
             return found
 
-        monkeypatch.setattr(server_tools, "_verified", slow)
+        monkeypatch.setattr(server_tools, "_verify", slow)
         result = await shop.call("rename_symbol", path="cart.py", symbol="Cart.total", new_name="amount")
         assert "has changed while its edit was made" in result.text
         assert not shop.changeset

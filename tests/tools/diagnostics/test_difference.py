@@ -5,7 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.tools.diagnostics.difference import MAX_LINES, Diagnostic, Difference, Severity, difference, told
+from codeagent_lsp.tools.diagnostics.difference import (
+    MAX_LINES,
+    Diagnostic,
+    Difference,
+    Severity,
+    describe_difference,
+    difference,
+)
 
 FILE = "/w/a.py"
 
@@ -94,7 +101,7 @@ def test_problems_of_lines_follow_them(
 class TestWords:
     def test_counts_then_lines_the_worst_first(self) -> None:
         found = Difference((problem(3), problem(1, "why", "warning")), (problem(9), problem(8)))
-        assert told(found, lambda path: path[3:]).splitlines() == [
+        assert describe_difference(found, lambda path: path[3:]).splitlines() == [
             "Diagnostics: 2 fixed, 2 new:",
             "a.py:3:1 error bad",
             "a.py:1:1 warning why",
@@ -102,11 +109,11 @@ class TestWords:
 
     def test_bounded(self) -> None:
         found = Difference(tuple(problem(line, "x" * 1000) for line in range(1, 40)))
-        lines = told(found, str).splitlines()
+        lines = describe_difference(found, str).splitlines()
         assert len(lines) == MAX_LINES + 1
         assert lines[-1] == "(and 30 more)"
         assert all(len(line) < 300 for line in lines)
 
     def test_nothing_to_say(self) -> None:
-        assert told(Difference(), str) == ""
-        assert told(Difference(fixed=(problem(1),)), str) == "Diagnostics: 1 fixed."
+        assert describe_difference(Difference(), str) == ""
+        assert describe_difference(Difference(fixed=(problem(1),)), str) == "Diagnostics: 1 fixed."

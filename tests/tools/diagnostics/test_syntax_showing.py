@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.tools.diagnostics.difference import MAX_SHOWN, Diagnostic, Severity, ordered, show
+from codeagent_lsp.tools.diagnostics.difference import MAX_SHOWN, Diagnostic, Severity, show, sort_diagnostics
 from codeagent_lsp.tools.diagnostics.syntax import MAX_PER_FILE, is_for_syntax, syntax_errors
 
 GOOD = {
@@ -66,7 +66,7 @@ def made(line: int, severity: Severity = "warning", **more: str) -> Diagnostic:
 
 
 def test_errors_come_first_and_doubles_go() -> None:
-    found = ordered([made(3), made(1, "hint"), made(2, "error"), made(3), made(1)])
+    found = sort_diagnostics([made(3), made(1, "hint"), made(2, "error"), made(3), made(1)])
     assert [(item.severity, item.line) for item in found] == [
         ("error", 2),
         ("warning", 1),
@@ -83,7 +83,7 @@ def test_lines() -> None:
 
 
 def test_many() -> None:
-    found = ordered([made(line, "error" if line > 70 else "warning") for line in range(1, 81)])
+    found = sort_diagnostics([made(line, "error" if line > 70 else "warning") for line in range(1, 81)])
     lines = show(found, str).splitlines()
     assert len(lines) == MAX_SHOWN + 1
     assert lines[0].startswith("/w/a.py:71:") and lines[-1] == "(and 30 more; 10 errors in all)"

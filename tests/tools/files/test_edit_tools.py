@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from codeagent_lsp.errors import EditRefused
-from codeagent_lsp.tools.files.edit_tools import EditParameters, replaced, rewritten
+from codeagent_lsp.tools.files.edit_tools import EditParameters, make_edit, rewritten
 from codeagent_lsp.workspace.changes.changeset import FileChange
 from tests.tools.fakes import Bench
 
@@ -115,15 +115,15 @@ async def test_line_ends_survive_an_edit(bench: Bench, before: str, after: str) 
 
 def test_line_numbers_copied_from_a_read_result_are_dropped() -> None:
     edit = EditParameters(path="a", old_str="2|    return 1", new_str="2|    return 2", replace_all=False)
-    assert replaced("def f():\n    return 1\n", edit) == "def f():\n    return 2\n"
+    assert make_edit("def f():\n    return 1\n", edit) == "def f():\n    return 2\n"
     mixed = EditParameters(path="a", old_str=NUMBERED, new_str="def f():\n    return 2\n", replace_all=False)
-    assert replaced("def f():\n    return 1\n", mixed) == "def f():\n    return 2\n"
+    assert make_edit("def f():\n    return 1\n", mixed) == "def f():\n    return 2\n"
 
 
 def test_what_looks_like_line_numbers_but_is_in_the_file_is_data() -> None:
     table = "1|Ann\n2|Bob\n"
     edit = EditParameters(path="a", old_str="2|Bob\n", new_str="2|Ben\n", replace_all=False)
-    assert replaced(table, edit) == "1|Ann\n2|Ben\n"
+    assert make_edit(table, edit) == "1|Ann\n2|Ben\n"
     assert rewritten(table, "1|Ann\n2|Ben\n") == "1|Ann\n2|Ben\n"
 
 
@@ -289,7 +289,7 @@ async def test_a_preview_changes_nothing(bench: Bench) -> None:
 
 def test_a_refused_edit_says_why() -> None:
     with pytest.raises(EditRefused) as refusal:
-        replaced("a\na\n", EditParameters(path="x", old_str="a", new_str="b", replace_all=False))
+        make_edit("a\na\n", EditParameters(path="x", old_str="a", new_str="b", replace_all=False))
     assert refusal.value.reason == "ambiguous"
 
 

@@ -12,7 +12,7 @@ import pytest
 from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.commands.command_tools import RunCmd
-from codeagent_lsp.tools.hooks.hook_files import Hook, HookFile, HookShelf
+from codeagent_lsp.tools.hooks.hook_files import Hook, HookFile, HookLibrary
 from codeagent_lsp.tools.hooks.hook_protocol import MOST_CHARS, as_json, command_line, names_of, subjects, tool_input
 from codeagent_lsp.tools.permissions.shell_policy import covering_rule, judge
 from codeagent_lsp.tools.skills.trust import Trust
@@ -40,7 +40,7 @@ class Shelf:
         self.bench = Bench(folder / "w")
         self.own = folder / "own" / "hooks.json"
         self.own.parent.mkdir()
-        self.shelf = HookShelf((self.own, folder / ".claude" / "settings.json"), Trust(folder / "trusted.json"))
+        self.shelf = HookLibrary((self.own, folder / ".claude" / "settings.json"), Trust(folder / "trusted.json"))
 
     def put(self, text: str, name: str = ".claude/settings.json") -> None:
         self.bench.write(name, text)

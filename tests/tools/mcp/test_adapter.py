@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from codeagent_lsp.llm.calls.bare_calls import normalise_name
 from codeagent_lsp.llm.wire import tool_list, wire_name
-from codeagent_lsp.tools.mcp.adapter import MAX_NAME, McpTool, adapted, full_name
+from codeagent_lsp.tools.mcp.adapter import MAX_NAME, McpTool, adapt_tool, full_name
 from codeagent_lsp.tools.mcp.host import Calling
 from codeagent_lsp.tools.mcp.listing import RemoteTool
 from codeagent_lsp.tools.mcp.settings import ServerSettings
@@ -42,7 +42,7 @@ class Rug:
         self.changed = changed
         self.accepted = 0
         remote = RemoteTool("look", description, SCHEMA, {"type": "object", "properties": {"n": {"type": "number"}}})
-        self.tool = adapted(self.server, remote, changed=lambda: self.changed, accept=self._accept)
+        self.tool = adapt_tool(self.server, remote, changed=lambda: self.changed, accept=self._accept)
 
     def _accept(self) -> None:
         self.changed = False
@@ -118,7 +118,9 @@ async def test_a_hint_that_it_only_reads_counts_for_our_own_sandbox_alone(tmp_pa
         server = FakeServer()
         server.settings = settings
         remote = RemoteTool("look", "Looks.", SCHEMA, reads=reads)
-        bench = bench_with(tmp_path / str(number), adapted(server, remote, changed=lambda: False, accept=lambda: None))
+        bench = bench_with(
+            tmp_path / str(number), adapt_tool(server, remote, changed=lambda: False, accept=lambda: None)
+        )
         asked.append((await bench.call("mcp.s.look", path="a")).status)
         bench.rules(deny=("mcp.s.look",))
         assert (await bench.call("mcp.s.look", path="a")).status == "denied"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.errors import ReplyUnreadable
-from codeagent_lsp.tools.mcp.adapter import MAX_DATA, MAX_PARTS, MAX_TEXT, rendered
+from codeagent_lsp.tools.mcp.adapter import MAX_DATA, MAX_PARTS, MAX_TEXT, render_result
 from codeagent_lsp.tools.mcp.errors import McpRefused
 from codeagent_lsp.tools.outputs import OutputStore
 
@@ -34,11 +34,11 @@ def text(value: str) -> dict[str, Any]:
 
 
 async def shown(*parts: Any, outputs: OutputStore | None = None, **more: Any) -> str:
-    return (await rendered({"content": list(parts), **more}, "mcp.s.t", outputs)).text.removeprefix(HEAD)
+    return (await render_result({"content": list(parts), **more}, "mcp.s.t", outputs)).text.removeprefix(HEAD)
 
 
 async def test_words_are_marked_and_nothing_in_them_is_unseen() -> None:
-    output = await rendered({"content": [text("a\u202eb\x1b[31m\U000e0041"), text("two")]}, "mcp.s.t", None)
+    output = await render_result({"content": [text("a\u202eb\x1b[31m\U000e0041"), text("two")]}, "mcp.s.t", None)
     assert output.text.startswith(HEAD)
     assert output.text.removeprefix(HEAD) == "a\\u202eb[hidden: A]\ntwo"
     assert await shown() == "(nothing)"
@@ -46,17 +46,17 @@ async def test_words_are_marked_and_nothing_in_them_is_unseen() -> None:
 
 async def test_structured_content_is_data_and_is_told_where_there_are_no_words() -> None:
     data = {"total": 5}
-    output = await rendered({"content": [], "structuredContent": data}, "mcp.s.t", None)
+    output = await render_result({"content": [], "structuredContent": data}, "mcp.s.t", None)
     assert output.data == data and '{"total": 5}' in output.text
-    with_words = await rendered({"content": [text("five")], "structuredContent": data}, "mcp.s.t", None)
+    with_words = await render_result({"content": [text("five")], "structuredContent": data}, "mcp.s.t", None)
     assert with_words.data == data and "total" not in with_words.text
-    large = await rendered({"content": [text("x")], "structuredContent": {"a": "x" * MAX_DATA}}, "mcp.s.t", None)
+    large = await render_result({"content": [text("x")], "structuredContent": {"a": "x" * MAX_DATA}}, "mcp.s.t", None)
     assert large.data is None
 
 
 async def test_a_result_that_says_it_failed() -> None:
     with pytest.raises(McpRefused, match="says that it failed") as caught:
-        await rendered({"content": [text("no such\u200b file")], "isError": True}, "mcp.s.t", None)
+        await render_result({"content": [text("no such\u200b file")], "isError": True}, "mcp.s.t", None)
     assert "no such\\u200b file" in str(caught.value) and caught.value.code == "MCP_EXECUTION_ERROR"
 
 
@@ -74,7 +74,7 @@ async def test_what_is_no_text_becomes_a_file(
     tmp_path: Path, outputs: OutputStore, kind: str, media: str | None, suffix: str
 ) -> None:
     part = {"type": kind, "data": base64.b64encode(b"\x89bytes").decode(), "mimeType": media}
-    output = await rendered({"content": [part]}, "mcp.a.b", outputs)
+    output = await render_result({"content": [part]}, "mcp.a.b", outputs)
     words = output.text
     path = Path(words.split(" kept for the user in ")[1][:-1])
     [artifact] = output.artifacts
@@ -123,4 +123,4 @@ async def test_it_is_bounded() -> None:
 @pytest.mark.parametrize("reply", [{}, {"content": "words"}, {"content": None}, {"result": 5}], ids=str)
 async def test_a_reply_without_content_is_no_success(reply: dict[str, Any]) -> None:
     with pytest.raises(ReplyUnreadable, match="no content"):
-        await rendered(reply, "mcp.s.t", None)
+        await render_result(reply, "mcp.s.t", None)

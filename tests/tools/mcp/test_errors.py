@@ -25,7 +25,7 @@ from websockets.exceptions import ConnectionClosedError
 from codeagent_lsp.environments.failures import JITTER, LONGEST_WAIT, RETRIES, patient, wait_before
 from codeagent_lsp.errors import ErrorCode, ErrorType
 from codeagent_lsp.tools.mcp import errors
-from codeagent_lsp.tools.mcp.errors import McpProblem, grade, protocol_code, said
+from codeagent_lsp.tools.mcp.errors import McpProblem, error_message, grade, protocol_code
 from codeagent_lsp.tools.mcp.server import grade_of
 from codeagent_lsp.tools.mcp.stdio import Unreadable
 from codeagent_lsp.tools.mcp.transports import TooMuch
@@ -99,9 +99,9 @@ def test_types_of_the_codes() -> None:
 
 
 def test_what_is_said_is_one_bounded_line_with_nothing_unseen() -> None:
-    words = said(MCPError(1, "first\nsecond \u202e\x1b[31mred" + "x" * 1000))
+    words = error_message(MCPError(1, "first\nsecond \u202e\x1b[31mred" + "x" * 1000))
     assert words.startswith("first second \\u202ered") and len(words) <= 300
-    assert said(TimeoutError()) == "TimeoutError"
+    assert error_message(TimeoutError()) == "TimeoutError"
     assert protocol_code(ValueError("x")) is None
     assert protocol_code(ExceptionGroup("a", [MCPError(-32000, "x")])) == -32000
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.own_tools import Tool
-from codeagent_lsp.tools.own.worker import NotLoaded, _called, description_of, load
+from codeagent_lsp.tools.own.worker import NotLoaded, _call, description_of, load
 
 HEAD = """
 from abc import ABC, abstractmethod
@@ -107,7 +107,7 @@ def test_parameters_stated_in_each_way(
     tools = loaded(tmp_path, monkeypatch, code)
     schema = tools["greet"].get_parameters_schema()
     assert schema["type"] == "object" and (set(arguments) <= set(schema["properties"]) or "**" in body)
-    assert _called(tools["greet"], arguments) == {"content": [{"type": "text", "text": "done"}]}
+    assert _call(tools["greet"], arguments) == {"content": [{"type": "text", "text": "done"}]}
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_results_that_json_does_not_know(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, result: str, text: str | None
 ) -> None:
     tools = loaded(tmp_path, monkeypatch, f'@tool\ndef greet():\n    """Hi."""\n    return {result}\n')
-    shown = _called(tools["greet"], {})
+    shown = _call(tools["greet"], {})
     assert json.loads(json.dumps(shown))["content"] == ([] if text is None else [{"type": "text", "text": text}])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from codeagent_lsp.tools.skills.shelf import Catalogue, Skill, SkillShelf
+from codeagent_lsp.tools.skills.skill_library import Catalogue, Skill, SkillLibrary
 from codeagent_lsp.tools.skills.trust import Trust
 from tests.workspace.file_fakes import Workspace, workspace
 
@@ -28,7 +28,7 @@ class Shelves:
         self.files: Workspace = workspace(self.place / "w")
         self.own = self.place / "own"
         self.trust = Trust(self.place / "state" / "trusted.json")
-        self.shelf = SkillShelf(self.own, self.trust, lambda: self.more)
+        self.shelf = SkillLibrary(self.own, self.trust, lambda: self.more)
 
     def project(self, folder: str, text: str, **others: str) -> None:
         self.files.write(f".codeagent/skills/{folder}/SKILL.md", text)

@@ -11,7 +11,7 @@ import pytest
 from codeagent_lsp.messages import ToolResult
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.executor import ToolExecutor
-from codeagent_lsp.tools.skills.shelf import SkillDesk, SkillShelf
+from codeagent_lsp.tools.skills.skill_library import RunSkills, SkillLibrary
 from codeagent_lsp.tools.skills.trust import Trust
 from codeagent_lsp.tools.traits import ToolGroups
 from tests.tools.fakes import Bench
@@ -30,8 +30,8 @@ class Place(Bench):
 
     def __init__(self, folder: Path, *says: str, mode: str = "direct") -> None:
         super().__init__(folder / "w")
-        self.shelf = SkillShelf(folder / "own", Trust(folder / "trusted.json"))
-        self.context = self.context.having((SkillDesk, SkillDesk(self.shelf, words, mode)))
+        self.shelf = SkillLibrary(folder / "own", Trust(folder / "trusted.json"))
+        self.context = self.context.having((RunSkills, RunSkills(self.shelf, words, mode)))
         self.executor = ToolExecutor(self.registry, self.context, lambda: self.mode, self.approvals)
         self.asker.answers = list(says)
 

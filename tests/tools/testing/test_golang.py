@@ -6,10 +6,8 @@ import json
 from typing import Any
 
 from codeagent_lsp.tools.testing import golang
-from codeagent_lsp.tools.testing.golang import GoTestRun
+from codeagent_lsp.tools.testing.framework import TestRun
 from codeagent_lsp.tools.testing.reports import Parsed, TestCase
-
-PLACE = GoTestRun("example.com/m", "/w")
 
 
 def event(action: str, test: str = "", package: str = "calc", **more: Any) -> str:
@@ -18,7 +16,7 @@ def event(action: str, test: str = "", package: str = "calc", **more: Any) -> st
 
 
 def parse(*lines: str, printed: str = "") -> Parsed:
-    return golang.parse("\n".join(lines).encode(), GoTestRun("example.com/m", "/w", printed))
+    return golang.parse(TestRun("\n".join(lines).encode(), "/w", printed, "example.com/m"))
 
 
 def by_id(parsed: Parsed) -> dict[str, TestCase]:

@@ -12,7 +12,7 @@ from codeagent_lsp.tools.testing.reports import (
     TestReport,
     details,
     headline,
-    judged,
+    judge_run,
     message,
     plain,
     relative,
@@ -25,10 +25,10 @@ FAILED = Parsed((TestCase("a", "failed", message="E   assert 1 == 2", file="t.py
 
 
 def test_a_run_without_doubt_has_no_problem() -> None:
-    assert judged("pytest", Finished(0, "fine"), PASSED).problem == ""
-    assert judged("pytest", Finished(1, "1 failed"), FAILED).problem == ""
-    assert judged("pytest", Finished(0, ""), PASSED).ok
-    assert not judged("pytest", Finished(1, ""), FAILED).ok
+    assert judge_run("pytest", Finished(0, "fine"), PASSED).problem == ""
+    assert judge_run("pytest", Finished(1, "1 failed"), FAILED).problem == ""
+    assert judge_run("pytest", Finished(0, ""), PASSED).ok
+    assert not judge_run("pytest", Finished(1, ""), FAILED).ok
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_run_without_doubt_has_no_problem() -> None:
 def test_what_makes_numbers_doubtful_is_told_with_the_end_of_the_output(
     finished: Finished, parsed: Parsed, said: str
 ) -> None:
-    report = judged("pytest", finished, parsed)
+    report = judge_run("pytest", finished, parsed)
     assert said in report.problem
     assert finished.output in report.problem
     assert not report.ok

@@ -14,8 +14,8 @@ import pytest
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.tools.web.http import Fetcher, PageLimits
-from codeagent_lsp.tools.web.scraping import Web, browsed, browser_of, scraped
-from codeagent_lsp.tools.web.urls import parsed
+from codeagent_lsp.tools.web.scraping import Web, browse_page, browser_of, scrape_page
+from codeagent_lsp.tools.web.urls import parse_url
 from tests.children import children, command_lines
 from tests.tools.web.net import OTHER, PUBLIC, Net, answer, pages, server
 
@@ -48,7 +48,7 @@ def test_the_browser_of_the_system_and_never_one_of_the_workspace(tmp_path: Path
 
 async def test_without_a_browser_it_is_told() -> None:
     with pytest.raises(ToolFailed, match="no Chromium"):
-        await browsed(None, parsed(f"http://{HOST}/"), None, Net().dialer)
+        await browse_page(None, parse_url(f"http://{HOST}/"), None, Net().dialer)
 
 
 @asynccontextmanager
@@ -104,7 +104,7 @@ class TestReal:
         web = Web(Fetcher(net.dialer, PageLimits(seconds=10)))
         opened: list[bool] = []
         async with server(pages(found), net, (PUBLIC, 80)):
-            page = await scraped(web, parsed(f"http://{HOST}/"), ".x", opening=lambda: opened.append(True))
+            page = await scrape_page(web, parse_url(f"http://{HOST}/"), ".x", opening=lambda: opened.append(True))
         assert page.words.text == "by a script" and opened == [True]
         assert "its scripts have run" in " ".join(page.notes)
         assert set(net.tried) == {(PUBLIC, 80)}
@@ -132,7 +132,7 @@ class TestReal:
             </script>"""
             net.servers[("127.0.0.1", port)] = port  # were it dialled, it would be reached
             async with server(pages({"/": answer(tricks)}), net, (PUBLIC, 80)):
-                html = await browsed(BROWSER, parsed(f"http://{HOST}/"), "#out.done", net.dialer)
+                html = await browse_page(BROWSER, parse_url(f"http://{HOST}/"), "#out.done", net.dialer)
             assert "8 tried" in html
             assert seen == []
         assert {place for place in net.tried if place[0] != PUBLIC} == set()
@@ -143,21 +143,21 @@ class TestReal:
             server(pages(found), net, (PUBLIC, 80)),
             server(pages({"/?d=1": answer("there")}), net, (OTHER, 80)) as other,
         ):
-            html = await browsed(BROWSER, parsed(f"http://{HOST}/"), None, net.dialer)
+            html = await browse_page(BROWSER, parse_url(f"http://{HOST}/"), None, net.dialer)
         assert "<p>here</p>" in html and "there" not in html and other == []
 
     async def test_a_page_that_never_rests_ends(self, net: Net) -> None:
         found = {"/": answer("<p>busy</p><script>setInterval(() => fetch('/' + Math.random()), 50)</script>")}
         started = time.monotonic()
         async with server(pages(found), net, (PUBLIC, 80)):
-            assert "busy" in await browsed(BROWSER, parsed(f"http://{HOST}/"), None, net.dialer)
+            assert "busy" in await browse_page(BROWSER, parse_url(f"http://{HOST}/"), None, net.dialer)
         assert time.monotonic() - started < 40
 
     async def test_cancelling_leaves_no_browser(self, net: Net, traces: Traces) -> None:
         async with server(
             pages({"/": answer("<script>setInterval(() => fetch('/x'), 50)</script>")}), net, (PUBLIC, 80)
         ) as asked:
-            task = asyncio.ensure_future(browsed(BROWSER, parsed(f"http://{HOST}/"), "#never", net.dialer))
+            task = asyncio.ensure_future(browse_page(BROWSER, parse_url(f"http://{HOST}/"), "#never", net.dialer))
             async with asyncio.timeout(30):
                 while len(asked) < 3:  # noqa: ASYNC110 - the server tells by its list
                     await asyncio.sleep(0.05)

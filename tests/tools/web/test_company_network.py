@@ -12,7 +12,7 @@ from codeagent_lsp.tools.skills.fetching import SkillSource, fetch
 from codeagent_lsp.tools.web.child import CheckingProxy
 from codeagent_lsp.tools.web.dialing import Dialer
 from codeagent_lsp.tools.web.http import Fetcher, PageLimits
-from codeagent_lsp.tools.web.urls import WebRefused, parsed
+from codeagent_lsp.tools.web.urls import WebRefused, parse_url
 from tests.faults.authority import Authority
 from tests.faults.company_proxy import PASSWORD, company_proxy
 from tests.tools.web.net import PUBLIC, Net, answer, pages, server
@@ -39,7 +39,7 @@ async def test_a_page_over_the_proxy(scheme: str, known: bool, tmp_path: Path) -
         company_proxy(docs_example_org=net.servers[PUBLIC, 1]) as proxy,
     ):
         network = NetworkSettings(authority.ca_file, proxy=proxy.url())
-        page = await fetcher(net, network).get(parsed(f"{scheme}://{HOST}/x"))
+        page = await fetcher(net, network).get(parse_url(f"{scheme}://{HOST}/x"))
     assert page.body == b"hello"
     assert (len(proxy.asked), proxy.refused) == (1, 0)
 
@@ -49,7 +49,7 @@ async def test_a_name_that_leads_inside_is_not_given_to_the_proxy(inside: str) -
     net = Net({HOST: [[PUBLIC, inside]]})
     async with company_proxy() as proxy:
         with pytest.raises(WebRefused):
-            await fetcher(net, NetworkSettings(proxy=proxy.url())).get(parsed(f"https://{HOST}/"))
+            await fetcher(net, NetworkSettings(proxy=proxy.url())).get(parse_url(f"https://{HOST}/"))
         async with CheckingProxy(Dialer(net.resolve, net.route, network=NetworkSettings(proxy=proxy.url()))) as own:
             assert b"403" in await said(own, knock(own, f"CONNECT {HOST}:443 HTTP/1.1"))
     assert proxy.asked == []
@@ -63,7 +63,7 @@ async def test_a_redirect_inside_is_not_given_to_the_proxy() -> None:
         company_proxy(docs_example_org=net.servers[PUBLIC, 1]) as proxy,
     ):
         with pytest.raises(WebRefused):
-            await fetcher(net, NetworkSettings(proxy=proxy.url())).get(parsed(f"http://{HOST}/"))
+            await fetcher(net, NetworkSettings(proxy=proxy.url())).get(parse_url(f"http://{HOST}/"))
     assert len(proxy.asked) == 1
 
 
@@ -72,7 +72,7 @@ async def test_a_wrong_password(scheme: str) -> None:
     async with company_proxy(docs_example_org=1) as proxy:
         network = NetworkSettings(proxy=proxy.url(PASSWORD[:-1]))
         with pytest.raises(ToolFailed, match=r"network\.proxy") as caught:
-            await fetcher(Net(), network).get(parsed(f"{scheme}://{HOST}/"))
+            await fetcher(Net(), network).get(parse_url(f"{scheme}://{HOST}/"))
         async with CheckingProxy(Dialer(Net().resolve, network=network)) as own:
             refused = await said(own, knock(own, f"CONNECT {HOST}:443 HTTP/1.1"))
     assert b"network.proxy" in refused
@@ -95,10 +95,10 @@ async def test_a_private_certificate_is_explained(tmp_path: Path) -> None:
     authority, net = Authority(tmp_path), Net({HOST: [[PUBLIC]]})
     async with server(pages({"/": answer("x")}), net, (PUBLIC, 443), trust=authority.server(HOST)):
         with pytest.raises(ToolFailed, match=rf"(?s)CN={HOST}.*network\.caFile"):
-            await fetcher(net, NetworkSettings()).get(parsed(f"https://{HOST}/"))
-        page = await fetcher(net, NetworkSettings(authority.ca_file)).get(parsed(f"https://{HOST}/"))
+            await fetcher(net, NetworkSettings()).get(parse_url(f"https://{HOST}/"))
+        page = await fetcher(net, NetworkSettings(authority.ca_file)).get(parse_url(f"https://{HOST}/"))
         with pytest.raises(ToolFailed, match=r"network\.caFile"):
-            await fetcher(net, NetworkSettings(str(tmp_path / "missing"))).get(parsed(f"https://{HOST}/"))
+            await fetcher(net, NetworkSettings(str(tmp_path / "missing"))).get(parse_url(f"https://{HOST}/"))
     assert page.body == b"x"
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.tools.web.http import Fetcher, Page, PageLimits
-from codeagent_lsp.tools.web.urls import WebRefused, parsed
+from codeagent_lsp.tools.web.urls import WebRefused, parse_url
 from tests.tools.web.certificates import authority
 from tests.tools.web.net import OTHER, PUBLIC, Net, Request, answer, pages, redirect, server
 
@@ -26,7 +26,7 @@ QUICK = PageLimits(seconds=0.8, silence_seconds=0.4, size=50_000)
 
 
 async def get(net: Net, url: str, limits: PageLimits = QUICK) -> Page:
-    return await Fetcher(net.dialer, limits, TRUST).get(parsed(url))
+    return await Fetcher(net.dialer, limits, TRUST).get(parse_url(url))
 
 
 @pytest.fixture
@@ -315,7 +315,7 @@ async def test_tls_speaks_to_the_name_at_the_checked_address(net: Net, tmp_path:
     named: list[str | None] = []
     of_server.sni_callback = lambda connection, name, context: named.append(name)
     async with server(pages({"/": answer("safe")}), net, (PUBLIC, 443), trust=of_server) as asked:
-        page = await Fetcher(net.dialer, QUICK, of_client).get(parsed(f"https://{HOST}/"))
+        page = await Fetcher(net.dialer, QUICK, of_client).get(parse_url(f"https://{HOST}/"))
     assert page.body == b"safe" and named == [HOST] and asked[0].headers["host"] == HOST
     assert net.tried == [(PUBLIC, 443)]
 
@@ -325,6 +325,6 @@ async def test_a_certificate_of_somebody_else_is_refused(net: Net, tmp_path: Pat
     async with server(pages({"/": answer("x")}), net, (PUBLIC, 443), trust=of_server) as asked:
         for trust in (of_client, None):
             with pytest.raises(ToolFailed) as raised:
-                await Fetcher(net.dialer, QUICK, trust).get(parsed(f"https://{HOST}/"))
+                await Fetcher(net.dialer, QUICK, trust).get(parse_url(f"https://{HOST}/"))
             assert raised.value.code is ErrorCode.NETWORK_ERROR
     assert not asked

@@ -11,8 +11,8 @@ from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.tools.web.child import Program, answer_of
 from codeagent_lsp.tools.web.http import Page
 from codeagent_lsp.tools.web.programs import read
-from codeagent_lsp.tools.web.scraping import decoded, words_of
-from codeagent_lsp.tools.web.urls import parsed
+from codeagent_lsp.tools.web.scraping import decode_page, words_of
+from codeagent_lsp.tools.web.urls import parse_url
 from tests.children import children
 from tests.examples import volume
 
@@ -21,7 +21,7 @@ STORY = "".join(f"<p>{'Paragraph number ' + str(number) + ' tells of engines. ' 
 
 
 def page(body: str | bytes, media: str = "text/html", charset: str = "") -> Page:
-    return Page(parsed(URL), media, charset, body.encode() if isinstance(body, str) else body)
+    return Page(parse_url(URL), media, charset, body.encode() if isinstance(body, str) else body)
 
 
 def text_of(html: str, selector: str | None = None) -> str:
@@ -202,4 +202,4 @@ async def test_plain_text_has_no_parts() -> None:
     ],
 )
 def test_characters(body: bytes, charset: str, text: str) -> None:
-    assert decoded(page(body, charset=charset)) == text
+    assert decode_page(page(body, charset=charset)) == text

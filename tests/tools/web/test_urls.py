@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.tools.web.urls import BadUrl, covers, is_public, parsed, same_site
+from codeagent_lsp.tools.web.urls import BadUrl, covers, is_public, parse_url, same_site
 
 REFUSED = {
     "loopback": "http://127.0.0.1/",
@@ -130,14 +130,14 @@ FETCHED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused(case: str) -> None:
     with pytest.raises(BadUrl):
-        print(parsed(REFUSED[case]))
+        print(parse_url(REFUSED[case]))
 
 
 @pytest.mark.parametrize("url", FETCHED)
 def test_fetched_in_one_spelling(url: str) -> None:
-    target = parsed(url)
+    target = parse_url(url)
     assert target.url == FETCHED[url]
-    assert parsed(target.url) == target
+    assert parse_url(target.url) == target
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["d", "x", "o", "short"]))
@@ -152,17 +152,17 @@ def test_no_spelling_of_a_number_but_the_usual_one(number: int, form: str) -> No
     if form == "o" and all(part < 8 and part == 0 for part in parts):
         return
     with pytest.raises(BadUrl):
-        parsed(f"http://{spelt}/")
+        parse_url(f"http://{spelt}/")
 
 
 @given(st.text(max_size=30), st.text(max_size=10))
 def test_whatever_is_taken_is_public_and_stable(host: str, rest: str) -> None:
     try:
-        target = parsed(f"https://{host}/{rest}")
+        target = parse_url(f"https://{host}/{rest}")
     except BadUrl:
         return
     assert target.host.isascii() and "@" not in target.authority and "\\" not in target.url
-    assert parsed(target.url) == target
+    assert parse_url(target.url) == target
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_whatever_is_taken_is_public_and_stable(host: str, rest: str) -> None:
     ],
 )
 def test_redirects_may_be_relative(location: str, leads: str) -> None:
-    assert parsed(location, parsed("https://example.org/a/x")).url == leads
+    assert parse_url(location, parse_url("https://example.org/a/x")).url == leads
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_redirects_may_be_relative(location: str, leads: str) -> None:
 )
 def test_redirects_that_are_refused(location: str) -> None:
     try:
-        target = parsed(location, parsed("https://example.org/a/x"))
+        target = parse_url(location, parse_url("https://example.org/a/x"))
     except BadUrl:
         return
     assert target.host == "example.org"
@@ -216,7 +216,7 @@ HOSTS = ("docs.example.org", "*.example.net", "api.example.com:8443", "b\u00fcch
     ],
 )
 def test_allowed_hosts(url: str, covered: bool) -> None:
-    assert covers(HOSTS, parsed(url)) is covered
+    assert covers(HOSTS, parse_url(url)) is covered
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_allowed_hosts(url: str, covered: bool) -> None:
     ],
 )
 def test_what_a_redirect_may_change(one: str, other: str, same: bool) -> None:
-    assert same_site(parsed(one), parsed(other)) is same
+    assert same_site(parse_url(one), parse_url(other)) is same
 
 
 @pytest.mark.parametrize(

@@ -62,11 +62,11 @@ def web(tmp_path: Path, net: Net, state_dir: Path, monkeypatch: pytest.MonkeyPat
         return PageText(found["title"], found["text"], found["hidden"], found["thin"], found["found"])
 
     async def words_of(page: Page, selector: str | None) -> PageText:  # without a process: quicker
-        from codeagent_lsp.tools.web.scraping import decoded
+        from codeagent_lsp.tools.web.scraping import decode_page
 
         if page.media != "text/html":
-            return PageText("", decoded(page))
-        return await quick(decoded(page), page.target.url, selector)
+            return PageText("", decode_page(page))
+        return await quick(decode_page(page), page.target.url, selector)
 
     monkeypatch.setattr(scraping, "words_of", words_of)
     monkeypatch.setattr(scraping, "words_of_html", quick)

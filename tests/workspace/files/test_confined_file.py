@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.errors import FileRefused
-from codeagent_lsp.workspace.files.confined_file import Child, ConfinedFile, kind_of
+from codeagent_lsp.workspace.files.paths import Child, ConfinedFile, kind_of
 
 
 def confined(root: Path, *parts: str) -> ConfinedFile:

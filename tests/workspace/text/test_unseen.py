@@ -15,7 +15,14 @@ from codeagent_lsp.tools.permissions.approvals import describe, exactly
 from codeagent_lsp.tools.permissions.shell_policy import hidden_characters
 from codeagent_lsp.workspace.files.sensitive import runs_later
 from codeagent_lsp.workspace.text import visible
-from codeagent_lsp.workspace.text.visible import escaped, is_odd, is_unseen, numbered, shown, shown_exactly
+from codeagent_lsp.workspace.text.visible import (
+    code_point_notation,
+    escape_notation,
+    is_odd,
+    is_unseen,
+    shown,
+    shown_exactly,
+)
 
 # By their names: what Unicode says of them (DerivedCoreProperties) is not in Python.
 _IGNORED_NAMES = (
@@ -52,7 +59,7 @@ def test_all_that_unicode_calls_ignorable_is_unseen() -> None:
 def test_what_is_read_is_not_unseen() -> None:
     unseen = [char for char in _all() if is_unseen(char)]
     letters = [char for char in unseen if unicodedata.category(char)[0] in "LNPS"]
-    assert {numbered(char) for char in letters} == {
+    assert {code_point_notation(char) for char in letters} == {
         "<U+115F>", "<U+1160>", "<U+2800>", "<U+3164>", "<U+FFA0>", "<U+1D159>",
     }  # fmt: skip
     assert not any(map(is_unseen, "\n\t \u00a0\u3000中é한ع👩"))
@@ -95,7 +102,7 @@ SHOWN_BY: dict[str, Callable[[str], str]] = {
 def test_every_place_shows_the_same_characters(place: str) -> None:
     for char in _all():
         if is_unseen(char) and char != "\r":
-            assert char not in SHOWN_BY[place](f"a{char}b"), (place, numbered(char))
+            assert char not in SHOWN_BY[place](f"a{char}b"), (place, code_point_notation(char))
 
 
 @pytest.mark.parametrize("char", ["\u180b", "\u2800", "\u17b4", "\U000e0100", "\u202e", "\n"])
@@ -105,6 +112,10 @@ def test_names_of_files_with_them_deceive(char: str) -> None:
 
 
 def test_the_two_ways_of_writing_a_character() -> None:
-    assert [numbered("\u202e"), escaped("\u202e"), escaped("\U000e0100")] == ["<U+202E>", "\\u202e", "\\U000e0100"]
-    assert json.loads(f'"{escaped(chr(0x202E))}"') == "\u202e"
+    assert [code_point_notation("\u202e"), escape_notation("\u202e"), escape_notation("\U000e0100")] == [
+        "<U+202E>",
+        "\\u202e",
+        "\\U000e0100",
+    ]
+    assert json.loads(f'"{escape_notation(chr(0x202E))}"') == "\u202e"
     assert shown("plain\ttext\n") == shown_exactly("plain\ttext\n") == "plain\ttext\n"

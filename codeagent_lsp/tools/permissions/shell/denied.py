@@ -112,16 +112,16 @@ def _denials(everything: Everything) -> Iterator[str]:
     for script in everything.scripts:
         if is_bomb(script):
             yield "A fork bomb is never run."
-    yield from (reason for target in everything.writes if (reason := _written(target)))
+    yield from (reason for target in everything.writes if (reason := _write_refusal(target)))
     folder = ""
     for invocation in everything.invocations:
         # `cd / && rm -r etc`; without an operand, `cd` goes home.
         if invocation.name in ("cd", "pushd"):
-            folder = joined(folder, next(iter(_operands(invocation.words)), "~"))
+            folder = join_path(folder, next(iter(_operands(invocation.words)), "~"))
         for command in (invocation, *_behind(invocation)):
             checks = (check(command, folder) for check in _checks(command.name))
             yield from filter(None, checks)
-        yield from (reason for target in _targets(invocation) if (reason := _written(target)))
+        yield from (reason for target in _targets(invocation) if (reason := _write_refusal(target)))
 
 
 Check = Callable[[Invocation, str], str | None]
@@ -173,7 +173,7 @@ def _move(command: Invocation, folder: str) -> str | None:
 
 
 def _catastrophe(command: Invocation, folder: str, reason: str) -> str | None:
-    places = (joined(folder, operand) for operand in _operands(command.words))
+    places = (join_path(folder, operand) for operand in _operands(command.words))
     return reason if any(map(is_catastrophic, places)) else None
 
 
@@ -294,7 +294,7 @@ _CHECKS: dict[str, Check] = {
 }
 
 
-def _written(target: str) -> str | None:
+def _write_refusal(target: str) -> str | None:
     """Return the reason why a command may not write to `target`; None if it may."""
     if is_device(target):
         return "Writing to a device is never run."
@@ -314,13 +314,13 @@ def _targets(command: Invocation) -> tuple[str, ...]:
     if name in ("tee", "sponge", "truncate"):
         return operands
     if name in ("cp", "mv", "ln", "install", "rsync", "scp"):
-        return _copied(words, operands)
+        return _copy_targets(words, operands)
     if name in ("sed", "gsed", "perl") and any(re.match(r"-\w*i|--in-place", word) for word in words[1:]):
         return operands
     return ()
 
 
-def _copied(words: Sequence[str], operands: tuple[str, ...]) -> tuple[str, ...]:
+def _copy_targets(words: Sequence[str], operands: tuple[str, ...]) -> tuple[str, ...]:
     given = [word.partition("=")[2] for word in words if word.startswith("--target-directory=")]
     given += [words[place + 1] for place, word in enumerate(words[:-1]) if word == "-t"]
     folders = given or list(operands[-1:])
@@ -450,7 +450,7 @@ def is_settings(path: str) -> bool:
     return sensitive.is_settings([part for part in _normal(path).split("/") if part])
 
 
-def joined(folder: str, path: str) -> str:
+def join_path(folder: str, path: str) -> str:
     """Return `path` as seen after `cd folder`; '' as folder leaves it as it is."""
     return path if path.startswith(("/", "~")) or not folder else f"{folder[:_LONGEST]}/{path}"
 

@@ -80,7 +80,7 @@ _SHORT: dict[str, str] = {"rebase": "-x", "difftool": "-x", "clone": "-u", "grep
 
 def inner_git(words: Sequence[str]) -> list[Inner]:
     """Return what `git …` runs besides itself: the command without global options, aliases, commands in settings."""
-    rest, settings = _divided(words)
+    rest, settings = _divide(words)
     found = [Inner(script=value.removeprefix("!")) for name, value in settings.items() if _GIT_RUNS.fullmatch(name)]
     if not rest:
         return found
@@ -94,20 +94,20 @@ def inner_git(words: Sequence[str]) -> list[Inner]:
         # An alias may use another one of the same settings.
         kept = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         found.append(Inner(words=("git", *kept, *_split(alias), *rest[1:])))
-    return [*found, *_started(rest), *_served(rest)]
+    return [*found, *_started_commands(rest), *_served_commands(rest)]
 
 
 def unknown_subcommand(words: Sequence[str]) -> str:
     """Return the subcommand of a git command that git itself does not have, such as an alias; '' if there is none."""
     if not words or words[0].rsplit("/", 1)[-1] != "git":
         return ""
-    rest, settings = _divided(words)
+    rest, settings = _divide(words)
     if UNKNOWN in settings:
         return UNKNOWN
     return rest[0] if rest and rest[0] not in _GIT_COMMANDS else ""
 
 
-def _divided(words: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str]]:
+def _divide(words: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the subcommand with its arguments, and the settings given before it, by name in lower case."""
     place, settings = 1, {}
     while place < len(words) and words[place].startswith("-"):
@@ -120,7 +120,7 @@ def _divided(words: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str]]:
     return tuple(words[place:]), settings
 
 
-def _started(rest: Sequence[str]) -> Iterator[Inner]:
+def _started_commands(rest: Sequence[str]) -> Iterator[Inner]:
     """Yield the commands that a subcommand starts: of each submodule, of each step of a search or a rebase, the program
     of the other side of a connection.
     """
@@ -153,7 +153,7 @@ def _is_operand(words: Sequence[str], at: int) -> bool:
     return not words[at].startswith("-") and (at == 0 or words[at - 1] != "--config")
 
 
-def _served(rest: Sequence[str]) -> Iterator[Inner]:
+def _served_commands(rest: Sequence[str]) -> Iterator[Inner]:
     """Yield the commands whose work a plumbing command or an extension does, with the same arguments."""
     if _TRANSPORTS.fullmatch(rest[0]):
         yield from (Inner(words=("git", name, *rest[1:])) for name in ("push", "fetch"))

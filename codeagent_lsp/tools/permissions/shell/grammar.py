@@ -94,7 +94,7 @@ class Unknown(Exception):
 
 def check(rules: Grammar, arguments: Sequence[Word]) -> None:
     """Check that the arguments are within the grammar and their files may be read. Unknown if not."""
-    operands, options = _divided(rules, arguments)
+    operands, options = _divide(rules, arguments)
     if rules.operands == "pattern" and not options & rules.patterns:
         if not operands:
             raise Unknown("An operand is missing.")
@@ -121,7 +121,7 @@ def _check_text(word: Word) -> None:
         raise Unknown("It names files by a pattern.")
 
 
-def _divided(rules: Grammar, arguments: Sequence[Word]) -> tuple[list[Word], set[str]]:
+def _divide(rules: Grammar, arguments: Sequence[Word]) -> tuple[list[Word], set[str]]:
     """Return the operands and the names of the options; options count at any position, as in GNU programs."""
     operands: list[Word] = []
     options: set[str] = set()
@@ -149,7 +149,7 @@ def _divided(rules: Grammar, arguments: Sequence[Word]) -> tuple[list[Word], set
             continue
         names, wants = _long(rules, word.value) if word.value.startswith("--") else _short(rules, word.value)
         options |= names
-        if names & rules.filters and chooses_secrets(_filtered(arguments, place, names & rules.filters)):
+        if names & rules.filters and chooses_secrets(_filter_pattern(arguments, place, names & rules.filters)):
             raise Unknown("It names files that may hold secrets.")
         if wants:
             _check_value(arguments, place)
@@ -157,7 +157,7 @@ def _divided(rules: Grammar, arguments: Sequence[Word]) -> tuple[list[Word], set
     return operands, options
 
 
-def _filtered(arguments: Sequence[Word], place: int, names: set[str]) -> str:
+def _filter_pattern(arguments: Sequence[Word], place: int, names: set[str]) -> str:
     """Return the pattern of file names in the option before `place`: of a long one, or the last of a cluster."""
     option = arguments[place - 1].value
     given = option.partition("=")[2] if option.startswith("--") else option[1:].partition(next(iter(names)))[2]

@@ -199,11 +199,11 @@ def _agree(script: str, tree: Tree, commands: tuple[Simple, ...]) -> None:
         elif node.type == "test_command":
             seen.append(_text(source, node).split())
     expected = [command.document for command in commands if command.document is not None]
-    if seen != [_written(command) for command in commands] or documents != expected:
+    if seen != [_written_words(command) for command in commands] or documents != expected:
         raise NotPlain("It can be read in more than one way.")
 
 
-def _written(command: Simple) -> list[str]:
+def _written_words(command: Simple) -> list[str]:
     """Return the words of a command as written; for `[`, split at blanks, as the grammar parses the
     expression inside.
     """

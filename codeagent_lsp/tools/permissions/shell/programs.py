@@ -148,7 +148,7 @@ _IN_EDITOR = re.compile(
 )
 
 
-def started(name: str, words: Sequence[str], stdin: str | None) -> Started:
+def started_programs(name: str, words: Sequence[str], stdin: str | None) -> Started:
     """Return what the programs in the words of the command `name`, or in its input, start; `more` if they are too long
     to read.
     """
@@ -158,16 +158,16 @@ def started(name: str, words: Sequence[str], stdin: str | None) -> Started:
     if sum(map(len, words)) + len(stdin or "") > _MAX_CODE:
         return Started(more=True)
     if name in SEDS:
-        return _joined(_of_sed(script) for script in _sed_scripts(words))
+        return _join_started(_of_sed(script) for script in _sed_scripts(words))
     if name in AWKS:
-        return _joined(_of_awk(code) for code in _awk_programs(words))
+        return _join_started(_of_awk(code) for code in _awk_programs(words))
     if name in _EDITORS or name in _CONSOLES:
         return _of_console(words, stdin)
     language = next((known for pattern, known in _LANGUAGES if pattern.fullmatch(name)), None)
     return _of_interpreter(language, words, stdin) if language else Started()
 
 
-def _joined(parts: Iterator[Started]) -> Started:
+def _join_started(parts: Iterator[Started]) -> Started:
     found = list(parts)
     return Started(tuple(item for part in found for item in part.commands), any(part.more for part in found))
 
@@ -191,7 +191,7 @@ def _of_interpreter(language: _Language, words: Sequence[str], stdin: str | None
     reads = len(words) == 1 or bool(STDIN.intersection(rest[:1]))
     if not code and reads:
         return _of_code(language, stdin) if stdin is not None else Started(more=True)
-    return _joined(_of_code(language, each) for each in code)
+    return _join_started(_of_code(language, each) for each in code)
 
 
 def _of_code(language: _Language, code: str) -> Started:

@@ -146,7 +146,7 @@ def read(
     number `choice` of those they name. The calls of functions are followed if not `wide`.
     """
     tree = parse(text.encode("utf-8", "replace"))
-    found = _Found(_given(text, parameters, wide=wide), text if wide else None, choice, functions or {})
+    found = _Found(_parameter_values(text, parameters, wide=wide), text if wide else None, choice, functions or {})
     if tree is not None:
         for place in walk(tree.root_node):
             found.visit(place)
@@ -154,13 +154,13 @@ def read(
     # Beside what was found: commands too many may be denied or asked about, one too few would run unseen.
     if tree is None or tree.root_node.has_error or "IFS" in text:
         found.invocations.extend(_rough(text))
-        found.writes.extend(unquoted(target) for target in _WRITE.findall(text))
+        found.writes.extend(strip_quotes(target) for target in _WRITE.findall(text))
     cut = len(found.invocations) > MAX_COMMANDS
     commands = tuple(found.invocations[:MAX_COMMANDS])
     return Script(text, commands, tuple(found.writes), tuple(found.reads), tree, cut, found.choices, found.functions)
 
 
-def _given(text: str, parameters: tuple[str, ...], *, wide: bool) -> dict[str, str]:
+def _parameter_values(text: str, parameters: tuple[str, ...], *, wide: bool) -> dict[str, str]:
     """Return the values of the parameters of a script."""
     if wide and (not parameters or _SETS_WORDS.search(text)):
         return dict.fromkeys((*"0123456789@*", WIDE), UNKNOWN)
@@ -335,9 +335,9 @@ class _Found:
                 return value(child.named_children[-1], self._variables)
             if child.type == "heredoc_redirect":
                 return "\n".join(_cut(part) for part in child.named_children if part.type == "heredoc_body")
-        return self._piped(holder or place)
+        return self._piped_text(holder or place)
 
-    def _piped(self, place: NodePlace) -> str | None:
+    def _piped_text(self, place: NodePlace) -> str | None:
         """Return the text that comes through the pipe, if the command before it only passes on a text of the script."""
         piped = place.above is not None and place.above.node.type == "pipeline" and place.later
         if not piped or not self.invocations:
@@ -347,7 +347,7 @@ class _Found:
             return None
         # The walk goes by the text, so the last one found is the one before the pipe.
         before = self.invocations[-1]
-        return printed(before.name, before.words[1:], before.stdin)
+        return printed_output(before.name, before.words[1:], before.stdin)
 
 
 def _behind_redirections(place: NodePlace) -> Iterator[Node]:
@@ -390,7 +390,7 @@ def _rough(text: str) -> Iterator[Invocation]:
     """Yield the commands of a script that cannot be parsed: split at every separator, ignoring quotes."""
     text = _IFS.sub(" ", _BRACED.sub(lambda match: match[1].replace(",", " "), text))
     for piece in _SPLIT.split(text):
-        words = tuple(unquoted(word) for word in piece.split())
+        words = tuple(strip_quotes(word) for word in piece.split())
         if words:
             yield Invocation(words, piece.strip()[:MAX_TEXT])
 
@@ -398,18 +398,18 @@ def _rough(text: str) -> Iterator[Invocation]:
 # Prediction of what a few commands print, if the script itself holds their input. Pure functions.
 
 
-def printed(name: str, arguments: Sequence[str], stdin: str | None) -> str | None:
+def printed_output(name: str, arguments: Sequence[str], stdin: str | None) -> str | None:
     """Return the output of the command `name` with these arguments and the input `stdin`, for a few such as `echo`;
     None if it is unknown.
     """
     if name in ("echo", "printf"):
         words = [word for word in arguments if not word.startswith("-")]
         if name == "printf":
-            return _formatted(words)
+            return _format_printf(words)
         text = " ".join(words)
         return _ansi(text) if any(re.fullmatch(r"-n?e\w*", word) for word in arguments) else text.replace("\\n", "\n")
     if name in ("find", "gfind"):
-        return _found(arguments)
+        return _find_folders(arguments)
     if stdin is None:
         return None
     if name in ("base64", "gbase64") and set(arguments) & {"-d", "-D", "-di", "--decode"}:
@@ -421,7 +421,7 @@ def printed(name: str, arguments: Sequence[str], stdin: str | None) -> str | Non
     return stdin if name in _PASSING else None
 
 
-def _formatted(words: Sequence[str]) -> str:
+def _format_printf(words: Sequence[str]) -> str:
     """Return the output of `printf`, whose format is used again as long as there are more words."""
     form, waiting = (words[0] if words else ""), list(words[1:])
     text = _ansi(_CONVERSION.sub(lambda _: waiting.pop(0) if waiting else "", form))
@@ -430,7 +430,7 @@ def _formatted(words: Sequence[str]) -> str:
     return text
 
 
-def _found(arguments: Sequence[str]) -> str | None:
+def _find_folders(arguments: Sequence[str]) -> str | None:
     """Return the folders that `find` starts in, the first that it prints, unless a test could leave them out."""
     first = next((place for place, word in enumerate(arguments) if word.startswith(("-", "(", "!"))), len(arguments))
     free = all(word.startswith("-print") or word in ("-depth", "-xdev", "-mount") for word in arguments[first:])
@@ -459,7 +459,7 @@ def fields(node: Node, variables: Variables) -> tuple[str, ...]:
     first = node.children[0] if node.type == "command_name" and node.child_count == 1 else node
     if "@" in variables and text_of(first) in _ALL_WORDS:
         return tuple(variables["@"].split(_BREAK))
-    text = _decoded(node, variables, 0)
+    text = _decode(node, variables, 0)
     found = [part for branch in _branches(text) for part in re.split(f"{_BREAK}+", branch)]
     quoted = node.type in ("string", "raw_string", "ansi_c_string")
     return tuple(part for part in found if part or quoted)
@@ -467,15 +467,15 @@ def fields(node: Node, variables: Variables) -> tuple[str, ...]:
 
 def value(node: Node, variables: Variables) -> str:
     """Return the word at `node` as one text, with `UNKNOWN` for each part that only a run would tell."""
-    return _decoded(node, variables, 0).translate(_LITERAL).replace(_BREAK, " ")
+    return _decode(node, variables, 0).translate(_LITERAL).replace(_BREAK, " ")
 
 
-def unquoted(text: str) -> str:
+def strip_quotes(text: str) -> str:
     """Return a word without its quotes and backslashes, ignoring the grammar."""
     return _BACKSLASH.sub(r"\2", text).replace("'", "").replace('"', "").replace("${HOME}", "~").replace("$HOME", "~")
 
 
-def _decoded(node: Node, variables: Variables, depth: int) -> str:
+def _decode(node: Node, variables: Variables, depth: int) -> str:
     kind = node.type
     if depth > MAX_DEPTH:
         return UNKNOWN
@@ -486,11 +486,11 @@ def _decoded(node: Node, variables: Variables, depth: int) -> str:
     if kind in ("string", "translated_string"):
         return _string(node, variables, depth)
     if kind in ("concatenation", "command_name"):
-        return "".join(_decoded(child, variables, depth + 1) for child in node.children)
+        return "".join(_decode(child, variables, depth + 1) for child in node.children)
     if kind in ("simple_expansion", "expansion"):
         return _variable(text_of(node), variables)
     if kind == "command_substitution":
-        return _printed(node, variables, depth)
+        return _expand_output(node, variables, depth)
     if kind == "process_substitution":
         return _SUBSTITUTED
     return _bare(text_of(node)) if not node.is_named or not node.named_child_count else UNKNOWN
@@ -504,7 +504,7 @@ def _string(node: Node, variables: Variables, depth: int) -> str:
         parts.append(source[end - node.start_byte : child.start_byte - node.start_byte].decode(errors="replace"))
         name = _VARIABLE.fullmatch(text_of(child))
         pattern = variables.get(_QUOTED + name[1]) if name else None
-        parts.append(pattern or _decoded(child, variables, depth + 1).replace(_BREAK, " "))
+        parts.append(pattern or _decode(child, variables, depth + 1).replace(_BREAK, " "))
         end = child.end_byte
     parts.append(source[end - node.start_byte :].decode(errors="replace"))
     # `$"…"` is a text that bash translates. Even parts are source, in which backslashes count; odd ones are expansions.
@@ -521,10 +521,10 @@ def _bare(text: str) -> str:
 
 def _ansi(text: str) -> str:
     """Return the text of `$'…'` with its escapes decoded; an unknown escape is kept, as in bash."""
-    return _ESCAPE.sub(_unescaped, text)
+    return _ESCAPE.sub(_unescape, text)
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape(match: re.Match[str]) -> str:
     body = match[1]
     if body[0] in _LETTERS:
         return _LETTERS[body[0]]
@@ -539,33 +539,33 @@ def _variable(text: str, variables: Variables) -> str:
     forms, such as `${name:?}` and `${name%/}`, the value as if unchanged, or in a wide reading `UNKNOWN`.
     """
     if (match := _VARIABLE.fullmatch(text)) is not None:
-        return _known(match[1], variables)
+        return _break_at_separators(match[1], variables)
     if (default := _DEFAULT.fullmatch(text)) is not None:
-        value = _known(default[1], variables)
+        value = _break_at_separators(default[1], variables)
         if WIDE in variables and (value == UNKNOWN or default[2] == "+"):
             return UNKNOWN
-        return unquoted(default[3]) if default[2] == "+" or value in ("", UNKNOWN) else value
+        return strip_quotes(default[3]) if default[2] == "+" or value in ("", UNKNOWN) else value
     modified = _MODIFIED.fullmatch(text)
-    return _known(modified[1], variables) if modified and WIDE not in variables else UNKNOWN
+    return _break_at_separators(modified[1], variables) if modified and WIDE not in variables else UNKNOWN
 
 
-def _known(name: str, variables: Variables) -> str:
+def _break_at_separators(name: str, variables: Variables) -> str:
     value = variables.get(name, _FIXED.get(name, "" if name.isdigit() else UNKNOWN))
     # `IFS=,; x=rm,-r; $x`: with separators of its own, a script splits what has no blanks.
     separators = variables.get("IFS", "") if WIDE in variables and name != "IFS" else ""
     return re.sub(f"[{re.escape(separators)}]", _BREAK, value) if separators.strip(UNKNOWN) else value
 
 
-def _printed(node: Node, variables: Variables, depth: int) -> str:
+def _expand_output(node: Node, variables: Variables, depth: int) -> str:
     """Return the expansion of `$(echo …)`, `$(printf …)` or `$(which …)`; UNKNOWN for other commands."""
     inner = node.named_children
     if len(inner) != 1 or inner[0].type != "command":
         return UNKNOWN
-    words = [_decoded(child, variables, depth + 1).translate(_LITERAL) for child in inner[0].named_children]
+    words = [_decode(child, variables, depth + 1).translate(_LITERAL) for child in inner[0].named_children]
     words = [part for word in words for part in word.split(_BREAK)]
     if any(tuple(words[:-1]) == finder for finder in _FINDERS):
         return words[-1]
-    text = printed(words[0], words[1:], None) if words and words[0] in ("echo", "printf") else None
+    text = printed_output(words[0], words[1:], None) if words and words[0] in ("echo", "printf") else None
     return UNKNOWN if text is None else _BREAK.join(text.split())
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from codeagent_lsp.tools.permissions.shell.git_programs import unknown_subcommand
-from codeagent_lsp.tools.permissions.shell.programs import STDIN, started
+from codeagent_lsp.tools.permissions.shell.programs import STDIN, started_programs
 from codeagent_lsp.tools.permissions.shell.reading import UNKNOWN, Invocation
 from codeagent_lsp.tools.permissions.shell.wrappers import INTERPRETERS, SHELLS, Everything, is_wrapper, shell_words
 
@@ -125,7 +125,7 @@ def _hidden(command: Invocation) -> str | None:
         return "A shell in it reads commands that are not known before it runs."
     if name == "enable" and "-f" in words:
         return "It loads a builtin of the shell from a file."
-    if started(name, words, command.stdin).more:
+    if started_programs(name, words, command.stdin).more:
         return f"What the program for {name!r} in it runs is not known before it runs."
     return None
 

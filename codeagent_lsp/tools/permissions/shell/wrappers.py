@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from codeagent_lsp.tools.permissions.shell.git_programs import SAME_AS_GIT, inner_git
-from codeagent_lsp.tools.permissions.shell.programs import STDIN, Inner, started
+from codeagent_lsp.tools.permissions.shell.programs import STDIN, Inner, started_programs
 from codeagent_lsp.tools.permissions.shell.reading import MAX_CHOICES, MAX_TEXT, UNKNOWN, Invocation, Script, read
 
 SHELLS = frozenset(
@@ -195,14 +195,14 @@ def inner(command: Invocation, *, wide: bool = False) -> tuple[Inner, ...]:
     found.extend(Inner(script=script) for script in _in_options(name, words))
     if INTERPRETERS.fullmatch(name):
         found.extend(_code(" ".join(words[1:]) + "\n" + (command.stdin or "")))
-    found.extend(started(name, words, command.stdin).commands)
+    found.extend(started_programs(name, words, command.stdin).commands)
     return tuple(part for part in found if part.words or part.script)
 
 
 def _after_prefix(prefix: _Prefix, words: Sequence[str]) -> list[Inner]:
     """Return the words after the wrapper's own, and scripts given as an option's value (`env -S`, `flock -c`)."""
     place, skip = 1, prefix.skip
-    scripts = [Inner(script=script) for script in _valued(words, "-S", "-c", "--split-string", "--command")]
+    scripts = [Inner(script=script) for script in _with_values(words, "-S", "-c", "--split-string", "--command")]
     while place < len(words):
         word = words[place]
         if word == "--":
@@ -229,7 +229,7 @@ def _with_items(part: Inner, command: Invocation, *, wide: bool) -> Inner:
     """Return the command that `xargs` runs with the items of its input behind it, or in place of its mark."""
     if not part.words:
         return part
-    mark = next((words for words in _valued(command.words, "-I", "-J", "--replace")), "")
+    mark = next((words for words in _with_values(command.words, "-I", "-J", "--replace")), "")
     # Glued, as in `-I{}`; BSD has `-J`, older GNU `-i`.
     mark = mark or next((word[2:] for word in command.words[1:] if re.match(r"-[IJi].", word)), "")
     if command.stdin is None or (wide and {"-a", "--arg-file"} & set(command.words)):
@@ -320,7 +320,7 @@ def _code(text: str) -> list[Inner]:
     return found
 
 
-def _valued(words: Sequence[str], *options: str) -> list[str]:
+def _with_values(words: Sequence[str], *options: str) -> list[str]:
     found = []
     for place, word in enumerate(words):
         name, equals, given = word.partition("=")
@@ -337,7 +337,7 @@ def _valued(words: Sequence[str], *options: str) -> list[str]:
 
 def _in_options(name: str, words: Sequence[str]) -> list[str]:
     """Return the scripts that programs other than wrappers take in an option's value or an operand."""
-    found = _valued(words, *_SCRIPT_OPTIONS.get(name, ()))
+    found = _with_values(words, *_SCRIPT_OPTIONS.get(name, ()))
     if name in _TARS:
         found += [word.partition("=exec=")[2] for word in words if word.startswith("--checkpoint-action=exec=")]
     if name in ("sed", "gsed"):
@@ -351,7 +351,7 @@ def _in_options(name: str, words: Sequence[str]) -> list[str]:
     return found
 
 
-def _joined(words: Sequence[str]) -> list[Inner]:
+def _join_words(words: Sequence[str]) -> list[Inner]:
     return [Inner(script=" ".join(words[2:] if words[1:2] == ("--",) else words[1:]))]
 
 
@@ -361,7 +361,7 @@ def _option(words: Sequence[str]) -> list[Inner]:
         if re.fullmatch(r"-\w*c", word) or word in ("--command", "--session-command"):
             return [Inner(script=words[place + 1])]
     glued = [word[2:] for word in words[1:] if re.match(r"-c.", word)]
-    return [Inner(script=given) for given in (*glued, *_valued(words, "--command", "--session-command"))]
+    return [Inner(script=given) for given in (*glued, *_with_values(words, "--command", "--session-command"))]
 
 
 def _aliases(words: Sequence[str]) -> list[Inner]:
@@ -375,8 +375,8 @@ def _first(words: Sequence[str]) -> list[Inner]:
 
 
 _SCRIPTS: dict[str, Callable[[Sequence[str]], list[Inner]]] = {
-    "eval": _joined,
-    "watch": _joined,
+    "eval": _join_words,
+    "watch": _join_words,
     "su": _option,
     "runuser": _option,
     "script": _option,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.tools.permissions.shell_policy import followed, judge, paths_named
+from codeagent_lsp.tools.permissions.shell_policy import followed_folders, judge, paths_named
 
 ASKING = {
     "awk": [
@@ -100,9 +100,9 @@ def test_paths_are_named_from_every_folder_that_a_command_may_be_in() -> None:
 
 
 def test_folders_in_which_links_are_followed() -> None:
-    assert followed("diff -r a b") == ("a", "b")
-    assert followed("cd s && diff --recursive a b; ls -R c") == ("a", "b", "s/a", "s/b")
-    assert followed("diff a b") == ()
+    assert followed_folders("diff -r a b") == ("a", "b")
+    assert followed_folders("cd s && diff --recursive a b; ls -R c") == ("a", "b", "s/a", "s/b")
+    assert followed_folders("diff a b") == ()
 
 
 # --- the environment, which may hold keys

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.environments.container_cargo import difference, pack, seen_in, unpack
+from codeagent_lsp.environments.container_files import difference, pack, seen_in, unpack
 from codeagent_lsp.environments.environment import EnvironmentProblem
 from codeagent_lsp.errors import ErrorCode
 

@@ -166,7 +166,7 @@ class Catalogue:
         raise ToolFailed(f"There is no skill {one_line(name, 80)!r}. Skills: {names}.", ErrorCode.NOT_FOUND)
 
 
-class SkillShelf:
+class SkillLibrary:
     """The places of skills. `own` is the user's folder, which installing writes to; `more` returns the folders of a
     setting.
 
@@ -236,12 +236,12 @@ class SkillShelf:
 
 
 @dataclass(frozen=True, slots=True)
-class SkillDesk:
+class RunSkills:
     """The skills of one run. `mode` is that of the agent: `direct`, `plan`, `ask`, or the name of a subagent; `brings`
     returns what else of the workspace needs trust.
     """
 
-    shelf: SkillShelf
+    library: SkillLibrary
     words: Translator
     mode: str = "direct"
     brings: Brings = tuple
@@ -255,13 +255,13 @@ def item_of(skill: Skill, view: FileView) -> WorkspaceItem:
     return WorkspaceItem("skills", skill.name, path, skill.digest, skill.description, detail)
 
 
-def listed(skills: Iterable[Skill], mode: str, limit: int) -> str:
+def list_skills(skills: Iterable[Skill], mode: str, limit: int) -> str:
     """Return the list of skills for an agent in `mode`, one line each, in at most `limit` characters; '' for none."""
     fitting = [skill for skill in skills if skill.serves(mode)]
     lines: list[str] = []
     size = 0
     for skill in fitting[:MOST_LISTED]:
-        line = f"- {skill.name}: {cut(skill.description, DESCRIPTION)}" if skill.approved else _untrusted(skill)
+        line = f"- {skill.name}: {cut(skill.description, DESCRIPTION)}" if skill.approved else _untrusted_line(skill)
         size += len(line) + 1
         # The first that does not fit ends the list, as the count of the others counts on.
         if size > limit:
@@ -294,7 +294,7 @@ def matching(skills: Iterable[Skill], task: str, mode: str) -> Sequence[str]:
     ][:MOST_HINTS]
 
 
-def quoted(words: str, limit: int = _UNTRUSTED_DESCRIPTION) -> str:
+def quote_untrusted(words: str, limit: int = _UNTRUSTED_DESCRIPTION) -> str:
     """Return words that the user does not trust as a short quotation on one line, which cannot end itself."""
     # A quotation mark inside would end the quotation, and what follows would read as our own words.
     return f'"{cut_at_word(words.replace(chr(34), chr(39)), limit)}"'
@@ -327,8 +327,8 @@ def _mentions(words: str, trigger: str) -> bool:
     return re.search(f"{before}{pattern}{after}", words) is not None
 
 
-def _untrusted(skill: Skill) -> str:
+def _untrusted_line(skill: Skill) -> str:
     said = UNTRUSTED_WORDS.format(use="you may read it")
-    triggers = [quoted(each, _UNTRUSTED_TRIGGER) for each in skill.triggers[:_UNTRUSTED_TRIGGERS]]
+    triggers = [quote_untrusted(each, _UNTRUSTED_TRIGGER) for each in skill.triggers[:_UNTRUSTED_TRIGGERS]]
     when = f", for {', '.join(triggers)}" if triggers else ""
-    return f"- {skill.name} ({said}: {quoted(skill.description)}{when})"
+    return f"- {skill.name} ({said}: {quote_untrusted(skill.description)}{when})"

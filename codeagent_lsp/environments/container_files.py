@@ -28,7 +28,7 @@ from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.shadow.collect import WrittenFiles, WrittenLimits
 from codeagent_lsp.shadow.folder import LayerFolder, remove_tree
 from codeagent_lsp.shadow.mirror import Mirror
-from codeagent_lsp.shadow.process import read_reports, settled
+from codeagent_lsp.shadow.process import read_reports, run_to_end
 from codeagent_lsp.shadow.shell import Writings
 from codeagent_lsp.shadow.upper_walk import MAX_DEPTH, is_folder
 from codeagent_lsp.system import open_new, open_reading, set_mode
@@ -44,7 +44,7 @@ Seen = Mapping[str, Stamp]
 _SMALL = 1 << 20
 
 
-class Cargo:
+class ContainerFiles:
     """The private copies of the workspace `folders` in `folder`, which `close` removes, and what of them is in the
     container. `prepare`, `writings` and `close` block.
     """
@@ -90,7 +90,7 @@ class Cargo:
                 if what.send or what.gone:
                     archive.seek(0)
                     # A thread cannot be stopped, and the file must not be closed while it writes.
-                    await settled(asyncio.to_thread(pack, mirror.place, what.send, archive, self._limits.disk))
+                    await run_to_end(asyncio.to_thread(pack, mirror.place, what.send, archive, self._limits.disk))
                     await box.send(archive, mirror.root, what.gone)
                 # Only once it has arrived: after a failure it is sent again.
                 self._there[mirror.root] = now
@@ -105,7 +105,7 @@ class Cargo:
         async with self._archive() as archive:
             await box.fetch(tuple(places), archive, limit)
             archive.seek(0)
-            await settled(asyncio.to_thread(unpack, archive, places))
+            await run_to_end(asyncio.to_thread(unpack, archive, places))
         for mirror in self._mirrors:
             self._there[mirror.root] = await asyncio.to_thread(seen_in, mirror.place)
         return await asyncio.to_thread(read_reports, f"{reports}/now")
@@ -139,7 +139,7 @@ def seen_in(place: str) -> Seen:
     followed.
     """
     found: dict[str, Stamp] = {}
-    for name, info in _walked(place):
+    for name, info in _walk(place):
         folder = stat.S_ISDIR(info.st_mode)
         found[name] = (
             (info.st_mode,) if folder else (info.st_mode, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
@@ -175,7 +175,7 @@ def unpack(source: IO[bytes], places: Mapping[str, str]) -> None:
     try:
         with tarfile.open(fileobj=source, mode="r|") as archive:
             for member in archive:
-                place, name = _located(member.name, places)
+                place, name = _locate(member.name, places)
                 if name and (member.isreg() or member.isdir() or member.issym() or member.islnk()):
                     _make_room(place, name)
                     _put(archive, member, place, name, places)
@@ -196,7 +196,7 @@ def too_large() -> EnvironmentProblem:
     return EnvironmentProblem(message, ErrorCode.PARAMETER_ERROR)
 
 
-def _walked(place: str) -> Iterator[tuple[str, os.stat_result]]:
+def _walk(place: str) -> Iterator[tuple[str, os.stat_result]]:
     pending = [""]
     while pending:
         folder = pending.pop()
@@ -233,7 +233,7 @@ def _add(archive: tarfile.TarFile, path: str, name: str, most: int) -> int:
     return member.size
 
 
-def _located(name: str, places: Mapping[str, str]) -> tuple[str, str]:
+def _locate(name: str, places: Mapping[str, str]) -> tuple[str, str]:
     """Return the folder here and the path below it; ('', '') for the folder itself and names that lead elsewhere."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if ".." in parts or "\0" in name or len(parts) > MAX_DEPTH:
@@ -267,7 +267,7 @@ def _put(archive: tarfile.TarFile, member: tarfile.TarInfo, place: str, name: st
             _remove(path)
             Path(path).symlink_to(member.linkname)
     elif member.islnk():
-        other, target = _located(member.linkname, places)
+        other, target = _locate(member.linkname, places)
         _write(path, _content(f"{other}/{target}") if target else b"", member.mode & 0o777)
     else:
         content = archive.extractfile(member)
