@@ -183,9 +183,8 @@ class Proposal:
             elif answer == (apply,) and not shows_all(shown, self.changeset):
                 await self.propose()  # a command in the background has staged more meanwhile
             elif answer == (apply,):
-                if (
-                    await apply_uninterrupted(self._apply()) is not None
-                ):  # else all was decided about elsewhere meanwhile
+                applied = await apply_uninterrupted(self._apply())
+                if applied is not None:  # else all was decided about elsewhere meanwhile
                     return "stopped" if self._not_done() else status
             elif answer == (discard,):
                 self.discard()

@@ -90,7 +90,8 @@ class Summary:
             case "question_answered" if event.get("answer") is not None:
                 return replace(self, question=())
             case "changes_applied":
-                refused = None if event["outcome"] == "full" else str(event.get("reason") or "")
+                # What one decision was refused is not made good by the next one; the run's outcome tells if all came.
+                refused = self.refused if event["outcome"] == "full" else str(event.get("reason") or "")
                 return replace(self, refused=refused, undone=bool(event.get("undo")))
             case "run_completed":
                 return replace(
@@ -121,6 +122,8 @@ class Summary:
                 return EXIT_DONE  # the next run of its session has the answer
             case "completed" if self.outcome in ("", "full"):
                 return EXIT_DONE
+            case "completed" if self.outcome == "partial" and self.refused is None:
+                return EXIT_DONE  # the user has left the rest for later
             case "completed" if self.outcome == "none" and self.refused is None:
                 return EXIT_REJECTED  # no user accepted them, or the question was closed
         return EXIT_FAILED
@@ -145,7 +148,7 @@ def ending(summary: Summary, note: str, seconds: float, language: str) -> Iterat
     if cost := _cost(summary.usage, language):
         parts.insert(0, cost)
     yield Text.assemble(_mark(summary, note), (said, "bold"), ("  " + " · ".join(parts), "dim"))
-    if summary.refused:
+    if summary.refused and summary.outcome != "full":
         yield Text(f"  {one_line(summary.refused, 1000)}", style="yellow")
     if summary.error and summary.error != summary.told and not note:
         yield Text(f"  {one_line(summary.error, 1000)}", style="red")

@@ -162,6 +162,7 @@ def answers(path: str, old: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [*COPIES, *SISTERS])
 def test_a_name_beside_another_is_not_taken_for_it(form: str) -> None:
     changes_only_what_it_names("src/a.py", form)

@@ -96,6 +96,7 @@ def wrapped(path: str, text: str) -> Iterator[str]:
         yield json.dumps(text)[1:-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", TEXTS)
 def test_no_wrapping_is_written(path: str) -> None:
     text = TEXTS[path]

@@ -101,6 +101,7 @@ class NormalizingClient(FakeClient):
         super()._edit(change)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 async def test_a_file_with_mixed_line_ends_in_an_editor_that_gives_it_one_kind(tmp_path: Path, newline: str) -> None:
     for seed in range(100):
