@@ -139,6 +139,8 @@ class Screen:
                     key = keys[choices.index(answer)]
                     rest = key.removesuffix("_rest") if key.endswith("_rest") else ""
                 chosen[rest or key].append(part)
+            if chosen["later"]:
+                self.summary = self.summary.left_for_later()
             return decision_of(parts, chosen["apply"], chosen["discard"])
         finally:
             self._stage.resume()

@@ -32,7 +32,8 @@ class Summary:
     """The result of a run so far. `status` is '' before its end; `declined` counts prompts without a user to answer
     them; `told` is the last error that was reported on the way, `error` that with which the run ended. `unconfirmed`
     says that `words` begin with the files of which it is not known what became of them. `refused` is why accepted
-    changes were not all written, None if they were; `undone` says that changes were taken back.
+    changes were not all written, None if they were; `undone` says that changes were taken back, `later` that the user
+    has left some for later.
 
     `staged` are the changes that were neither applied nor discarded; `question` is the last one that was not answered,
     followed by its choices. Of `attempts` (run ids) only the tokens count, as the best of them is proposed as the run's
@@ -51,6 +52,7 @@ class Summary:
     declined: int = 0
     refused: str | None = None
     undone: bool = False
+    later: bool = False
     told: str = ""
     run_id: str = ""
     session_id: str = ""
@@ -90,8 +92,7 @@ class Summary:
             case "question_answered" if event.get("answer") is not None:
                 return replace(self, question=())
             case "changes_applied":
-                # What one decision was refused is not made good by the next one; the run's outcome tells if all came.
-                refused = self.refused if event["outcome"] == "full" else str(event.get("reason") or "")
+                refused = None if event["outcome"] == "full" else str(event.get("reason") or "")
                 return replace(self, refused=refused, undone=bool(event.get("undo")))
             case "run_completed":
                 return replace(
@@ -110,6 +111,10 @@ class Summary:
         """Return the summary after a prompt that no user could answer."""
         return replace(self, declined=self.declined + 1)
 
+    def left_for_later(self) -> Summary:
+        """Return the summary after the user has decided to decide about some changes later."""
+        return replace(self, later=True)
+
     @property
     def exit_code(self) -> int:
         """The exit code of the command: 0 done, 1 failed, 3 rejected, 130 interrupted."""
@@ -120,10 +125,8 @@ class Summary:
                 return EXIT_INTERRUPTED
             case status if status == WAITING:
                 return EXIT_DONE  # the next run of its session has the answer
-            case "completed" if self.outcome in ("", "full"):
+            case "completed" if self.outcome in ("", "full") or (self.outcome == "partial" and self.later):
                 return EXIT_DONE
-            case "completed" if self.outcome == "partial" and self.refused is None:
-                return EXIT_DONE  # the user has left the rest for later
             case "completed" if self.outcome == "none" and self.refused is None:
                 return EXIT_REJECTED  # no user accepted them, or the question was closed
         return EXIT_FAILED
@@ -148,7 +151,7 @@ def ending(summary: Summary, note: str, seconds: float, language: str) -> Iterat
     if cost := _cost(summary.usage, language):
         parts.insert(0, cost)
     yield Text.assemble(_mark(summary, note), (said, "bold"), ("  " + " · ".join(parts), "dim"))
-    if summary.refused and summary.outcome != "full":
+    if summary.refused:
         yield Text(f"  {one_line(summary.refused, 1000)}", style="yellow")
     if summary.error and summary.error != summary.told and not note:
         yield Text(f"  {one_line(summary.error, 1000)}", style="red")

@@ -261,6 +261,7 @@ async def test_questions(name: str, width: int, colours: bool, language: str) ->
 async def test_changes_are_decided_about_one_by_one(typed: str, decision: Decision | None, language: str) -> None:
     theatre = Theatre(*typed, width=80, colours=False, language=language)
     assert await theatre.screen.decide(MANY) == decision
+    assert theatre.screen.summary.later == ("3" in typed)
     theatre.screen.close()
     theatre.check()
     assert theatre.shown.count("src/x.py") == (1 if typed in ("4", "5") else 2)
