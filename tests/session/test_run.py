@@ -117,7 +117,7 @@ async def decided_outside(made: World, how: str) -> events.RunCompleted:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "status", "outcome"),
-    [("apply", "completed", "full"), ("discard", "rejected", "none"), ("one file", "completed", "full")],
+    [("apply", "completed", "full"), ("discard", "rejected", "none"), ("one file", "completed", "partial")],
 )
 async def test_a_decision_from_outside_settles_the_question(
     tmp_path: Path, how: str, status: str, outcome: str
