@@ -10,6 +10,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,27 @@ from codeagent_lsp.state import lock_file, make_private
 
 _BUSY = 30.0  # seconds that one writer waits for another
 _DAMAGE = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_IOERR))
+
+
+@dataclass(slots=True)
+class _Opened:
+    """One thread's connection to the file that had this inode. `in_use` is held by that thread while it uses it,
+    `depth` times; others only try it.
+    """
+
+    connection: sqlite3.Connection
+    inode: int
+    in_use: threading.RLock = field(default_factory=threading.RLock)
+    depth: int = 0
+
+    def close_if_unused(self) -> None:
+        """Close it, unless a thread is using it: under a statement that runs, that would end the process by a
+        signal.
+        """
+        if self.in_use.acquire(blocking=False):
+            if not self.depth:
+                self.connection.close()
+            self.in_use.release()
 
 
 class Database:
@@ -31,12 +53,13 @@ class Database:
         self._create = create
         self._local = threading.local()
         self._lock = threading.Lock()
-        self._open: dict[int, sqlite3.Connection] = {}
+        self._open: dict[int, _Opened] = {}
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a SELECT; [] if the file was damaged, which is then replaced. Blocks."""
         try:
-            return self._connection().execute(sql, values).fetchall()
+            with self._in_use() as db:
+                return db.execute(sql, values).fetchall()
         except sqlite3.DatabaseError as error:
             self._heal(error)
             return []
@@ -49,16 +72,21 @@ class Database:
         If the file is damaged at the beginning, the transaction begins on a new, empty file; if that is found later,
         what it wrote is lost without an error.
         """
-        db = self._begin()
+        opened, failed = self._begin(), None
+        db = opened.connection
         try:
             yield db
             db.execute("COMMIT")
         except sqlite3.DatabaseError as error:
             _roll_back(db)
-            self._heal(error)
+            failed = error
         except BaseException:
             _roll_back(db)
             raise
+        finally:
+            self._release(opened)
+        if failed is not None:
+            self._heal(failed)
 
     def renew(self) -> None:
         """Replace the file by an empty one, for all processes that use it."""
@@ -68,40 +96,70 @@ class Database:
             self._make()
 
     def close(self) -> None:
-        """Close the connections of all threads; the next use opens new ones."""
+        """Close the connections of all threads; the next use opens new ones. One that another thread is using, that
+        closes when it has what it asked for.
+        """
         with self._lock:
-            connections, self._open = list(self._open.values()), {}
-        for connection in connections:
-            connection.close()
+            all_opened, self._open = list(self._open.values()), {}
         self._local = threading.local()
+        for opened in all_opened:
+            opened.close_if_unused()
 
-    def _begin(self) -> sqlite3.Connection:
-        db = self._connection()
+    def _begin(self) -> _Opened:
+        """Return this thread's connection, in use and with a transaction begun."""
+        opened = self._acquired()
         try:
             # With the write lock at once: a transaction that begins as a reader may not get it later.
-            db.execute("BEGIN IMMEDIATE")
+            opened.connection.execute("BEGIN IMMEDIATE")
         except sqlite3.DatabaseError as error:
+            self._release(opened)
             self._heal(error)
-            db = self._connection()
-            db.execute("BEGIN IMMEDIATE")
-        return db
+            opened = self._acquired()
+            try:
+                opened.connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.Error:
+                self._release(opened)
+                raise
+        return opened
 
-    def _connection(self) -> sqlite3.Connection:
-        """Return this thread's connection, reopened if another process has replaced the file."""
-        known: tuple[int, sqlite3.Connection] | None = getattr(self._local, "connection", None)
-        inode = _inode(self.path)
-        # Another process renews a damaged file by a new one, of which this connection knows nothing.
-        if known is not None and known[0] == inode:
-            return known[1]
-        if known is not None:
-            self._forget(known[1])
-        connection = self._opened()
-        self._local.connection = (_inode(self.path), connection)
-        with self._lock:
-            self._open[id(connection)] = connection
-        return connection
+    @contextmanager
+    def _in_use(self) -> Iterator[sqlite3.Connection]:
+        opened = self._acquired()
+        try:
+            yield opened.connection
+        finally:
+            self._release(opened)
 
-    def _opened(self) -> sqlite3.Connection:
+    def _acquired(self) -> _Opened:
+        """Return this thread's connection, in use and reopened if another process has replaced the file."""
+        while True:
+            known: _Opened | None = getattr(self._local, "opened", None)
+            # Another process renews a damaged file by a new one, of which this connection knows nothing.
+            if known is not None and known.inode != _inode(self.path):
+                self._forget(known)
+                known = None
+            if known is None:
+                connection = self._connected()
+                known = self._local.opened = _Opened(connection, _inode(self.path))
+                with self._lock:
+                    self._open[id(connection)] = known
+            known.in_use.acquire()
+            if self._is_current(known):
+                known.depth += 1
+                return known
+            known.in_use.release()  # closed by another thread just before
+
+    def _release(self, opened: _Opened) -> None:
+        opened.depth -= 1
+        opened.in_use.release()
+        # Afterwards, so that either `close` has seen it unused or this sees that it is to be closed.
+        if not self._is_current(opened):
+            opened.close_if_unused()
+
+    def _is_current(self, opened: _Opened) -> bool:
+        return self._open.get(id(opened.connection)) is opened
+
+    def _connected(self) -> sqlite3.Connection:
         """Return a new connection to a file that has our tables."""
         if self.path.exists():
             try:
@@ -151,10 +209,10 @@ class Database:
         for suffix in ("-wal", "-shm", ""):
             self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
 
-    def _forget(self, connection: sqlite3.Connection) -> None:
+    def _forget(self, opened: _Opened) -> None:
         with self._lock:
-            self._open.pop(id(connection), None)
-        connection.close()
+            self._open.pop(id(opened.connection), None)
+        opened.connection.close()
 
     def _lock_path(self) -> Path:
         return self.path.with_name(self.path.name + ".lock")
