@@ -72,8 +72,12 @@ class Database:
         If the file is damaged at the beginning, the transaction begins on a new, empty file; if that is found later,
         what it wrote is lost without an error.
         """
-        opened, failed = self._begin(), None
-        db = opened.connection
+        try:
+            opened = self._begin()
+        except sqlite3.DatabaseError as error:
+            self._heal(error)
+            opened = self._begin()
+        db, failed = opened.connection, None
         try:
             yield db
             db.execute("COMMIT")
@@ -111,15 +115,9 @@ class Database:
         try:
             # With the write lock at once: a transaction that begins as a reader may not get it later.
             opened.connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.DatabaseError as error:
+        except BaseException:
             self._release(opened)
-            self._heal(error)
-            opened = self._acquired()
-            try:
-                opened.connection.execute("BEGIN IMMEDIATE")
-            except sqlite3.Error:
-                self._release(opened)
-                raise
+            raise
         return opened
 
     @contextmanager

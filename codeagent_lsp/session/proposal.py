@@ -564,8 +564,8 @@ class Proposal:
             name, (path, gone) = self.view.roots.relative, error.args
             there = [f"{name(each.path)}#{known}" for each in self.changeset for known in each.hunk_ids()]
             there += [name(each.path) for each in self.changeset if each.kind != "edit"]
-            staged = ", ".join(there[:MOST_NAMED]) + ", …" * (len(there) > MOST_NAMED)
-            raise SessionError("changes.gone", hunk=f"{name(path)}#{gone}", staged=staged or "-") from error
+            staged = some_of(there, MOST_NAMED, counted=False) or "-"
+            raise SessionError("changes.gone", hunk=f"{name(path)}#{gone}", staged=staged) from error
 
     def _on_change(self, path: str, change: FileChange | None) -> None:
         self.record.staged = self.staging.changeset

@@ -86,9 +86,9 @@ class Runs:
 
     def _applied_at(self, run: Run) -> float | None:
         """Return when a run has changed something last, in seconds since the epoch; None for nothing to undo."""
-        # One that is being applied is undone when that has ended; a client may ask for both in one go.
-        if run.proposal.undoing:  # and one that is being undone is not undone twice, by a user in a hurry
+        if run.proposal.undoing:  # a user in a hurry asks for the one before
             return None
+        # One that is being applied is undone when that has ended; a client may ask for both in one go.
         if run.proposal.applying:
             return math.inf
         rewind = run.session.context.rewinds.standing.get(run.record.run_id)

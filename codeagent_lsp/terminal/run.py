@@ -89,7 +89,7 @@ class JsonLines:
         self.message(text("terminal.unasked", self._language))
 
 
-Work = Callable[[Client, Any, str], Awaitable[object]]
+Work = Callable[[Client, "Screen | JsonLines", str], Awaitable[object]]
 """What is done with a client and a face, in the user's language."""
 
 
@@ -159,16 +159,16 @@ async def _served(options: RunOptions, work: Work) -> int:
     client = Client(options, interrupted)
     with suppress(ConnectionLost):  # tried once more, and told, when it is needed
         await client.start()
-    face = _face(options, language)
-    face.open(options.task, short_path(options.workspace))
-    note, failed = "", False
+    face, note, failed = _face(options, language), "", False
     try:
+        face.open(options.task, short_path(options.workspace))
         await work(client, face, language)
     except ConnectionLost as error:
         note, failed = text("terminal.lost", language, reason=str(error)).replace("  ", " "), True
     except Refused as error:
         note, failed = text("terminal.refused", language, reason=in_terminal(str(error))), True
     finally:
+        await client.close()  # also where nothing can be shown any more
         if interrupted.is_set() and not face.summary.status:
             note = text("ended.cancelled", language)
         face.close(note, client.written)
