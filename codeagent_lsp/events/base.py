@@ -72,9 +72,10 @@ class ChangesApplied(Event, name="changes_applied"):
 
     `step_id` is the step that made the changes, and `steps` those that an undo took back (none: all of the run).
     `refused` are the files that the editor did not change: an undo of these can be tried again. `only` are the files
-    that an undo was restricted to (None: all). `renamed` has the new paths of files that the user has renamed since, by
-    the old ones. `since` (seconds since the epoch) is when the changes were applied first, if undoing a rewind brings
-    them back.
+    that an undo was restricted to (None: all). `stayed` is what it left where the user has changed the same lines, as
+    lists of changes in plain data; one more undo takes that back if the user agrees, `over` these lines. `renamed` has
+    the new paths of files that the user has renamed since, by the old ones. `since` (seconds since the epoch) is when
+    the changes were applied first, if undoing a rewind brings them back.
 
     `verdict` is what was decided about changes of other programs, which were in the files already: they stay, or they
     are taken back. `unconfirmed` are the files of which it is not known whether the editor has made, or will yet make,
@@ -93,6 +94,8 @@ class ChangesApplied(Event, name="changes_applied"):
     since: float | None = None
     renamed: Mapping[str, str] | None = None
     only: tuple[str, ...] | None = None
+    stayed: tuple[tuple[Mapping[str, Any], ...], ...] | None = None
+    over: bool | None = None
     verdict: Verdict | None = None
     unconfirmed: tuple[str, ...] | None = None
     mode_waits: tuple[str, ...] | None = None

@@ -347,7 +347,7 @@ class ForeignProposal(Proposal):
         # A buffer that has not read the change has nothing to take back; an undo brings the change there all the same.
         missing = back.without((*laid.paths, *applied.left.paths))
         applied = replace(applied, done=Changeset((*applied.done, *missing)))
-        self._note_applied(applied, undo=False)
+        self._note_applied(applied)
         return applied
 
     def _leave_contested(self, still: frozenset[str]) -> None:

@@ -18,6 +18,7 @@ from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.change_questions import ChangeQuestions
 from codeagent_lsp.session.proving.proofs import Proofs
 from codeagent_lsp.session.rewind.earlier_texts import (
+    TakingBack,
     along_with,
     edited_texts,
     follow_moves,
@@ -26,7 +27,7 @@ from codeagent_lsp.session.rewind.earlier_texts import (
     renamed_since,
     taking_back,
 )
-from codeagent_lsp.session.rewind.rewinds import AppliedPart, Stayed, after_undo
+from codeagent_lsp.session.rewind.rewinds import AppliedPart, Undone, staged_data
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.state import RunRecord
@@ -100,12 +101,12 @@ class Proposal:
         self._renamed: dict[str, str] = {}  # new names by the old ones, for the next event
         self._left_out = Applied("none")  # the last answer of the editor, to explain what is missing
         self._unconfirmed = frozenset[str]()  # paths that the editor was asked to change, with what result is not known
-        self._stayed: Stayed | None = None
+        self._met: Undone | None = None  # the last undo, if it has met lines of the user's
 
     @property
     def can_go_over(self) -> bool:
         """Whether the last undo has met lines of the user's that one more undo can go over."""
-        return self._stayed is not None
+        return self._met is not None
 
     @property
     def applying(self) -> bool:
@@ -289,7 +290,7 @@ class Proposal:
             # Before the request: a process that dies in it must know after its restart what may be in the files.
             self._intend(chosen, undo=False)
             applied = await self._services.workspace.editor.apply(chosen, self.record.title, may_lose)
-            self._note_applied(applied, undo=False)
+            self._note_applied(applied)
             # From the present changes, not those at the start: a command may have staged more while the editor
             # worked.
             self.staging.reset(after_applying(self.changeset, chosen, applied))
@@ -320,7 +321,7 @@ class Proposal:
             editor = self._services.workspace.editor
             waits = (each for each in late if each.runs is not None and not editor.set_mode(each.path, runs=each.runs))
             applied = Applied("full", done=late, mode_waits=tuple(each.path for each in waits))
-            self._note_applied(applied, undo=False)
+            self._note_applied(applied)
             self.record.late = self.record.late.without(late.paths)
             self.record.denied = self.record.denied.without(late.paths)
             # Not `late` itself: it was made on what the user had typed by then, which the staged text does not have.
@@ -412,7 +413,8 @@ class Proposal:
     ) -> Applied:
         """Undo what this run, or some steps of its plan, have applied, perhaps in some `files` alone; return what the
         editor did. Later edits of the user are kept: lines that they changed since stay, as conflicts of the result,
-        and can be undone as well by one more undo, which goes `over` them. SessionError if there is nothing to undo.
+        and can be undone as well by one more undo, which goes `over` them. Where nothing else is left to undo, these
+        conflicts are returned once more, also after a restart. SessionError if there is nothing to undo.
         """
         async with self._applying:
             self.undoing = steps is None and files is None
@@ -423,34 +425,48 @@ class Proposal:
 
     async def _undo(self, steps: Collection[str] | None, files: Collection[str] | None, *, over: bool) -> Applied:
         self.note_late()
-        if over:
-            # Only right after an undo that met the user's lines does one more go over them.
-            if self._stayed is None:
-                raise SessionError("undo.nothing")
-            parts, undone, only = self._stayed.parts, self._stayed.undone, self._stayed.only
-        else:
-            parts = undone = [part for part in self.record.applied if steps is None or part.step_id in steps]
-            only = None if files is None else names_of(files, (part.changeset for part in parts))
-            if not any(only is None or part.changeset.of(only) for part in parts):
-                raise SessionError("undo.nothing")
+        # Only right after an undo that met the user's lines does one more go over them, in the same steps and files.
+        if over and self._met is not None:
+            steps, files = self._met.steps or None, self._met.only
+        parts = [] if over else _concerned(self.record.applied_in(steps), files)
+        asks = not over and not parts and steps is None
+        if asks or (over and self._met is not None):
+            parts = _concerned(self.record.stayed, files)
+        if not parts:
+            raise SessionError("undo.nothing")
+        only = None if files is None else names_of(files, (part.changeset for part in parts))
         changes, moved = await asyncio.to_thread(follow_moves, parts, self._present)
-        if only is not None and not over:
+        if only is not None:
             changes = [each.of({moved.get(path, path) for path in only}) for each in changes]
         self._renamed.update(moved)
         # A closed file in an encoding that we cannot tell is read by the editor, which has to open it for that.
         await self._services.workspace.editor.open_unclear(path for each in changes for path in each.paths)
         back = await asyncio.to_thread(
-            taking_back, changes, self._present, over=over, still_shown=self._services.workspace.editor.still_shows
+            taking_back,
+            changes,
+            self._present,
+            over=over or asks,
+            still_shown=self._services.workspace.editor.still_shows,
         )
+        if asks:
+            return self._ask_again(back, only)
         label = self._output.text("undo.label", title=self.record.title)
         self._intend(back.changeset, undo=True)
         applied = await self._services.workspace.editor.apply(back.changeset, label, back.deleted)
-        applied = back.result(applied)
-        stayed = [AppliedPart(each, ts=time.time()) for each in (back.stayed, applied.left.inverse()) if each]
-        self._stayed = Stayed(stayed, undone, only) if applied.conflicts and stayed and not over else None
-        if applied.outcome in ("full", "partial"):
-            self.record.applied[:] = after_undo(self.record.applied, undone.__contains__, applied.refused, only)
-        self._note_applied(applied, undo=True, steps=tuple(steps or ()), files=only)
+        applied, now = back.result(applied), time.time()
+        stayed = tuple(filter(None, (back.stayed, applied.left.inverse()))) if applied.conflicts and not over else ()
+        undone = Undone(tuple(steps or ()), only, over=over, stayed=stayed)
+        self._met = undone if stayed else None
+        self.record.take_back(undone, applied.outcome, applied.refused, now)
+        self._note_applied(applied, undone)
+        return applied
+
+    def _ask_again(self, back: TakingBack, only: frozenset[str] | None) -> Applied:
+        """Note as conflicts what going over the user's lines would take back, of what an earlier undo has left."""
+        applied = Applied("none", conflicts=back.places())
+        undone = Undone(only=only, stayed=tuple(part.changeset for part in self.record.stayed))
+        self._met = undone if back.changeset else None
+        self._note_applied(applied, undone)
         return applied
 
     async def propose(self) -> None:
@@ -517,16 +533,14 @@ class Proposal:
             )
         )
 
-    def _note_applied(
-        self, applied: Applied, *, undo: bool, steps: tuple[str, ...] = (), files: frozenset[str] | None = None
-    ) -> None:
+    def _note_applied(self, applied: Applied, undone: Undone | None = None) -> None:
         # First: from now on it is known what the editor was asked for, and a restart need not find out.
         self.record.settle(applied.late, time.time(), applied.denied)
-        if not undo:
+        if undone is None:
             self._unconfirmed = self._unconfirmed.difference(applied.done.paths, applied.left.paths)
             self._unconfirmed = self._unconfirmed.union(applied.unconfirmed)
         self.record.mode_waits |= frozenset(applied.mode_waits)
-        if applied.done and not undo:
+        if applied.done and undone is None:
             self.record.accept(applied.done)
             self.record.applied.append(AppliedPart(applied.done, self.record.step_id, time.time()))
         self.outcome, self._left_out = applied.outcome, applied
@@ -538,16 +552,15 @@ class Proposal:
                 files_changed=applied.done.paths,
                 conflicts=conflicts,
                 reason=applied.reason or None,
-                undo=undo,
+                undo=undone is not None,
                 applied=tuple(change.to_dict() for change in applied.done),
-                step_id=None if undo else self.record.step_id or None,
-                steps=steps,
-                refused=(applied.refused or None) if undo else None,
+                step_id=(self.record.step_id or None) if undone is None else None,
+                refused=None if undone is None else applied.refused or None,
                 renamed={name(old): name(new) for old, new in self._renamed.items()} or None,
-                only=None if files is None else tuple(sorted(files)),
-                verdict=None if undo else self._verdict,
+                verdict=self._verdict if undone is None else None,
                 unconfirmed=applied.unconfirmed or None,
                 mode_waits=applied.mode_waits or None,
+                **_undone_data(undone),
             )
         )
         self._renamed.clear()
@@ -581,6 +594,27 @@ def part_of(changeset: Changeset, files: frozenset[str] | None, hunks: HunkNumbe
         if change is None or not numbers <= frozenset(range(max(1, len(change.hunks())))):
             raise SessionError("changes.none")
     return changeset.split(files, hunks)[0]
+
+
+def _concerned(parts: list[AppliedPart], files: Collection[str] | None) -> list[AppliedPart]:
+    """Return the parts if any of them is about one of the files, by any name that it has had; None for all files."""
+    if files is None:
+        return parts
+    changes = [part.changeset for part in parts]
+    names = names_of(files, changes)
+    return parts if any(each.of(names) for each in changes) else []
+
+
+def _undone_data(undone: Undone | None) -> dict[str, Any]:
+    """Return an undo as fields of `changes_applied`; {} for None."""
+    if undone is None:
+        return {}
+    return {
+        "steps": undone.steps,
+        "only": None if undone.only is None else tuple(sorted(undone.only)),
+        "over": undone.over or None,
+        "stayed": tuple(map(staged_data, undone.stayed)) or None,
+    }
 
 
 async def _apply_judged(proposal: Proposal) -> str:

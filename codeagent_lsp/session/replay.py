@@ -16,7 +16,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import History
 from codeagent_lsp.messages import Image, Message, ToolCall
 from codeagent_lsp.session.proving.proof import proof_from
-from codeagent_lsp.session.rewind.rewinds import AppliedPart, after_undo, silenced_in
+from codeagent_lsp.session.rewind.rewinds import AppliedPart, Undone, silenced_in, staged_from
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.spending import usage_from, usage_of
 from codeagent_lsp.session.state import Compacted, RunRecord, StepMark
@@ -207,11 +207,10 @@ def _stage(staged: Changeset, event: events.FileChanged) -> Changeset:
 def _apply(run: RunRecord, event: events.ChangesApplied) -> None:
     done = Changeset(tuple(FileChange.from_dict(change) for change in event.applied))
     if event.undo:
-        if event.outcome in ("full", "partial"):
-            undone = event.steps
-            run.applied[:] = after_undo(
-                run.applied, lambda part: not undone or part.step_id in undone, event.refused or (), event.only
-            )
+        only = None if event.only is None else frozenset(event.only)
+        stayed = tuple(map(staged_from, event.stayed or ()))
+        undone = Undone(tuple(event.steps), only, over=bool(event.over), stayed=stayed)
+        run.take_back(undone, event.outcome, event.refused or (), event.ts)
     elif done:
         run.accept(done)
         run.applied.append(AppliedPart(done, event.step_id or "", event.since or event.ts))

@@ -7,7 +7,7 @@ events (`session.py`), what a run does (`run.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from codeagent_lsp.session.conversation.repo_maps import Overviews
 from codeagent_lsp.session.memory.knowledge import Background
 from codeagent_lsp.session.proving.proof import ProposalProof
 from codeagent_lsp.session.request import FOREIGN, LENT
-from codeagent_lsp.session.rewind.rewinds import AppliedPart, Rewinds
+from codeagent_lsp.session.rewind.rewinds import AppliedPart, Rewinds, Undone, after_undo
 from codeagent_lsp.session.spending import total, usage_data
 from codeagent_lsp.tools.permissions.approvals import Approvals
 from codeagent_lsp.tools.plan.plan import Plan, PlanDocument
@@ -98,11 +98,11 @@ class Compacted:
 @dataclass(slots=True)
 class RunRecord:
     """The state of a run, restored from its events. `staged` waits for a decision, `applied` (oldest first) can be
-    undone; `proposed` is all that the user was ever shown, `accepted` all that was ever applied; `proof` is what was
-    tried on its changes. `step_id` is the step started last, `marks` have the state before each step, `document` is the
-    written plan. `messages` are all of the run's own, of which the first `joined` are in the session's conversation
-    already; `compacted` replaces some of them in the next run. `heard` is what the user said to it while it ran;
-    `usage` is what its model calls used.
+    undone; `stayed` is what the last undo has left on the user's lines; `proposed` is all that the user was ever shown,
+    `accepted` all that was ever applied; `proof` is what was tried on its changes. `step_id` is the step started last,
+    `marks` have the state before each step, `document` is the written plan. `messages` are all of the run's own, of
+    which the first `joined` are in the session's conversation already; `compacted` replaces some of them in the next
+    run. `heard` is what the user said to it while it ran; `usage` is what its model calls used.
 
     `torn` is set if the run's process died and its file does not say so yet; `unanswered` are the questions that were
     open then. `attempt_of` is the id of the run for which this is an attempt, which asks and applies nothing, `attempt`
@@ -123,6 +123,7 @@ class RunRecord:
     proposed: Changeset = field(default_factory=Changeset)
     accepted: Changeset = field(default_factory=Changeset)
     applied: list[AppliedPart] = field(default_factory=list)
+    stayed: list[AppliedPart] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
     joined: int = 0
     torn: bool = False
@@ -175,6 +176,10 @@ class RunRecord:
         changes = (change for part in self.applied for change in part.changeset)
         return {each.path: each.runs for each in changes if each.path in self.mode_waits and each.runs is not None}
 
+    def applied_in(self, steps: Collection[str] | None) -> list[AppliedPart]:
+        """Return what was applied in some steps of the plan, by id; None for all."""
+        return [part for part in self.applied if steps is None or part.step_id in steps]
+
     def propose(self, changes: Changeset) -> None:
         """Note changes that the user was shown: of each file the first base and the latest text."""
         self.proposed = _join_changes(self.proposed, changes)
@@ -206,6 +211,21 @@ class RunRecord:
             # By identity: an equal part may have been applied before, and what really landed is added by the caller.
             self.applied[:] = [part for part in self.applied if part is not self._intended]
         self.unsettled, self._intended = (), None
+
+    def take_back(self, undone: Undone, outcome: events.Outcome, refused: Collection[str], now: float) -> None:
+        """Note an undo with its outcome, and the files that the editor refused; `now` is in seconds since the epoch."""
+        # Parts that were accepted after the undo whose lines are gone over are not undone.
+        until = min((part.ts for part in self.stayed), default=now) if undone.over else now
+
+        def is_undone(part: AppliedPart) -> bool:
+            return part.ts <= until and (not undone.steps or part.step_id in undone.steps)
+
+        if outcome in ("full", "partial"):
+            self.applied[:] = after_undo(self.applied, is_undone, refused, undone.only)
+        if not undone.over:
+            self.stayed[:] = [AppliedPart(each, ts=now) for each in undone.stayed]
+        elif outcome in ("full", "partial"):
+            self.stayed[:] = after_undo(self.stayed, lambda part: True, refused, undone.only)
 
     def roll_marks_back(self, step_id: str) -> tuple[str, ...]:
         """Remove the marks of a step and of all that began after it; return the ids of these steps."""

@@ -93,7 +93,7 @@ def _replay_event(event: events.Event, last: Mapping[tuple[str, str], int]) -> I
             head = {"session_id": event.session_id, "run_id": event.run_id, "seq": event.seq, "ts": event.ts}
             yield {"type": "token", **head, "content": _words_of(event.message)}
         case events.ChangesApplied():
-            yield {**events.to_dict(event), "applied": []}
+            yield {key: value for key, value in events.to_dict(event).items() if key != "stayed"} | {"applied": []}
         case events.SessionForked():
             for earlier in _earlier_runs(event):
                 yield from _replay_event(earlier, last)

@@ -208,7 +208,8 @@ def _typescript(hint: Any) -> str:
     if origin is Literal:
         return " | ".join(map(_json, arguments))
     if origin is tuple:
-        return f"readonly {_typescript(arguments[0])}[]"
+        item = _typescript(arguments[0])
+        return f"readonly ({item})[]" if " " in item and item.endswith("[]") else f"readonly {item}[]"
     if origin in (typing.Union, types.UnionType):
         return " | ".join(_typescript(option) for option in arguments if option is not type(None))
     if origin is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import random
 from pathlib import Path
@@ -14,7 +15,7 @@ from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
-from tests.session.fakes import World, say, world
+from tests.session.fakes import World, reloaded, say, world
 
 TEXT = "one\n2\n3\n4\nfive\nsix\n"
 
@@ -202,10 +203,60 @@ async def test_going_over_one_line_leaves_those_that_were_typed_elsewhere(tmp_pa
     assert made.text("a") == "typed\none\n2\nlater\n3\nfour\n"
 
 
+async def test_what_stayed_is_tried_again_after_a_restart(tmp_path: Path) -> None:
+    made, proposal = await resting(tmp_path / "w")
+    made.open("a", TEXT)
+    await accepted(made, proposal, a=TEXT.replace("one", "ONE").replace("six", "SIX"))
+    made.open("a", TEXT.replace("one", "mine").replace("six", "SIX"))
+    assert (await proposal.undo()).outcome == "partial"
+    made, proposal = restarted(made, proposal)
+    assert not proposal.can_go_over
+    again = await proposal.undo()
+    assert (again.outcome, [each.theirs for each in again.conflicts]) == ("none", ["mine\n"])
+    assert (await proposal.undo(over=True)).outcome == "full"
+    assert made.text("a") == TEXT
+    for one in (made, restarted(made, proposal)[0]):
+        with pytest.raises(SessionError):
+            await one.manager.runs.get(proposal.record.run_id).proposal.undo()
+
+
+async def test_what_is_accepted_while_the_question_is_open_can_be_undone(tmp_path: Path) -> None:
+    made, proposal = await resting(tmp_path / "w")
+    made.open("a", TEXT)
+    await accepted(made, proposal, a=TEXT.replace("one", "ONE"))
+    made.open("a", TEXT.replace("one", "mine"))
+    assert (await proposal.undo()).outcome == "none"
+    await asyncio.sleep(0.01)  # a person needs longer; events have milliseconds
+    await accepted(made, proposal, b="new\n")
+    assert (await proposal.undo(over=True)).outcome == "full"
+    assert (made.text("a"), made.text("b")) == (TEXT, "new\n")
+    made, proposal = restarted(made, proposal)
+    assert (await proposal.undo()).outcome == "full"
+    assert (made.text("a"), made.text("b")) == (TEXT, None)
+
+
+async def test_an_undo_of_one_file_goes_over_no_lines_of_another(tmp_path: Path) -> None:
+    made, proposal = await resting(tmp_path / "w")
+    for name in ("a", "b"):
+        made.open(name, TEXT)
+    await accepted(made, proposal, a=TEXT.replace("one", "ONE"), b=TEXT.replace("one", "ONE"))
+    for name in ("a", "b"):
+        made.open(name, TEXT.replace("one", f"mine {name}"))
+    assert (await proposal.undo()).outcome == "none"
+    made, proposal = restarted(made, proposal)
+    assert [each.path for each in (await proposal.undo(files={made.path("a")})).conflicts] == [made.path("a")]
+    made.open("a", f"typed\n{made.text('a')}")
+    assert (await proposal.undo(over=True)).outcome == "full"
+    assert (made.text("a"), made.text("b")) == (f"typed\n{TEXT}", TEXT.replace("one", "mine b"))
+    assert [each.path for each in (await proposal.undo()).conflicts] == [made.path("b")]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, 200, 50))
 async def test_no_line_of_the_user_is_lost_but_where_they_agreed(tmp_path: Path, start: int) -> None:
-    """Files are changed, made, deleted and moved by the run, and typed into, in any order; then it is all undone."""
+    """Files are changed, made, deleted and moved by the run, and typed into, in any order; then it is all undone, by
+    every second one of two servers, if one undo is not enough.
+    """
     lost = []
     for seed in range(start, start + 50):
         made, proposal = await resting(tmp_path / str(seed))
@@ -216,11 +267,26 @@ async def test_no_line_of_the_user_is_lost_but_where_they_agreed(tmp_path: Path,
         except SessionError:
             continue  # nothing of the run was applied
         lost += [(seed, "undo", line) for line in typed - _lines(made)]
+        stored = reloaded(made).context.runs[proposal.record.run_id]
+        assert (stored.applied, stored.stayed) == (proposal.record.applied, proposal.record.stayed)
+        if seed % 2 and proposal.record.stayed:
+            made, proposal = restarted(made, proposal)
+            first = await proposal.undo()
+            lost += [(seed, "again", line) for line in typed - _lines(made)]
         if proposal.can_go_over:
             met = {line for each in first.conflicts for line in f"{each.ours}\n{each.theirs}".split()}
             assert (await proposal.undo(over=True)).conflicts == ()
             lost += [(seed, "over", line) for line in typed - met - _lines(made)]
     assert lost == []
+
+
+def restarted(made: World, proposal: Proposal) -> tuple[World, Proposal]:
+    """The same files and the same run in a server that comes after this one."""
+    made.store.close()
+    other = world(made.root, say(), state=made.root.parent / "sessions")
+    other.buffers.documents.update(made.buffers.documents)
+    other.manager.resume(made.manager.current().session_id)
+    return other, other.manager.runs.get(proposal.record.run_id).proposal
 
 
 NAMES = ("a", "b", "c", "d")

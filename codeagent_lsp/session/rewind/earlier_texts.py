@@ -181,6 +181,17 @@ class TakingBack:
             outcome = "partial" if applied.done else "none"
         return replace(applied, outcome=outcome, conflicts=(*self.conflicts, *applied.conflicts))
 
+    def places(self) -> tuple[HunkConflict, ...]:
+        """Return the hunks of these changes, and `conflicts`, as places of the user's present text."""
+        found = []
+        for change in self.changeset:
+            base, text = split_lines(change.base or ""), split_lines(change.text or "")
+            for hunk in change.hunks():
+                ours = "".join(text[hunk.new_start : hunk.new_end])
+                theirs = "".join(base[hunk.old_start : hunk.old_end])
+                found.append(HunkConflict(change.path, hunk.old_start + 1, ours, theirs))
+        return (*found, *self.conflicts)
+
 
 def names_of(files: Iterable[str], applied: Iterable[Changeset]) -> frozenset[str]:
     """Return all absolute paths that some files have had in these changes: of one that was moved also those before and

@@ -26,14 +26,16 @@ class AppliedPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Stayed:
-    """What an undo has left where the user has changed the same lines: `parts` as if they alone had been applied, the
-    parts that were to be undone, and the files to which that was limited (absolute paths; None: to none).
+class Undone:
+    """An undo: of the changes of some `steps` of a plan (ids; none: of all), perhaps of `only` some files (absolute
+    paths). `stayed` is what it has left where the user has changed the same lines, as changes made one after the other
+    on the texts that it leads to; one that goes `over` these lines takes that back.
     """
 
-    parts: list[AppliedPart]
-    undone: list[AppliedPart]
-    only: frozenset[str] | None
+    steps: tuple[str, ...] = ()
+    only: frozenset[str] | None = None
+    over: bool = False
+    stayed: tuple[Changeset, ...] = ()
 
 
 def after_undo(

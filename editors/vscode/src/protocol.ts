@@ -209,7 +209,7 @@ export interface ChangesProposed extends EventBase {
   readonly proof?: Readonly<Record<string, unknown>>;
 }
 
-/** Changes were applied to the editor's buffers, or with `undo` taken back: `files_changed` are absolute paths, `applied` the changes as plain data, `outcome` how much of them was done. `conflicts` name the hunks that were left out as `path:line`; `reason` is what the editor said to a change that it did not make. `step_id` is the step that made the changes, and `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change: an undo of these can be tried again. `only` are the files that an undo was restricted to (None: all). `renamed` has the new paths of files that the user has renamed since, by the old ones. `since` (seconds since the epoch) is when the changes were applied first, if undoing a rewind brings them back. `verdict` is what was decided about changes of other programs, which were in the files already: they stay, or they are taken back. `unconfirmed` are the files of which it is not known whether the editor has made, or will yet make, their changes. `mode_waits` are those that become executable, or no longer, when the editor writes them. */
+/** Changes were applied to the editor's buffers, or with `undo` taken back: `files_changed` are absolute paths, `applied` the changes as plain data, `outcome` how much of them was done. `conflicts` name the hunks that were left out as `path:line`; `reason` is what the editor said to a change that it did not make. `step_id` is the step that made the changes, and `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change: an undo of these can be tried again. `only` are the files that an undo was restricted to (None: all). `stayed` is what it left where the user has changed the same lines, as lists of changes in plain data; one more undo takes that back if the user agrees, `over` these lines. `renamed` has the new paths of files that the user has renamed since, by the old ones. `since` (seconds since the epoch) is when the changes were applied first, if undoing a rewind brings them back. `verdict` is what was decided about changes of other programs, which were in the files already: they stay, or they are taken back. `unconfirmed` are the files of which it is not known whether the editor has made, or will yet make, their changes. `mode_waits` are those that become executable, or no longer, when the editor writes them. */
 export interface ChangesApplied extends EventBase {
   readonly type: "changes_applied";
   readonly outcome: "full" | "partial" | "none" | "unknown";
@@ -224,6 +224,8 @@ export interface ChangesApplied extends EventBase {
   readonly since?: number;
   readonly renamed?: Readonly<Record<string, unknown>>;
   readonly only?: readonly string[];
+  readonly stayed?: readonly (readonly Readonly<Record<string, unknown>>[])[];
+  readonly over?: boolean;
   readonly verdict?: "kept" | "reverted";
   readonly unconfirmed?: readonly string[];
   readonly mode_waits?: readonly string[];
