@@ -213,8 +213,8 @@ class Agent:
     # Prompts and options.
 
     async def prompt(self, session_id: str, prompt: list[Any], **kwargs: Any) -> schema.PromptResponse:
-        """Run the task of a prompt and return why it ended; may take hours. A server that has ended is started again
-        first.
+        """Run the task of a prompt in a session and return why it ended, which may take hours. A server that has ended
+        is started again first. RequestError for an unknown session, or if that fails.
         """
         session = await self._alive(session_id)
         with _explained():

@@ -162,8 +162,8 @@ class LoopGuard:
         return None
 
     def observe_reply(self, *, understood: bool) -> Anomaly | None:
-        """Record a finished reply; return an anomaly if it is the sixth in a row with calls that could not be
-        understood, else None.
+        """Record a finished reply. Return an anomaly if its calls could not be understood, and those of five replies or
+        more before it neither; else None.
         """
         self._unreadable = 0 if understood else self._unreadable + 1
         if self._unreadable < UNREADABLE_REPLIES:

@@ -70,8 +70,8 @@ SEVERAL: dict[TextForm, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A failed attempt: `problem` if the answer could not be used, else its change (`diff`) and what fails with it
-    (`report`, shortened).
+    """A failed attempt. If the answer could not be used, `problem` says why and the rest is ''. Else `diff` is its
+    change, and `report` the shortened report of the tests with it, '' if it is that from before the change.
     """
 
     problem: str = ""

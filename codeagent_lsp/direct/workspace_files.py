@@ -79,8 +79,9 @@ class WorkspaceFiles:
         return [self._view.roots.relative(path) for path in named_files(words, self._paths)]
 
     def ending(self, paths: Iterable[str]) -> list[str]:
-        """Return the names of the files that these paths end with or that end with them, so that absolute paths and
-        shortened ones are found. A path that fits several files is left out.
+        """Return the names of the files that these paths mean. A path need not be whole: one of name and path has to
+        end with the other, so that absolute and shortened paths are found; an exact name goes first. A path that fits
+        several files is left out.
         """
         found = []
         for path in filter(None, paths):

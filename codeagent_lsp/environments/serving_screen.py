@@ -140,7 +140,9 @@ class Screen:
         return self._running is not None and self._running.done()
 
     async def start(self, shell: Shell) -> None:
-        """Start it and wait until it answers, at most 90 s. ToolFailed, with nothing left running, if it does not."""
+        """Start the program in `shell` and wait until it answers, at most 90 s. If it does not, or this is cancelled,
+        nothing is left running. ToolFailed with the reason if it did not start.
+        """
         self._started, self._isolation = time.monotonic(), shell.isolation.level
         self._running = asyncio.create_task(shell.run(self._recipe.command))
         try:

@@ -297,8 +297,9 @@ class ToolCalls(Event, name="tool_calls"):
 @dataclass(frozen=True, kw_only=True)
 class ToolFinished(Event, name="tool_result"):
     """The result of the call `call_id` of a tool. `success` is False if the call failed, or the program that it ran;
-    `status` is that of the call alone. `output` is the text for the model; `error`, `error_code` and `error_type` are
-    set if it failed. `summary` is a few words in the user's language, for clients to show in place of a long output.
+    `status` is that of the call alone. `output` is the text for the model; `error` is set in both cases, `error_code`
+    and `error_type` only if the call itself failed. `summary` is a few words in the user's language, for clients to
+    show in place of a long output.
 
     `time_ms` is its duration in milliseconds; `artifacts` are the files that it exported, `{name, size, path, sha256}`
     each; `step_id` and `step_number` are the plan's step, if there is one.

@@ -179,7 +179,12 @@ def is_prose(path: str) -> bool:
 def is_test(path: str) -> bool:
     """Return whether a file is a test or belongs to one, by its folders and its name."""
     *folders, name = path.split("/")
-    return not _TESTS.isdisjoint(folders) or bool(_TEST_NAME.search(name))
+    return not _TESTS.isdisjoint(folders) or is_test_name(name)
+
+
+def is_test_name(name: str) -> bool:
+    """Return whether a file has the name of a test, whatever folder it is in; `name` is that without its folders."""
+    return bool(_TEST_NAME.search(name))
 
 
 @lru_cache(maxsize=1 << 16)

@@ -129,9 +129,8 @@ class Companion(Protocol):
         ...
 
     def prepare(self, path: str, tags: FileTags, text: str) -> object:
-        """Return what `put` is to write for a file.
-
-        Called in a worker process without a lock: heavy work belongs here.
+        """Return what `put` is to write for the file at this path of the index. Called in a worker process without a
+        lock, so that heavy work belongs here; the result must be picklable.
         """
         ...
 

@@ -179,8 +179,8 @@ class SessionServers:
         return taken
 
     async def rest(self) -> None:
-        """Stop all servers and remove the copy, after the question that is being answered; the next one makes them
-        again.
+        """Stop all servers and remove their copy of the workspace, once the question in progress is answered; the next
+        question starts them again.
         """
         async with self._turn:
             await self._running.close()

@@ -290,7 +290,7 @@ def _index(value: Any) -> int | None:
 
 
 def token_count(value: Any) -> int:
-    """Return a count of tokens from a server's answer; 0 if it is no such number."""
+    """Return `value`, from a server's answer, if it is a positive int, else 0."""
     return value if type(value) is int and value > 0 else 0
 
 

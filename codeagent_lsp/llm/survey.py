@@ -70,8 +70,9 @@ class Survey:
         return tuple(str(entry["id"]) for entry in self.entries)
 
     def chosen(self) -> str:
-        """Return the name of the only chat model, or on this machine of the first. ModelNotFound if there are several
-        at a hosted server, or none: the user has to choose.
+        """Return the name of the model to use where none is configured: the only one for chat, or the first on this
+        machine; `default` for a llama.cpp server, and for one on this machine that lists none. ModelNotFound otherwise:
+        the user has to choose.
         """
         able = [name for name in self.names if not any(word in name.lower() for word in _NOT_FOR_CHAT)]
         if len(able) == 1 or (able and self.where.loopback):

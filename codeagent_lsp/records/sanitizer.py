@@ -70,7 +70,9 @@ class Sanitizer:
     """Masks secrets. `secrets` are this program's own keys, or the object that finds them. With `enabled=False` values
     are returned unchanged.
 
-    With `identities`, ids, sessions and paths are shortened as well, which is for records, not for a model.
+    With `identities`, ids, sessions and paths are shortened or masked as well, which is for records, not for a model.
+    `homes` are folders to be written as `~` (None: the user's own); sanitizers that share a `marker` mask a secret by
+    the same mark.
     """
 
     def __init__(

@@ -288,7 +288,7 @@ class AllowedClients:
         self._file = file
 
     def all(self) -> dict[str, str]:
-        """Return `always` or `never` by the names of clients; {} if the file cannot be read."""
+        """Return the user's decisions, `always` or `never`, by the names of clients; {} if the file cannot be read."""
         return {name: decision for name, decision in read_json(self._file).items() if decision in DECISIONS}
 
     def of(self, name: str) -> str | None:

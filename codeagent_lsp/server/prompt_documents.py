@@ -69,8 +69,8 @@ KEPT_SECONDS = 30 * 24 * 3600
 
 
 class Prompting:
-    """The prompt documents of one server with their completion; `menu` has the users' own commands. Call `close` in the
-    end.
+    """The prompt documents of one server with their completion; `menu` has the users' own commands. `close` when the
+    server ends.
     """
 
     def __init__(self, backend: Backend, menu: CommandMenu) -> None:

@@ -302,7 +302,9 @@ def _is_green(name: str, green: frozenset[str]) -> bool:
 
 
 def asks_back(text: str) -> bool:
-    """Return whether a text ends with a question, in any language: also one with its choices listed below it."""
+    """Return whether the last line of a text, apart from a list of choices below it, ends with a question mark: the
+    Latin one, one of full width or the Arabic one. Questions without such a mark are not recognized.
+    """
     return bool(question_of(text))
 
 

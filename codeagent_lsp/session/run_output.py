@@ -1,9 +1,9 @@
 """Emits the events of one run, asks its questions, and looks up its sentences in the user's language.
 
-The first event that a client gets is the run's mode. Events before it are held back, and stored and sent right after
-it; internal events, which clients never get, are stored at once. What a command prints is bundled into few events:
-whole lines, ten times a second, limited in total. A line that has no end for half a second, as a prompt has none, is
-passed on as it is. Not here: the output that a command's result keeps (`shadow/output.py`).
+The first event that a client gets says the run's mode. Events before it are held back, and stored and sent right after
+it; internal events, which clients never get, are stored at once. The output of a command is sent in whole lines, at
+most ten events a second and up to a limit; a line without an end, such as a prompt, is sent after half a second. Not
+here: the output that a command's result keeps (`shadow/output.py`).
 """
 
 from __future__ import annotations

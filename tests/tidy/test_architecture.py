@@ -33,6 +33,30 @@ def test_every_other_path_of_the_page_exists() -> None:
     assert missing == []
 
 
+def test_each_name_of_the_page_stands_in_its_file() -> None:
+    """As in "`Name` in `path`", and "`path` (`name`; …)"."""
+    pairs = [(name, path) for name, path in re.findall(r"`(\w+)` in `([\w./]+\.py)`", TEXT)]
+    alone = re.sub(r"`\w+` in `[\w./]+\.py`", "", TEXT)
+    for path, names in re.findall(r"`([\w./]+\.py)` \(([^()]*)\)", alone):
+        pairs.extend((name, path) for name in re.findall(r"`(\w+)`", names))
+    missing = [f"{name}: {path}" for name, path in pairs if not re.search(rf"\b{name}\b", _text_of(path))]
+    assert len(pairs) > 10
+    assert missing == []
+
+
+def _text_of(path: str) -> str:
+    return next(each.read_text("utf-8") for each in (ROOT / path, PACKAGE / path) if each.exists())
+
+
+def test_the_parts_are_listed_from_the_lowest_up() -> None:
+    listed = re.findall(r"^\| `(\w+)` \|", TEXT.partition("## The parts")[2].partition("\n## ")[0], re.MULTILINE)
+    layers = re.search(r"^layers =\n((?: .*\n)+)", (ROOT / ".importlinter").read_text("utf-8"), re.MULTILINE)
+    assert layers is not None
+    height = {part: -at for at, line in enumerate(layers[1].splitlines()) for part in re.findall(r"\w+", line)}
+    assert sorted(listed) == sorted(height)
+    assert listed == sorted(listed, key=lambda part: height[part])
+
+
 def test_docstrings_name_files_that_exist() -> None:
     """A path in a docstring is one from the package or from the folder of its module, or only a name in it."""
     invented = {"a/b.py", "test_a.py", "copy.py"}

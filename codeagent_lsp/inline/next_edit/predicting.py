@@ -1,8 +1,9 @@
-"""The next edit by a model: what it is asked about the last edits, and which part of its answer may be offered.
+"""Prediction of the next edit with a model, where the rules found none: the request from the last edits, and the part
+of the answer that may be offered.
 
-Where the rules have found nothing. An answer is dropped whole where it is no small change of the lines it was asked
-about, and in part where it takes back what the user did. Not here: the formats (`llm/fill/edit_formats.py`), when it is
-asked and the check by language servers (`server/next_edits.py`).
+An answer is dropped if it changes more than a few lines, or others than those it was asked about; parts of it that take
+back what the user did are left out. Not here: the formats (`llm/fill/edit_formats.py`), when the model is asked and the
+check by language servers (`server/next_edits.py`).
 """
 
 from __future__ import annotations

@@ -1,10 +1,14 @@
 """Extraction of the tool calls from a model's text, leaving out examples inside explanations.
 
-From left to right, the first match decides: a fence or inline code is prose, a marker of a dialect begins a call, as
-`Action:` at the start of a line does before a tool with arguments. Bare JSON counts when it has exactly the shape of a
-call of a known tool with fitting arguments; fenced JSON only at the end of the reply; with words behind it, and bare
-Python also with words before it, it may be an example, and the model is asked. Not here: the dialects (`dialects.py`),
-bare JSON and Python (`bare_calls.py`), what of a reply is shown while it streams (`streamed_calls.py`).
+A text is read from left to right, and the first match decides:
+- a fence or inline code is prose
+- a marker of a dialect begins a call, as `Action:` at the start of a line does before a tool with arguments
+- bare JSON is a call if it has exactly the shape of one, of a known tool and with fitting arguments
+- fenced JSON is one only at the end of the reply
+
+Fenced JSON with words behind it, and bare Python with words around it, may be an example: the model is asked. Not here:
+the dialects (`dialects.py`), bare JSON and Python (`bare_calls.py`), what of a reply is shown while it streams
+(`streamed_calls.py`).
 """
 
 from __future__ import annotations

@@ -134,7 +134,9 @@ class GitState:
 
 
 async def git_state(repository: Repository) -> GitState:
-    """Return the state of a repository. ToolFailed if git fails, or takes longer than 2 s."""
+    """Return the state of a repository. ToolFailed if its files cannot be listed, or if all of it takes longer than 2
+    s; what else git fails to tell is empty.
+    """
     try:
         async with asyncio.timeout(GIT_SECONDS):
             branch, entries, staged, untracked = await asyncio.gather(

@@ -26,9 +26,11 @@ from codeagent_lsp.workspace.files.file_view import FileView, own_text
 
 
 class Proofs:
-    """The proof of one run, which is kept in its record. `view` shows the user's own texts by `FileView.base`.
+    """Collects what was tried on the changes of one run (tests, diagnostics, which part the tests need) and keeps it in
+    the run's record. `view` shows the user's own texts by `FileView.base`.
 
-    A state that was tested and is staged again later still has its result, whatever was tested in between.
+    Results are kept by the digest of the changes: a state that was tested and is staged again later still has its
+    result.
     """
 
     def __init__(self, record: RunRecord, view: FileView) -> None:

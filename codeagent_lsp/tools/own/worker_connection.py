@@ -68,7 +68,10 @@ def _is_outside(entry: str, folder: str) -> bool:
 
 
 class WorkerConnection:
-    """A running worker; `gone` is set when it has ended. It explains its own end, so it is its `diagnosis` too."""
+    """The connection to the worker process that runs one file of the user's own tools. `open` starts the process,
+    `close` ends it, and `gone` is set when it has ended for whatever reason. It is its own `diagnosis`: errors are
+    explained with the last words of the worker.
+    """
 
     version = ""
     tells = True  # its tools never change: a changed file has another worker

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from codeagent_lsp.errors import ToolFailed
+from codeagent_lsp.index.grammars import is_test_name
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Finished
 from codeagent_lsp.tools.testing import coverage
 from codeagent_lsp.tools.testing.coverage import CoverageReport
@@ -206,11 +207,14 @@ def read_coverage(project: Project, finished: Finished) -> CoverageReport:
 
 
 def is_test_file(path: str) -> bool:
-    """Return whether a file contains tests, by the naming conventions of the frameworks."""
-    stem, suffix = os.path.splitext(os.path.basename(path))
+    """Return whether a file contains tests, by the naming conventions of the frameworks; not whether it only belongs to
+    tests, as fixtures do (`is_test` in `index/grammars.py`).
+    """
+    name = os.path.basename(path)
+    stem, suffix = os.path.splitext(name)
     if suffix == ".py":
         return stem.startswith("test") or stem.endswith(("_test", "_tests"))
-    return stem.endswith(("_test", ".test", ".spec", "_spec")) or "/tests/" in path or "/__tests__/" in path
+    return is_test_name(name) or "/tests/" in path or "/__tests__/" in path
 
 
 def nearest_program(view: FileView, folder: str, names: Words) -> str:

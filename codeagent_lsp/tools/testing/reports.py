@@ -180,7 +180,7 @@ def tail(output: str, limit: int = TAIL) -> str:
 
 
 def plain(text: str) -> str:
-    """Return `text` without terminal escape codes and control characters."""
+    """Return `text` without terminal codes and control characters but tab and line feed; CRLF becomes LF."""
     return _CONTROL.sub("", _TERMINAL.sub("", text.replace("\r\n", "\n")))
 
 

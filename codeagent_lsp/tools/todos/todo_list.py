@@ -31,7 +31,7 @@ class TodoList:
 
     @property
     def items(self) -> tuple[Todo, ...]:
-        """All todos in order."""
+        """All todos in order, as a tuple that later changes leave as it is."""
         return self._todos
 
     def select(self, status: str | None, priority: str | None) -> tuple[Todo, ...]:

@@ -43,7 +43,9 @@ class Cache(Protocol):
         """Return the text of a key; None if there is none, or its time is over."""
 
     async def put(self, key: str, value: str, seconds: float) -> None:
-        """Keep a text under a key for so many seconds, in place of an earlier one."""
+        """Store a text under a key for so many seconds, in place of an earlier one. One that is too large for the cache
+        is not stored. CacheOff if the cache cannot be used.
+        """
 
 
 def key_of(*parts: object) -> str:

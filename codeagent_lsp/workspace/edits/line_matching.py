@@ -52,9 +52,8 @@ class LineMatcher:
         self._before, self._after = a, b
 
     def get_matching_blocks(self) -> list[Block]:
-        """Return triples `(i, j, n)`: n lines from i in `a` equal those from j in `b`.
-
-        Ascending, the last `(len, len, 0)`.
+        """Return triples `(i, j, n)`, as difflib does: `n` lines from `i` in `a` equal those from `j` in `b`, counted
+        from 0. They ascend, no two are adjacent, and the last is `(len(a), len(b), 0)`.
         """
         before, after = self._before, self._after
         whole = Stretch(0, len(before), 0, len(after))

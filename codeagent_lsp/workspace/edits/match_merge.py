@@ -385,7 +385,10 @@ class Region:
 
 
 class Pairing:
-    """The lines of a match (`theirs`), of the old block (`ours`) and of the new one (`fresh`), and their pairs."""
+    """The lines of a match (`theirs`), of the old block (`ours`) and of the new one (`fresh`). `pairs` are the indexes
+    in `ours` of those lines of `fresh` that were there before. Raises `Unsafe` if one old line stands for two different
+    lines of the file.
+    """
 
     def __init__(self, file: Block, place: BlockMatch, old: Block, new: Block) -> None:
         self.place = place

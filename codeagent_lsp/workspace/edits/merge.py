@@ -108,7 +108,7 @@ def select_hunks(old: str, new: str, chosen: Collection[int]) -> str:
 
 
 def select_runs(old: str, new: str, chosen: Collection[Run]) -> str:
-    """Return `old` with only the given ones of the `runs` between the texts changed to `new`."""
+    """Return `old` with the changes of the `chosen` runs, which are some of `runs(old, new)`."""
     before, after = split_lines(old), split_lines(new)
     return "".join(_change_lines(before, sorted(chosen), 0, len(before), after))
 

@@ -74,8 +74,8 @@ class Roots:
         return max(holders, key=len, default=None)
 
     def upwards(self, folder: str) -> list[str]:
-        """Return a folder (absolute path) and those above it, innermost first, up to its workspace folder; none outside
-        of one.
+        """Return `folder` (an absolute path) and its parents up to its workspace folder, innermost first; [] outside of
+        the workspace.
         """
         root = self.root_of(folder)
         folders = [] if root is None else [folder]

@@ -176,6 +176,11 @@ def test_the_module_of_go(work: Workspace) -> None:
         ("/w/a_test.go", True),
         ("/w/a.go", False),
         ("/w/tests/it.rs", True),
+        ("/w/conftest.py", False),
+        ("/w/src/FooTest.java", True),
+        ("/w/FooTests.cs", True),
+        ("/w/a_spec.rb", True),
+        ("/w/Contest.java", False),
     ],
 )
 def test_names_of_test_files(path: str, holds: bool) -> None:

@@ -1,9 +1,9 @@
-"""The commands that `git` runs besides itself: those of its settings, aliases and subcommands, and the porcelain that a
-plumbing command serves. Pure functions.
+"""The commands that a line of `git` runs besides itself: programs in its options, aliases, subcommands, and the
+porcelain command that a plumbing command amounts to. Pure functions.
 
-For ask and deny rules: who denies `git push` denies what `git send-pack` does as well. Aliases and settings in files
-are not seen here: a subcommand that git does not have is therefore covered only by an allow rule that names it
-(`tools/permissions/shell_policy.py`). Not here: programs whose code is in their words (`programs.py`).
+A rule that denies `git push` denies `git send-pack` by this as well. Aliases and settings in files are not read: a
+subcommand that git does not have is therefore covered only by an allow rule that names it
+(`tools/permissions/shell_policy.py`). Not here: programs whose arguments are code (`programs.py`).
 """
 
 # ruff: noqa: SIM905 - word lists read better as text

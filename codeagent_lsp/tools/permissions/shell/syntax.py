@@ -22,10 +22,9 @@ _CHUNK = 16_384
 
 @dataclass(frozen=True, slots=True)
 class NodePlace:
-    """A node with its position, since tree-sitter finds a node's parent only by a search from the root.
-
-    `above` is the position of its parent; `later`: it is not the first child; `before` and `following`: the types of
-    the last named sibling before it and of its next sibling.
+    """A syntax node with what is around it, which tree-sitter finds only by a search from the root. `above` is the
+    place of its parent, None for the root; `later` says that it is not the first child; `before` is the type of the
+    last named sibling before it and `following` that of its next sibling, '' for none.
     """
 
     node: Node
