@@ -189,6 +189,29 @@ def test_an_undo_asks_whether_it_goes_over_what_was_typed(start: StartEditor, wo
     editor.wait_until(lambda: editor.text(workspace / "a.py") == wanted)
 
 
+def test_lines_that_were_kept_can_be_undone_after_a_restart(workspace: Path, tmp_path: Path) -> None:
+    path, told = workspace / "a.py", "all the same"
+    with StockEditor(
+        workspace,
+        tmp_path / "state",
+        script=TWO_HUNKS,
+        choose=lambda params: "Keep mine" if told in params["message"] else "Apply",
+    ) as editor:
+        uri = editor.open(path, LINES)
+        run_id = editor.command("codeagent.run", task="change it")["runId"]
+        editor.ended(run_id)
+        editor.type(uri, (1, 0), (1, 6), "mine")
+        editor.command("codeagent.undo", runId=run_id)
+        editor.wait_until(lambda: any(told in prompt["message"] for prompt in editor.prompts))
+        kept = editor.text(path)
+        assert kept == LINES.replace("line 2\n", "mine\n")
+    with StockEditor(workspace, tmp_path / "state", choose=lambda params: "Undo them, too") as editor:
+        editor.open(path, f"typed\n{kept}")
+        editor.command("codeagent.undo", runId=run_id)
+        editor.wait_until(lambda: any("would be undone: a.py:3" in prompt["message"] for prompt in editor.prompts))
+        editor.wait_until(lambda: editor.text(path) == f"typed\n{LINES}")
+
+
 def test_one_hunk_is_discarded_and_the_other_applied(start: StartEditor, workspace: Path) -> None:
     editor, run_id = held(start, workspace)
     assert editor.command("codeagent.discard", runId=run_id, hunks=["a.py#1"])["files"]
