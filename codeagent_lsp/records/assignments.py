@@ -103,7 +103,8 @@ _BARE = re.compile(rf"[^{_SIGNS}]{{0,{LONGEST}}}+(?:{_M}[^{_SIGNS}]{{0,64}}+){{0
 _MARKED = re.compile(rf"[\"'`«“「]?{_M}(?![\w@#$%^&*!+/-])")  # masked already, by another layer or before
 _REST = re.compile(r"(?:(?!<secret:)[^\s\"'`]){1,256}?(?<=[A-Za-z0-9])(?=[^A-Za-z0-9\s]{0,4}(?:\s|\Z))")
 _SPOKEN_QUOTE = re.compile("[«“„「『‹‘][ \u00a0\u202f]?")
-_SPOKEN = re.compile(rf"[^{_SIGNS}\u2e80-\uffff“”„«»‹›‘’]{{0,{LONGEST}}}+")
+_ALSO_OUTSIDE = "\u2e80-\uffff“”„«»‹›‘’"  # of words in prose: letters without blanks between them, quotes
+_SPOKEN = re.compile(rf"[^{_SIGNS}{_ALSO_OUTSIDE}]{{0,{LONGEST}}}+")
 _REFERENCE = re.compile(
     r"\$?\{[^{}\s]{0,100}\}|\$\([^()\s]{0,100}\)?|<[^<>\s]{1,60}>|\[[^\[\]\s]{1,60}\]|%\([a-z_]{1,40}\)s"
 )
@@ -142,7 +143,7 @@ _CONSTANT = re.compile(r"\(|(?:0x[0-9A-Fa-f]{1,8}|[0-9]{1,5})[uUlL]{0,3}(?![\w.]
 _NUMBER_TOKEN = re.compile(r"(?:.*[^A-Za-z])?(?i:token)")
 _LINE_START = 200  # characters from a name back to the start of its line
 _ENV_LINE = re.compile(r"(?:export[ \t]+|set[ \t]+|ENV[ \t]+|ARG[ \t]+|-[ \t]+|\+[ \t]?|-)?\Z")
-_PIECE = re.compile(rf"(?P<mark>{_M})|(?P<quote>(?<![A-Za-z0-9]){_Q})|(?P<bare>[^{_SIGNS}\u2e80-\uffff“”„]{{12,}}+)")
+_PIECE = re.compile(rf"(?P<mark>{_M})|(?P<quote>(?<![A-Za-z0-9]){_Q})|(?P<bare>[^{_SIGNS}{_ALSO_OUTSIDE}]{{12,}}+)")
 _GOES_ON = tuple("([{=:+|?\\>&.")
 _CHILD = re.compile(  # YAML: `api_key:`, below it what it is, and its `value` or `default`
     r"[\"']?:[ \t]*(?:#[^\n]{0,80})?"
@@ -516,7 +517,8 @@ class _Finder:
             if piece.scrambled or by_itself:
                 return _with_continuation(text, (piece.first, piece.last), alone=True)
             passed.append(start)
-            start = piece.after if alone else self._plain.get(piece.after, piece.after)
+            after = piece.after if alone else self._plain.get(piece.after, piece.after)
+            start = max(after, start + 1)  # whatever a piece is, the next one begins behind it
         # From each of these on, there is nothing up to here: the next name need not look again.
         self._plain |= dict.fromkeys(passed, start)
         return None
