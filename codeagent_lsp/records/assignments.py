@@ -48,7 +48,7 @@ _NEXT_LINE = rf"\r?\n{MARGIN}?[ \t]{{0,80}}"
 # What links a name to its value: an operator, the comma between two quoted texts, `%3D`; the verb of a sentence (`is`,
 # `ist`, `est`); a particle of Chinese, Japanese or Korean.
 _SIGN = re.compile(
-    rf"(?:\[[0-9]{{0,6}}\])?(?P<close>{_Q}?\]?\*{{0,2}})(?:"
+    rf"(?:\[[0-9]{{0,6}}\]|[ \t][0-9]{{1,3}}(?=:[ \t]))?(?P<close>{_Q}?\]?\*{{0,2}})(?:"
     r"[ \t]{0,40}(?P<sign>=>|->|<-|:=|::|\?\?=|\|\|=|[!?+]?={1,3}|:|：|＝|(?<=[A-Za-z0-9_\"'])>"
     rf"|(?<=[\"'`]),(?=\s{{0,80}}\\{{0,7}}[\"'`])|%3[dDaA](?:%20|\+)?)[ \t]{{0,40}}\*{{0,2}}[ \t]{{0,4}}"
     rf"(?:\\?{_NEXT_LINE}(?={_Q}))?"
@@ -58,7 +58,7 @@ _SIGN = re.compile(
     r"[ \t：:]{0,3}"
     r")"
 )
-_DIRECTIVES = frozenset(("#define", "ENV", "ARG", "setenv", "SetEnv"))
+_DIRECTIVES = frozenset(("#define", "ENV", "ARG", "setenv", "SetEnv", "setx"))
 _MARGIN_SIGNS = re.compile(r"[|:+;'\"-]")
 _BLANK = re.compile(r"[ \t]{1,8}(?=[^\s-])")
 _NAMED = re.compile(  # `- name: X` and `value: …` on the next line, `key="X" value="…"`
@@ -89,6 +89,11 @@ _LIST = re.compile(  # pieces in a bracket, joined by what is called on it or ar
     r"|[(\[]\s{0,80}(?=[\"'])"
 )
 _BUILDER = re.compile(r"(?:new[ \t]{1,4})?String(?:Builder|Buffer)\(\)\s{0,40}\.append\([ \t]{0,4}(?=[\"'])")
+# What only holds a value: `SecretStr("…")`, `Some(String::from("…"))`, `Buffer.from("…")`.
+_HOLDING = re.compile(
+    r"(?:(?:new[ \t]{1,4})?(?:\w{1,40}(?:::|\.)){0,3}(?:Secret\w{0,12}|Secure\w{0,12}|String|str|bytes|bytearray|Buffer"
+    r"|Password|Some|Ok|from|new|of|ofNullable|strdup)\(\s{0,40}&?){1,3}(?=b?[\"'])"
+)
 _COMMA = re.compile(r"\s{0,20},\s{0,80}(?=[\"'])")
 # An array of characters, or of their numbers: `['a', 'b', …]`, `{0x61, 0x62, …}`.
 _CHARACTERS = re.compile(
@@ -154,7 +159,9 @@ _COMMENT_AT_END = re.compile(r"(?:\A|[ \t])[ \t]*(?:#|//)[ \t][^\n]*\Z|/\*[^*\n]
 # The names over a table, also as PostgreSQL has them.
 _COLUMNS = re.compile(r"[\"']?(?:[,;\t] ?[\"']?\w+[\"']?)*(?:\) (?i:from stdin)\b[^\n]*)?")
 _ARGUMENT = re.compile(rf"{_Q}[ \t]*,")
-_APART = re.compile(rf"\*{{0,2}}[ \t]*[:：]\*{{0,2}}[ \t]*(?:{_NEXT_LINE}){{1,2}}`{{0,3}}|(?P<cell>[ \t]*\|[ \t]*)`?")
+_APART = re.compile(
+    rf"(?:\*{{0,2}}[ \t]*[:：]\*{{0,2}}|\*\*)[ \t]*(?:{_NEXT_LINE}){{1,2}}`{{0,3}}|(?P<cell>[ \t]*\|[ \t]*)`?"
+)
 _BEFORE_APART = frozenset("*: \t|：")
 _HOLDS_MORE = re.compile("[ \"'`]")
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
@@ -317,8 +324,9 @@ class _Finder:
             return False
         if is_no_secret(name, value):
             return False
-        # In the environment it is a secret, in code any constant.
-        if place.name.kind is NameKind.LOOKS and name.isupper() and name.endswith("KEY") and place.sign != "=":
+        # In the environment it is a secret, also by `os.environ["A_KEY"] = …`, in code any constant.
+        environment = place.sign == "=" or ("]" in place.sign and place.sign.rstrip().endswith("="))
+        if place.name.kind is NameKind.LOOKS and name.isupper() and name.endswith("KEY") and not environment:
             return False
         return place.name.kind is not NameKind.LOOKS or (looks_generated(value) and looks_scrambled(value))
 
@@ -343,6 +351,9 @@ class _Finder:
             start = builder.end()
         if found := literal(text, start):
             return None if self._closes(place, found) else _quoted_span(found, place)
+        holding = _HOLDING.match(text, start)
+        if holding and place.sure and (found := literal(text, holding.end())) and looks_random(found.value):
+            return found.start, found.end
         kind = place.name.kind
         if kind in (NameKind.SECRET, NameKind.PERHAPS) and (bracketed := self._span_in_brackets(start, kind)):
             return bracketed
@@ -577,6 +588,8 @@ class _Finder:
         """Return where the statement or sentence ends: with its line, unless that is unfinished."""
         text, limit = self._text, min(len(self._text), name.end + FARTHEST)
         end = text.find("\n", start, limit)
+        begin = text.rfind("\n", max(0, name.start - _LINE_START), name.start) + 1
+        is_call = end >= 0 and text.count("(", begin, end) > text.count(")", begin, end)
         # So many unfinished lines are no statement any more, but a table or a text.
         for _ in range(6):
             if end < 0:
@@ -588,7 +601,8 @@ class _Finder:
             if line.endswith(tuple(_CLOSERS)):
                 close = text.find(_CLOSERS[line[-1]], end, limit)
                 return limit if close < 0 else close
-            if line and not (line.endswith(_GOES_ON) or _ARGUMENT.fullmatch(line) or _COLUMNS.fullmatch(line)):
+            goes_on = line.endswith(_GOES_ON) or (is_call and line.endswith(",")) or line == "**"  # a bold heading
+            if line and not (goes_on or _ARGUMENT.fullmatch(line) or _COLUMNS.fullmatch(line)):
                 return end
             end = text.find("\n", end + 1, limit)
         return max(end, start)

@@ -161,6 +161,11 @@ _AFTER_USER = re.compile(
     r"|\buser-secrets[ \t]set[ \t][\"']?[\w:.-]{1,100}[\"']?[ \t]|\bcloudflared[ \t]service[ \t]install[ \t]"
     r"|\b(?:dig|nsupdate)[ \t][^\r\n]{0,200}?-y[ \t](?:hmac-[\w-]{1,20}:)?[\w.-]{1,64}:|\brclone[ \t]obscure[ \t]"
     r"|\bsecret[ \t]set[ \t][^\r\n]{0,200}?(?:--value|--body|-b)[ =]?"
+    r"|\brabbitmqctl[ \t](?:[^\r\n]{0,80}?[ \t])?(?:add|authenticate)_user[ \t][\"']?[\w.@-]{1,64}[\"']?[ \t]"
+    r"|password_maps[ \t]{0,4}=[ \t]{0,4}(?:static|inline):\{?[ \t]{0,4}(?:[\w.@-]{1,64}[:=][ \t]{0,4})?"
+    r"|\buser[ \t]\S{1,64}[ \t](?:on|off)[ \t](?:[^\s>]\S{0,64}[ \t]){0,4}>|\blogin\([^)\n]{0,120}?\bkey[ \t]?=[ \t]?"
+    r"|\"method\"[ ]?:[ ]?\"[\w.]{0,40}(?:login|[Aa]uth\w{0,12}|unlock\w{0,12})\"[^\n]{0,80}?"
+    r"\"params\"[ ]?:[ ]?\[[ ]?(?:\"[^\"\n]{1,100}\"[ ]?,[ ]?){1,2}(?=\")"
     rf"|/user:[\w.\\-]{{1,64}}[ \t]|/pass:)[\"']?){_GIVEN}"
 )
 # Here an `@` is before the host, the last one of several.
@@ -193,7 +198,8 @@ _USERS = (
         "sqlcmd",
         "http-basic.",
         "iwconfig ",
-        *("dig ", "nsupdate ", "rclone obscure ", "secret set "),
+        *("dig ", "nsupdate ", "rclone obscure ", "secret set ", "rabbitmqctl ", "password_maps", "login(", '"method"'),
+        *(" on ", " off "),
         "user-secrets set",
         "cloudflared",
         "htpasswd",
@@ -214,7 +220,7 @@ _USERS = (
     ),
 )
 _SPOKEN_TO_SERVER = re.compile(  # FTP, POP, IMAP, IRC
-    rf"(?P<head>(?:^(?:[\w.]{{1,8}}[ |:+>]{{1,2}})?|[\"'])(?:PASS|LOGIN[ ]\S{{1,100}}|AUTH)[ ]\"?)"
+    r"(?P<head>(?:^(?:[\w.]{1,8}[ |:+>]{1,2}|[<>*|+-]{1,4}[ ])?|[\"'])(?:PASS|LOGIN[ ]\S{1,100}|AUTH)[ ]\"?)"
     rf"(?P<value>{_V}{{6,65536}}+)",
     re.MULTILINE,
 )

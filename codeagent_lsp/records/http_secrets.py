@@ -85,7 +85,7 @@ _HOOKS = re.compile(
     r"|hooks\.zapier\.com/hooks/catch/|maker\.ifttt\.com/trigger/[^/\s]{1,100}/(?:json/)?with/key/"
     r"|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook/"
     r"|hook\.(?:[a-z0-9]{2,4}\.)?(?:make|integromat)\.com/|chat\.googleapis\.com/v1/spaces/[^/\s]{1,60}/messages\?"
-    r"|events\.pagerduty\.com/integration/"
+    r"|events\.pagerduty\.com/integration/|api\.telegram\.org/(?:file/)?bot[0-9]{5,12}:"
     r"|hooks\.[a-z0-9-]{1,60}\.chat/hooks/|mattermost\.[a-z0-9.-]{1,60}/hooks/"
     rf")(?P<value>(?:{_M}|[A-Za-z0-9_.~%=&@/+-]){{8,65536}}+)"
 )
@@ -99,6 +99,7 @@ _STARTS = (
     "hook.",
     "googleapis",
     "pagerduty",
+    ".telegram.",
     "/hooks/",
 )
 

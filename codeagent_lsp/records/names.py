@@ -78,6 +78,7 @@ _WEAK_KEYS = frozenset((
     "app", "application", "session", "client", "write", "service", "role", "storage", "account",
     "data", "server", "root", "cookie", "salt", "crypto", "decryption", "decrypt", "rsa", "hf", "huggingface", "linear",
     "notion", "github", "gitlab", "aws", "gcp", "db", "database", "hash", "wrapping", "bot", "user",
+    "validation", "machine", "unseal", "recovery",
 ))  # fmt: skip
 _VENDORS = frozenset(("stripe", "aws", "openai", "clerk", "paddle", "paystack", "live", "test", "prod"))
 _SUFFIXES = frozenset((
@@ -105,8 +106,8 @@ _PASS_OF = frozenset((
 ))  # fmt: skip
 _PW = frozenset(("dbpw", "rootpw", "userpw", "adminpw", "mypw", "smtppw", "ftppw", "ldappw", "bindpw", "sshpw"))
 _LOOKING = frozenset((
-    "session", "call_id", "callid", "pass", "tokens", "auth_tokens", "access_tokens", "pepper", "client_assertion",
-    "code_verifier", "community", "recovery_code", "backup_code", "authorization_code",
+    "session", "call_id", "callid", "pass", "login", "tokens", "auth_tokens", "access_tokens", "pepper",
+    "client_assertion", "code_verifier", "community", "recovery_code", "backup_code", "authorization_code",
     "activation_code",
 ))  # fmt: skip
 _PAT_OF = frozenset(("github", "gitlab", "azure", "devops", "ado", "gh", "gl", "bitbucket", "my", "user"))
@@ -168,7 +169,7 @@ _STEMS = (
     "şifre", "sifre", "khẩu", "sandi", "geheimnis",
     "schlüssel", "clé", "masterauth", "mdp", "_pat", "_sk",
     "secret", "token", "jeton", "jwt", "psk", "fernet", "key", "auth", "cred", "cookie", "bearer", "session", "call_id",
-    "callid", "mnemonic", "seed", "dockerconfig", "pepper", "assertion", "verifier", "_code", "community",
+    "callid", "mnemonic", "seed", "login", "dockerconfig", "pepper", "assertion", "verifier", "_code", "community",
     "clave", "chave", "chiave", "ключ", "токен", "キー", "키",
     "парол", "пасворд", "секрет", "κωδικ", "סיסמ", "كلمة المرور", "كلمة السر", "पासवर्ड", "รหัสผ่าน",
     "密码", "密碼", "口令", "密钥", "密鑰", "秘钥", "金鑰", "令牌", "暗号", "パスワード", "合言葉",
@@ -186,7 +187,7 @@ _DEFINED = re.compile(r"-[DP](?=[A-Z_]{2}|[a-z]+[A-Z])")
 _ALONE = re.compile(r"(?<![A-Za-z0-9_.-])PAT(?=[\"']?[ \t]?[=:])")  # a personal access token
 _FIRST = frozenset((
     "api", "access", "secret", "private", "auth", "encryption", "signing", "master", "license", "security", "service",
-    "deploy", "pragma", "wep", "wpa", "wifi", "pass", "seed", "recovery", "geheimer", "privater",
+    "deploy", "pragma", "wep", "wpa", "wifi", "pass", "seed", "recovery", "unseal", "geheimer", "privater",
 ))  # fmt: skip
 _SECOND = frozenset(("key", "keys", "token", "passe", "phrase", "schlüssel"))
 

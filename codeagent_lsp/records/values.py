@@ -12,6 +12,10 @@ from codeagent_lsp.records.mark import MARK
 from codeagent_lsp.records.names import SECRET_WORDS
 
 LONGEST_PLACEHOLDER = 80
+# How a password is stored, as LDAP and Spring write it before the password: `{noop}…`.
+_SCHEME = re.compile(
+    r"\A\{(?i:noop|plain|cleartext|bcrypt|crypt|cipher|s?sha\d*|s?md5|(?:argon|pbkdf|scrypt)[\w@.]*)\}(?=\S{4})"
+)
 LONG = 16
 _CACHED, _SHORT = 4096, 400  # judgements that are remembered, and the characters of the values they are about
 SHORTEST_SCRAMBLED, SHORTEST_PART, SCRAMBLED_HEAD = 12, 10, 64
@@ -94,7 +98,8 @@ _PARTS = re.compile(r"[-_./:=]")
 _LONGEST_RUNS = 4.6  # characters of a run on average, and signs between them: more than what is scrambled has
 _RUNS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _NO_SECRET = re.compile(  # addresses in memory and of machines, dates, colours and code points, hashes by their name
-    r"0[xX][0-9A-Fa-f]{1,16}\Z|(?:[0-9A-Fa-f]{2}[:-]){5,}|[0-9]{4}-[0-9]{2}-|(?:sha|md)[0-9]{1,3}[-:=$]|[a-z][\w+.-]*://"
+    r"0[xX][0-9A-Fa-f]{1,16}\Z|(?:[0-9A-Fa-f]{2}[:-]){5,}|[0-9]{4}-[0-9]{2}-|(?:sha|md)[0-9]{1,3}[-:=$]"
+    r"|h1:[A-Za-z0-9+/]{43}=|[a-z][\w+.-]*://"
 )
 _CHOSEN_SIGN = re.compile(r"[!#$%&~@]")
 # Addresses, references, patterns, calls, hours and dates, pages of a manual.
@@ -170,6 +175,7 @@ def is_placeholder(value: str) -> bool:
     mark.
     """
     head = value[:200]
+    head = _SCHEME.sub("", head) if head.startswith("{") else head
     return (len(value) <= LONGEST_PLACEHOLDER or " " in head) and _is_placeholder(head)
 
 

@@ -91,6 +91,15 @@ kind: ConfigMap⏎data: {mode: production2024, region: eu-central-1}
 snmpwalk -v2c -c public localhost
 spawn ssh host⏎expect "assword:"⏎send "$password\r"
 qpdf --encrypt user owner 256 -- a b
+github.com/golang-jwt/jwt/v5 v5.2.0/go.mod h1:pqrtFR0X4osieyHYxtmOUWsAWrfe1Q5UVIyoH402zdk=
+CACHE_KEY = 'user:settings:v2'
+smtp_sasl_password_maps = hash:/etc/postfix/sasl_passwd
+login: jane.doe2024
+--- PASS: TestLogin2 (0.01s)
+> PASS src/a.test.ts2
+secret = Secret.from_name("db-password-v2")
+token = Token.from("utf-8")
+the user is on > 2 screens
 """
 
 
