@@ -43,7 +43,7 @@ async def reap(process: Process) -> int:
     """Wait for the end of a program that was killed, and return its exit code. Its output is closed, so a task that
     still reads it gets no more.
 
-    Before Python 3.13, `wait` ends only when its pipes are closed, and a pipe that nobody reads stays open.
+    Before Python 3.13, `wait` ends only when its pipes are closed, and a pipe that is not read stays open.
     """
     for number in (1, 2):
         # Closed, not read: where two read one stream, asyncio may wake only one of them.

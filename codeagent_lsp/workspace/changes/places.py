@@ -1,4 +1,4 @@
-"""Where the hunks and files of staged changes stand: in a review's diff, and in the code that they change. Pure."""
+"""Locations of the hunks and files of staged changes: in a review's diff, and in the code that they change. Pure."""
 
 from __future__ import annotations
 

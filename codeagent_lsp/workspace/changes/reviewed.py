@@ -1,5 +1,5 @@
-"""What the user saw in a review, found among what is staged now, and what stays staged once they have decided about a
-part of it, or have changed the same lines. Pure.
+"""The decisions about a review: the changes that the user saw, found among those that are staged now, and those that
+stay staged once the user has decided about a part of them, or has changed the same lines. Pure.
 
 Deciding takes time, in which other parts are decided about and the run stages more: then hunks have other numbers, and
 files other content, so what stays is always computed from what is staged when the decision has been carried out. Not
@@ -158,8 +158,8 @@ def arrived_hunks(changes: Changeset, now: Mapping[str, str]) -> Changeset:
 
 def on_present(change: FileChange, now: str | None) -> tuple[FileChange, frozenset[int]]:
     """Return the change from the user's present text `now` (None: no such file) to one with all of `change`, and the
-    0-based numbers of its hunks on lines that the user has changed as well, which are replaced. The first number stands
-    for a file that can only be decided about as a whole.
+    0-based numbers of its hunks on lines that the user has changed as well, which are replaced. For a file that can
+    only be decided about as a whole, the number 0 means all of it.
     """
     text = change.text
     if now is None:  # the user has deleted it, so it would be made anew

@@ -20,7 +20,7 @@ MANY = 40  # so many matches are ambiguous, even if one of them is closer
 
 
 class Tier(IntEnum):
-    """How exactly a match agrees with the block that was searched for; smaller is closer."""
+    """The degree to which a match agrees with the block that was searched for; smaller is closer."""
 
     EXACT = 0
     LINE_ENDS = 1

@@ -1,4 +1,4 @@
-"""Where a git repository is: its top, the folder behind its `.git`, and whether that belongs to it.
+"""Locations of a git repository: its top, the folder behind its `.git`, and whether that belongs to it.
 
 Reads names and small files only. Not here: which repositories the tools use (`tools/git/calls.py`), running git.
 """

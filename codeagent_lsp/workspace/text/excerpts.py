@@ -20,7 +20,7 @@ LEAST = 200
 AROUND = 2
 LONGEST_PIECE = 1 << 16
 GAP = 40
-"""About how many bytes the line needs that stands for what is left out."""
+"""About how many bytes the line needs that says how much is left out."""
 
 _ERROR = re.compile(
     r"\b(?:\w*error|\w*exception|traceback|fail(?:ed|ure|ures|s)?|fatal|panic|undefined|not found|denied|warning"
