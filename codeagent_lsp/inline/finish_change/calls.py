@@ -68,8 +68,8 @@ class Signature:
 
 
 def renamed_parameters(old: Signature, new: Signature, bodies: tuple[str, str]) -> Mapping[str, str] | None:
-    """Return the new names of renamed parameters by their old names; None if it is not clear which is which. `bodies`
-    are the texts of the function before and after.
+    """Return the new names of renamed parameters by their old names. A parameter is left out unless exactly one new one
+    takes its place; None if two would get the same new name. `bodies` are the texts of the function before and after.
     """
     gone = [each for each in old.parameters if new.get(each.name) is None]
     come = [each for each in new.parameters if old.get(each.name) is None]
