@@ -138,7 +138,9 @@ class Clock:
         return cls(asyncio.get_running_loop().time() + limits.first)
 
     def stop(self, limits: TimeLimits) -> None:
-        """Note that the reply has its finish reason: the rest must come within 5 s."""
+        """Note that the reply has its finish reason: the rest must come within 5 s, or within the limit of silence if
+        it is shorter.
+        """
         if not self.stopped:
             self.stopped = True
             self.deadline = asyncio.get_running_loop().time() + min(limits.silence, LAST_SECONDS)

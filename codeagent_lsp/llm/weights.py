@@ -116,9 +116,12 @@ def pull(
     network: NetworkSettings = DEFAULTS,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Path:
-    """Download the weights into the folder `destination`, check them and return their path; nothing is downloaded if
-    they are there. `report` is called with (bytes done, bytes in all). Blocks. ModelNotFound or ModelUnreachable on
-    failure; partial data is kept for the next time, also when `cancelled` returns True (then `Cancelled`).
+    """Download the weights into the folder `destination` (None: the folder of models), check them and return their
+    path; nothing is downloaded if they are there. `sources` are tried in order (None: the known ones, by way of
+    `network`); `report` is called with (bytes done, bytes in all). Blocks.
+
+    ModelNotFound or ModelUnreachable on failure; partial data is kept for the next time, also when `cancelled` returns
+    True (then `Cancelled`).
     """
     folder = destination or models_dir()
     path = folder / weights.name

@@ -187,7 +187,7 @@ class SignatureChange:
 
     @property
     def added(self) -> tuple[Parameter, ...]:
-        """The parameters that are new and no renamed ones."""
+        """The parameters that are new, not renamed."""
         known = {self.renamed.get(each.name, each.name) for each in self.old.parameters}
         return tuple(each for each in self.new.parameters if each.name not in known)
 

@@ -89,10 +89,12 @@ class Staging:
         read: Iterable[FileText],
         runs: Mapping[str, bool] | None = None,
     ) -> Step:
-        """Stage the changes made by a program as one step: `moves` (file read, by its new path), new texts, and which
-        files `runs` says can or cannot be executed any more, by the paths they have then.
+        """Stage the changes made by a program as one step: `moves` (file read, by its new path), new texts (None:
+        deleted), and which files `runs` says can or cannot be executed any more, by the paths they have then. `read`
+        are the files as the program saw them; for others the user's present text is the base.
 
-        If a new file took the old path of a moved one, that move is staged as a creation and an edit.
+        If a new file took the old path of a moved one, that move is staged as a creation and an edit. FileRefused for a
+        path whose file was moved away.
         """
         taken = {path for path, text in texts.items() if text is not None}
         staged = _settle_moves(self._changeset, taken.union(moves), frozenset(file.path for file in moves.values()))

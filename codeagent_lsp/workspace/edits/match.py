@@ -369,7 +369,7 @@ def several(text: str, old: str, found: list[int]) -> str:
 
 def several_lines(numbers: list[int], total: int | None = None) -> str:
     """Return the message of the refusal for a block that matches at several 1-based line numbers, at most 20 of them
-    named.
+    named; `total` is the number of all matches (None: those of `numbers`).
     """
     total = len(numbers) if total is None else total
     shown = ", ".join(map(str, numbers[:MAX_NUMBERS])) + (", ..." if total > min(len(numbers), MAX_NUMBERS) else "")
