@@ -86,8 +86,12 @@ class ContainerAdapter:
     async def create(
         self, settings: ShellSettings, folders: Sequence[str], serve: Execute | None = None
     ) -> ContainerEnvironment:
-        """See `Adapter`. The container itself starts with the first command, which then waits up to 120 s. With `serve`
-        its only command is a terminal's shell: `serve` runs the program that connects a terminal here with it.
+        """Return a new environment as `Adapter.create` says. The container itself starts with the first command, which
+        then waits up to 120 s. With `serve` its only command is a terminal's shell: `serve` runs the program that
+        connects a terminal here with it.
+
+        SettingError if there is no container engine or the image is missing, or for a folder that belongs to the image;
+        EnvironmentProblem if the engine fails. The first call also removes what ended servers left behind.
         """
         image, socket = settings.container_image or "", find_socket(self._environ)
         if not socket:

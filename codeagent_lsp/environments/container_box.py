@@ -255,7 +255,7 @@ class Box:
 
 async def sweep(engine: Engine, state: str, abandoned: Callable[[str], bool]) -> int:
     """Remove the containers of servers that have ended, and return how many. `abandoned` returns whether the server
-    with an owner label has ended.
+    with an owner label has ended. EnvironmentProblem if the engine fails.
     """
     found = await engine.get("/containers/json", all="true", filters=f'{{"label":["{LABEL}={state}"]}}')
     lost = [item for item in found or () if abandoned((item.get("Labels") or {}).get(OWNER_LABEL, ""))]

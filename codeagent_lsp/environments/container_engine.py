@@ -58,7 +58,7 @@ class Engine:
         return await self._request("POST", path, query, body)
 
     async def delete(self, path: str, **query: str) -> None:
-        """Send a DELETE request; that the object is missing is no error."""
+        """Send a DELETE request; a missing object is not an error."""
         try:
             await self._request("DELETE", path, query)
         except EnvironmentProblem as problem:
@@ -122,7 +122,7 @@ class Engine:
 
 def find_socket(environ: Mapping[str, str]) -> str:
     """Return the path of the engine's socket, from `DOCKER_HOST` or `CONTAINER_HOST`, else a usual one that can be
-    written to; '' if there is none, or if the variable names no Unix socket.
+    written to; '' if there is none, or if the variable does not name a Unix socket.
     """
     for name in _NAMED:
         if environ.get(name):

@@ -50,7 +50,7 @@ class Info:
 
 class Environment(Protocol):
     """Port: the private view of one session's workspace, in which commands run one at a time. Opened by its first
-    command, closed by who created it.
+    command, closed by the caller that created it.
     """
 
     @property
@@ -63,13 +63,13 @@ class Environment(Protocol):
 
     async def close(self) -> None:
         """Let no further command begin, wait at most 30 s for the running one, and remove the environment. If
-        cancelled, the removal goes on.
+        cancelled, the removal continues.
         """
 
 
 class PrivateView(Protocol):
     """Port: a private view of its own for one command that outlives the run that began it, such as a screen's. Closed
-    by who created it.
+    by the caller that created it.
     """
 
     @property
@@ -80,7 +80,7 @@ class PrivateView(Protocol):
 
     async def close(self) -> None:
         """Wait at most 30 s for the command to end, as it is not killed on this machine, and remove the view; what it
-        writes after that is lost. A container is removed with the command in it. If cancelled, the removal goes on.
+        writes after that is lost. A container is removed with the command in it. If cancelled, the removal continues.
         """
 
 

@@ -1,8 +1,8 @@
 """Failures of environments and of MCP servers: which error code each has, and how often the work is tried again, with
 exponential backoff: at most three times after a failed connection, twice after a timeout.
 
-An error is graded by its exception type and HTTP status, by text only at last; libraries are not imported, their
-exceptions are recognised by their class names. Only work without side effects on failure is tried again, such as
+An error is graded by its exception type and HTTP status, by its text only as a last resort; libraries are not imported,
+their exceptions are recognized by their class names. Only work without side effects on failure is tried again, such as
 connecting and listing: a call is never sent twice. Not here: errors that only MCP servers have (`tools/mcp/errors.py`).
 """
 

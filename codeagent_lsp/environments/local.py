@@ -37,8 +37,8 @@ class LocalAdapter:
     async def create(
         self, settings: ShellSettings, folders: Sequence[str], execute: Execute | None = None
     ) -> ShadowWorkspace:
-        """See `Adapter`. `execute` replaces the default execution of commands. The first call also removes what servers
-        that have ended left behind.
+        """Return a new environment as `Adapter.create` says. `execute` replaces the default execution of commands. The
+        first call also removes what servers that have ended left behind.
         """
         await self._swept()
         isolation = await asyncio.to_thread(self._isolator.isolation, settings, tuple(folders))

@@ -1,4 +1,4 @@
-"""The page of the serving program: who is let in, and what is behind its WebSocket, a shell or an X server.
+"""The page of the serving program: the check of requests, and the two ends of its WebSocket, a shell or an X server.
 
 Every path begins with a token: a cookie would be sent to every other port of this machine. The shell runs through
 terminado, and all browsers see the same one; to the X server's socket bytes are relayed unchanged. Tornado is imported

@@ -42,7 +42,7 @@ from codeagent_lsp.system import is_superuser
 from codeagent_lsp.workspace.process_group import read_head
 
 LONGEST_SECONDS = 8 * 3600.0
-"""Seconds after which a forgotten screen ends."""
+"""The seconds after which a screen ends, even one that is in use."""
 STARTING_SECONDS = 90.0
 PORTS_TRIED = 100
 

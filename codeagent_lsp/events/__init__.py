@@ -1,7 +1,8 @@
 """The closed union of all events: what sessions store, what clients get, and what progress is made from.
 
 An event is a frozen value with a `type`; the session sets `session_id`, `run_id`, `seq` and `ts` (seconds since the
-epoch) when it accepts it. `None` is left out in mappings. Errors are always `error`, changed files `files_changed`.
+epoch) when it accepts it. In mappings, fields that are None are left out. An error is always in the field `error`, the
+absolute paths of changed files in `files_changed`.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ RunStatus = Literal["completed", "failed", "cancelled", "stopped", "rejected", "
 WITHOUT_TOOLS = (
     *("runFile", "trust", "prove", "minimize", "nextEdit.apply", "finishChange", "session.rewind", "lent", "foreign"),
 )
-"""The kinds of runs that need no server of tools: they call no tool, or only those that we bring."""
+"""The kinds of runs that need no servers with further tools: they call no tool, or only built-in ones."""
 
 __all__ = [
     "AwaitingApproval",
@@ -435,7 +436,9 @@ def to_dict(event: Event) -> dict[str, Any]:
 
 
 def from_dict(data: Mapping[str, Any]) -> Event:
-    """Return the event that `to_dict` wrote; KeyError for an unknown type, unknown fields are ignored."""
+    """Return the event that `to_dict` wrote; unknown fields are ignored, and lists become tuples. KeyError for an
+    unknown type or none.
+    """
     cls = EVENT_TYPES[data["type"]]
     known = {item.name for item in fields(cls)}
     given = {name: value for name, value in data.items() if name in known}

@@ -31,13 +31,15 @@ _PATCHED = re.compile(r"^(?:\*\*\* (?:Add|Delete|Update) File: |\+\+\+ (?:b/)?)(
 
 
 def call_words(call: Mapping[str, Any]) -> str:
-    """Return a tool call of an event as the tool's name and its subject, such as a path."""
+    """Return a tool call of an event, with `name` and `subject` or `arguments`, as the tool's name and its subject,
+    such as a path; only the name if it has no subject.
+    """
     return f"{call.get('name', '')} {call.get('subject') or subject_of(call.get('arguments'))}".strip()
 
 
 def subject_of(arguments: object, name: Callable[[str], str] = str) -> str:
-    """Return what a call with these arguments is about; '' if they do not say it. `name` returns a path as users know
-    it.
+    """Return what a call with these arguments is about, such as a path, a pattern or at most three names; '' if they do
+    not say it. `name` returns a path as users know it.
     """
     given = arguments if isinstance(arguments, Mapping) else {}
     if given.get("symbol") and given.get("new_name"):

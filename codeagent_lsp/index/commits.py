@@ -1,8 +1,8 @@
-"""Past commits as evidence for a file: which files they changed, and whether they said something like the request.
+"""Past commits as evidence for a file: which files they changed, and whether their messages are like the request.
 
-The words of a task may stand in no file, as with a task in a language in which the code is not written, while earlier
-work on the same thing was called the same. Pure. Not here: reading the commits (`session/past_commits.py`), what they
-count beside the words of the files (`rank.py`).
+The words of a task may occur in no file, as with a task in a language in which the code is not written, while earlier
+work on the same thing has a message with these words. Pure. Not here: reading the commits (`session/past_commits.py`),
+what they count beside the words of the files (`rank.py`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from codeagent_lsp.index.store import search_words
 from codeagent_lsp.index.words import QueryTerms, count_words
 
 MOST_FILES = 12
-"""Of one commit: one that changes more says little about any of them."""
+"""The most files of a commit that is used: one that changes more says little about any of them."""
 NEAREST = 30
 LOG = ("log", "--no-merges", "--no-renames", "--name-only", "-z", "--max-count=2000", "--format=%x01%s%x02")
-"""The words of git that print what `commits_of` reads."""
+"""The arguments of git that print the input of `commits_of`."""
 _K1, _B = 1.2, 0.75  # the usual constants of BM25
 
 
@@ -31,7 +31,9 @@ class PastCommit(NamedTuple):
 
 
 class PastCommits:
-    """Past commits, searchable by their words. Made once for many questions: it splits all messages into words."""
+    """Past commits, searchable by their words; those that changed no file or more than 12 are left out. Made once for
+    many questions, as it splits all messages into words.
+    """
 
     def __init__(self, commits: Iterable[PastCommit] = ()) -> None:
         self._commits = [
@@ -43,7 +45,9 @@ class PastCommits:
         self._average = sum(sum(words.values()) for words, _ in self._commits) / count if count else 1.0
 
     def files(self, question: QueryTerms) -> dict[str, float]:
-        """Return index paths with scores from 0 to 1: the files that the 30 commits nearest to a question changed."""
+        """Return index paths with scores above 0 and up to 1: the files that the 30 commits nearest to a question
+        changed; {} if no message has a word of it.
+        """
         wanted = frozenset(search_words(question)) & self._rarity.keys()
         scored = [(score, files) for words, files in self._commits if (score := self._score(words, wanted)) > 0]
         found: dict[str, float] = {}
@@ -67,7 +71,7 @@ NO_COMMITS = PastCommits()
 
 
 def commits_of(log: str, folder: str = "") -> list[PastCommit]:
-    """Return the commits in the output of git for `LOG`; `folder` stands before their paths."""
+    """Return the commits in the output of git for `LOG`, in its order; `folder` is put in front of their paths."""
     found = []
     for block in log.split("\x01")[1:]:
         subject, _, names = block.partition("\x02")

@@ -113,7 +113,8 @@ def tree_of(grammar: Grammar, source: bytes, stop: Callable[..., bool] | None) -
 def tree_of(grammar: Grammar, source: bytes, stop: Callable[..., bool] | None = None) -> Tree | None:
     """Return the syntax tree of a text; None if `stop`, which is called now and then, returned True.
 
-    The trees of the last 4 short texts are kept for the next call; threads can share a tree, as nobody changes it.
+    The trees of the last 4 texts of at most 256 KiB are kept for the next call. Threads can share a tree, as it is not
+    changed.
     """
     global _kept
     for name, known, tree in _kept:
@@ -159,7 +160,7 @@ def _language(grammar: Grammar) -> Language:
 
 
 def text_of(node: Node) -> str:
-    """Return the text of a node; bytes that are no UTF-8 are replaced."""
+    """Return the text of a node; bytes that are not valid UTF-8 are replaced."""
     return (node.text or b"").decode("utf-8", "replace")
 
 

@@ -48,7 +48,8 @@ Look = Callable[[tuple[str, ...] | None], Awaitable[object]]
 
 class IndexHost:
     """The `Indexing` of one server, until `close`. `folders` and `settings` are called for every query; `tell` receives
-    every status; `watch` asks the client once to report changed files; `vectors` makes the vector search.
+    every status; `watch` asks the client once to report changed files and returns whether it does; `vectors` makes the
+    vector search.
     """
 
     def __init__(
@@ -139,8 +140,8 @@ class IndexHost:
             self._tasks.start(self._begin())
 
     def touched(self, paths: Iterable[str]) -> None:
-        """Report files, by absolute path, that were saved, created, changed or deleted; ignored while the index is not
-        open.
+        """Report files, by absolute path, that were saved, created, changed or deleted; returns at once. Ignored while
+        the index is not open.
         """
         if self._index is not None:
             self._index.feed.add(paths)
@@ -319,7 +320,7 @@ class Feed:
             self._task = asyncio.create_task(self._hand_on())
 
     async def settle(self, seconds: float) -> None:
-        """Have the waiting paths processed now, and wait for that at most `seconds`."""
+        """Have the waiting paths processed now, and wait for that at most `seconds`; nothing if there are none."""
         if self._task is not None and not self._task.done():
             self._now.set()
             await asyncio.wait([self._task], timeout=seconds)

@@ -1,8 +1,8 @@
-"""Literals and comments over several lines in languages without a grammar, by the signs that open and close them.
+"""Literals and comments that span several lines in languages without a grammar, by the signs that open and close them.
 
 Texts whose literals are relative to the indentation, such as YAML and Markdown, have none here: they are moved as a
-whole. In a language that is in no list, the signs that most share are taken, and `is_unclear` tells whether more may be
-meant. Not here: languages with a grammar (`literals.py`).
+whole. In a language that is in no list, the signs that most share are taken, and `is_unclear` tells whether there may
+be others. Not here: languages with a grammar (`literals.py`).
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _LEVEL = r"\[(?P<{0}>=*)\["
 
 
 class Form(NamedTuple):
-    """How one kind of literal or comment is written, as patterns. `closing` may name groups of `opening`; without it,
-    all of it is in `opening`, on one line. `escape` is a sign with a backslash or the like inside, `kind` says which
-    lines are content.
+    """The patterns of one kind of literal or comment. `closing` may name groups of `opening`; without it, all of it is
+    in `opening`, on one line. `escape` matches what does not close it, such as a sign behind a backslash; `kind` says
+    which lines are content.
     """
 
     opening: str
@@ -199,7 +199,9 @@ def is_unclear(code: str, signs: Signs) -> bool:
 
 
 def spans(text: str, signs: Signs) -> Iterator[Span]:
-    """Yield the literals and comments of a text that are over several lines, in order."""
+    """Yield the literals and comments of a text that span several lines, in order. Ends early after 100,000 signs, or
+    over 100 that nothing closes.
+    """
     place = unclosed = 0
     words: list[str] = []
     for _ in range(_MOST_TOKENS):
@@ -276,7 +278,7 @@ def _beginning(form: Form) -> re.Pattern[str]:
 
 
 def begun_within(comment: str) -> int:
-    """Return how many lines within one comment between `/*` and `*/` begin another comment."""
+    """Return how many lines within one comment between `/*` and `*/` begin another comment; 0 for other comments."""
     return len(_BEGINS_COMMENT.findall(comment, 2)) if comment.startswith("/*") else 0
 
 

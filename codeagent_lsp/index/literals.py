@@ -1,8 +1,8 @@
 """Lines whose leading blanks are content: those that begin inside a string, a heredoc, a raw text or a comment. Code
 can be moved to another indentation, these cannot; comments and docstrings only as a whole, together with the code.
 
-By the syntax tree; languages without a grammar: `literal_signs.py`. Text in JSX is none: its lines are trimmed. Not
-here: how code is moved (`tools/code/shift.py`).
+They are found by the syntax tree, in languages without a grammar by `literal_signs.py`. Text in JSX does not count, as
+its lines are trimmed. Not here: how code is moved (`tools/code/shift.py`).
 """
 
 from __future__ import annotations
@@ -131,11 +131,11 @@ class Literal(NamedTuple):
 
 
 Language = Grammar | Signs
-"""What is known of a language: its grammar, or the signs that open and close its literals."""
+"""A language, by its grammar or by the signs that open and close its literals."""
 
 
 def literals(text: str, language: Language, rows: tuple[int, int] | None = None) -> tuple[Literal, ...]:
-    """Return the literals and comments over several lines of a text, in order, none inside another. With `rows`, a
+    """Return the literals and comments of a text that span several lines, in order, none inside another. With `rows`, a
     first and a last line (0-based), those outside of them may be left out, which is much faster.
     """
     if "\n" not in text and "\r" not in text:
@@ -176,7 +176,9 @@ def fixed_lines(inside: Iterable[Literal]) -> frozenset[int]:
 
 
 def language_of(path: str, text: str) -> Language:
-    """Return the language of a file, by its path or its first line; without a grammar the signs of its literals."""
+    """Return the language of a file, by its path or its first line: its grammar, else the signs of its literals, which
+    may be those of an unknown language.
+    """
     return grammars.grammar_of(path, text[:200].encode("utf-8", "replace")) or signs_of(path)
 
 

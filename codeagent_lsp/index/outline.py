@@ -77,7 +77,7 @@ class _Open:
 @dataclass(slots=True)
 class Outline:
     """The definitions of one text found so far, as `symbols` and with their nodes as `places`, and the byte offsets of
-    their names, which are no uses.
+    their names, which do not count as uses.
     """
 
     source: bytes

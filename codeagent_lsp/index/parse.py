@@ -86,15 +86,18 @@ class Parsed:
 
 
 def parsed(path: str, data: bytes | str, *, within: tuple[int, int] | None = None) -> Parsed | None:
-    """Return the parsed text with its tree; None if the language is unknown, the text is over 1 MiB, or parsing takes
-    more than 5 s.
+    """Return the parsed text with its tree; None if the language is unknown, the data is binary, the text is over 1
+    MiB, parsing takes more than 5 s, or the syntax errors are so long that it cannot be code. `within` (byte offsets)
+    limits what the query finds.
     """
     known = _grammar_and_bytes(path, data)
     return _parse(path, *known, SECONDS, within) if known is not None else None
 
 
 def faults_of(root: Node) -> Iterator[Node]:
-    """Yield the error and missing nodes of a tree in order, none inside another; of the first 20,000 nodes."""
+    """Yield the error and missing nodes of a tree in order, none inside another, as far as they are among the first
+    20,000 nodes that are looked at.
+    """
     pending = [root]
     for _ in range(MAX_LOOKED_AT):
         if not pending:

@@ -82,8 +82,9 @@ _STANDS = (
 
 
 def refuse_left_out(path: str, before: str, after: str) -> None:
-    """Raise EditRefused if a new line of `after`, such as `# rest unchanged`, stands for lines of the file that the
-    change removes; in Python also for a `...` that is no body. Stubs with `...` as their body are accepted.
+    """Raise EditRefused if a new line of `after`, such as `# rest unchanged`, is a placeholder for lines of the file
+    that the change removes; in Python also for a `...` that is not the whole body of a definition. Stubs with `...` as
+    their body are accepted.
     """
     document, name = is_prose(path), path.rpartition(".")[2].lower()
     old, new = filled_lines(before), filled_lines(after)
@@ -116,8 +117,9 @@ def _says(line: str) -> bool:
 
 
 def left_out(before: str, after: str, *, document: bool = False) -> str:
-    """Return the first new line of `after` that stands for code left out; '' for none. In a `document` (prose), `#`
-    begins a heading. If every line of `before` is still there, a line of words alone is an ordinary comment.
+    """Return the first new line of `after` that is a placeholder for code left out; '' for none. In a `document`
+    (prose), `#` begins a heading. If every line of `before` is still there, a line of words alone is an ordinary
+    comment.
     """
     old, new = filled_lines(before), filled_lines(after)
     spare = Counter(old)

@@ -57,8 +57,8 @@ _ROUNDS = 8
 @dataclass(frozen=True, slots=True)
 class Task:
     """The purpose of a map or a search: the request, the files in focus (index paths), and names mentioned elsewhere.
-    `recent` says how much each file was edited lately, in any unit; `past` are the commits before. '' and empty mean
-    nothing known.
+    `recent` says how much each file was edited lately, in any unit; `past` are the commits of the repository. '' and
+    empty mean that nothing is known.
     """
 
     text: str = ""

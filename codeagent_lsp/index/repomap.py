@@ -54,7 +54,8 @@ def render(
     among: int = 0,
 ) -> RepoMap:
     """Return the map of the best files and definitions that fits in `budget` tokens; one with an empty text if nothing
-    fits. `definitions` are those of the best files with scores; `outline` returns the types around them.
+    fits. `definitions` are those of the best files with scores; `outline` returns the types around them. With
+    `previous`, the last map, small changes of scores do not change the order.
 
     With `lines` each definition has the number of its line. With `among`, the number of all files, its end says how
     many are not named.

@@ -67,7 +67,9 @@ class Folders:
         return None
 
     def look(self, absolute: str) -> Stamp | None:
-        """Return the stamp of one file; None if it is gone, ignored, a link or not a regular file."""
+        """Return the stamp of one file; None if it is gone, ignored, a link, not a regular file or outside of the
+        folders.
+        """
         root = self.roots.root_of(absolute)
         info = self.roots.stat(absolute) if root is not None else None
         if root is None or info is None or not stat.S_ISREG(info.st_mode):

@@ -2,8 +2,8 @@
 
 Chunks are keyed by their content, so none is embedded twice on any path or branch; their locations are in a small file
 beside the index. Nothing here raises: where the embedder or the vector database does not work, there are no results for
-a while and the user is notified once; lexical search always works. Not here: the embedders (`llm/embeddings.py`,
-`llm/embeddings.py`), fusion with lexical search (`rank.py`), texts not on disk.
+a while and the user is notified once; lexical search always works. Not here: the embedders (`llm/embeddings.py`),
+fusion with lexical search (`rank.py`), texts not on disk.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class Semantic:
         self._turn = asyncio.Lock()
 
     async def refresh(self) -> int:
-        """Update the vectors to the index and return how many texts were embedded; 0 if that fails. If cancelled or
-        failed, the next call continues.
+        """Update the vectors to the index, which may take minutes, and return how many texts were embedded; 0 if that
+        fails. If cancelled or failed, the next call continues.
         """
         async with self._turn:
             return await self._working(self._refresh(), 0)
@@ -113,7 +113,9 @@ class Semantic:
         return await self._working(self._find(query, limit), ())
 
     async def close(self) -> None:
-        """Close the database of locations and the embedder; a search in progress finds nothing."""
+        """Close the database of locations and the embedder; a search in progress finds nothing, and neither do later
+        ones.
+        """
         self._closed = True
         await self._embedding.close()
         if self._kept is not None:

@@ -117,11 +117,13 @@ class IndexService:
         return await self._pass(lambda: self._compare(self.store.known()), age=age, whole=True)
 
     async def complete(self, found: Scan) -> Status:
-        """Process the given result of a scan and return the status, as `refresh` without a scan of its own."""
+        """Process the given result of a scan of all files and return the status, as `refresh` does without a scan of
+        its own.
+        """
         return await self._pass(lambda: found, whole=True)
 
     async def rebuild(self) -> Status:
-        """Delete the index, build it again, and return the status."""
+        """Delete the index, build it again, wait for the end, and return the status."""
 
         def cleared() -> Scan:
             self.store.clear()

@@ -347,7 +347,7 @@ class Lexical:
 
     def prepare(self, path: str, tags: FileTags, text: str) -> object:
         """Return the words of a file in the form that `put` takes; of long texts only those of the first 400,000
-        characters (40,000 if it is no code).
+        characters (40,000 if it is not code).
         """
         return document(path, tags.symbols, text)
 

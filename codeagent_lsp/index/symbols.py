@@ -177,7 +177,7 @@ class Scopes:
         self._close(open_now, 1 << 60)
 
     def at(self, line: int) -> str:
-        """Return the dotted name of the innermost definition around a 1-based line; '' at the top of the file."""
+        """Return the dotted name of the innermost definition around a 1-based line; '' outside of all definitions."""
         return self._names[bisect_right(self._starts, line) - 1]
 
     def _close(self, open_now: list[tuple[int, str]], line: int) -> None:

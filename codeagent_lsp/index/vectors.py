@@ -1,4 +1,4 @@
-"""What is stored for semantic search: vectors of chunks by the key of their content, and where in files the chunks are.
+"""The stored data of semantic search: vectors of chunks by the key of their content, and where in files the chunks are.
 
 Vectors are in LanceDB, the extra `semantic`, which is imported on first use: a folder on disk, or an object store that
 a team shares. Rows are only ever added, so any number of writers may share one database. The locations are in a small
@@ -41,7 +41,7 @@ class Nearby(Protocol):
         """Store vectors by key (hexadecimal), all of one dimension."""
 
     def nearest(self, vector: Sequence[float], limit: int) -> list[tuple[str, float]]:
-        """Return the `limit` closest keys with their cosine similarity, best first, each once."""
+        """Return at most `limit` closest keys with their cosine similarity, best first, each once."""
 
     def tidy(self, size: int) -> None:
         """Merge the many small files that adding vectors of dimension `size` leaves."""

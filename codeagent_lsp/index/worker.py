@@ -26,7 +26,9 @@ Job = tuple[Work, ...]
 
 
 class Findings(NamedTuple):
-    """The data to write: entries of changed files, new stamps of unchanged files, paths of files that are gone."""
+    """The data to write: entries of changed files, new stamps of unchanged files by index path, index paths of files
+    that are gone.
+    """
 
     entries: list[IndexEntry]
     same: dict[str, Stamp]

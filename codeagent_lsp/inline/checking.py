@@ -1,7 +1,8 @@
-"""Whether a suggestion would bring an error: asked of the language servers that run already, on exactly that text.
+"""The check whether a suggestion would bring an error: the language servers that run already are asked, on exactly that
+text.
 
-What is not known in time, or cannot be known because the text does not end yet, counts as fine. Not here: the servers
-(`language_servers/`), what becomes of a suggestion that brings one (`completer.py`).
+An error that is not known in time, or cannot be known because the text does not end yet, does not count. Not here: the
+servers (`language_servers/`), what becomes of a suggestion that brings one (`completer.py`).
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from codeagent_lsp.tools.diagnostics.syntax import syntax_errors
 from codeagent_lsp.workspace.files.file_view import FileView
 
 KNOWN_SECONDS = 2.0
-"""How long a server may take for a text while the model still writes."""
+"""The time that a server has for a text while the model still writes."""
 LATE_SECONDS = 0.15
-"""How long a suggestion that is complete waits for what servers say."""
+"""The time that a complete suggestion waits for the answers of servers."""
 LONGEST_TEXT = 200_000
-"""Longer texts take a server longer than a suggestion may wait."""
+"""The most characters of a text that is checked: longer ones take a server longer than a suggestion may wait."""
 
 
 class WarmServers(Protocol):

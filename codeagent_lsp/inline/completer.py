@@ -22,15 +22,16 @@ from codeagent_lsp.workspace.text.visible import first_hidden
 
 KEPT_LINES = 4
 KEPT_SECONDS = 30.0
-"""How far from its place, and how long, the pieces of a request serve the next ones: while they stay the same, the
-model has read them already."""
+"""The distance in lines, and the time, within which the pieces of a request serve the next ones: while they stay the
+same, the model has read them already.
+"""
 SLOW_SECONDS = 1.2
-"""A first text later than this is that of a slow machine."""
+"""The time after which a first text shows that the machine is slow."""
 CONTEXT_SECONDS = 0.3
 LINGER_SECONDS = 0.5
-"""How long a request goes on that nobody waits for: the next key comes within that, and may join it."""
+"""The time for which a request continues that no caller waits for: the next key comes within that, and may join it."""
 SAMPLES = 2
-"""How many answers are tried before nothing is suggested, where the first would bring an error."""
+"""The number of answers that are tried before nothing is suggested, if the first would bring an error."""
 # The end of a block: `)`, `}`, `end`, `fi`, `done`, `</p>`.
 _CLOSES = re.compile(r"\s*(?:[)\]}>]|end\b|fi\b|done\b|esac\b|</)")
 # A line that goes on with the same statement although it is not indented more: `else`, `except`, `} catch`.
@@ -52,7 +53,7 @@ class Options:
 
 @dataclass
 class Counts:
-    """What became of the editor's requests so far, for measurements and the status: all (`asked`), answered by what was
+    """The numbers of the editor's requests so far, for measurements and the status: all (`asked`), answered by what was
     known or by a draft, by a request on its way (`joined`), by a new one (`sent`), or `dropped`.
     """
 
@@ -275,7 +276,7 @@ class Flight:
 
     async def wait(self, place: Place) -> str | None:
         """Return the answer for a place that fits, once it is there; None as soon as it cannot be one, or if the
-        request fails. If nobody waits any more, the request is cancelled after 0.5 s.
+        request fails. If no caller waits any more, the request is cancelled after 0.5 s.
         """
         self._waiting += 1
         self._stop_lingering()
@@ -511,5 +512,5 @@ class Suggestions:
         return None
 
     def forget(self, path: str) -> None:
-        """Forget the answers for a file."""
+        """Forget the answers for a file, by its `Place.path`."""
         self._kept = deque((each for each in self._kept if each[0].path != path), maxlen=KEPT)

@@ -22,7 +22,7 @@ LINES = 4
 """Lines before the cursor whose names are looked up."""
 NAMES = 24
 MOST_DEFINING = 3
-"""A name that more files define says nothing."""
+"""The most files that define a name that is looked up; a name that more files define says nothing."""
 MEMBERS = 8
 
 _CLASSES = ("class", "interface", "struct", "enum", "type")
@@ -31,10 +31,10 @@ _CALLED = re.compile(r"([^\W\d]\w*)\s*[(<{.\[]")
 LOOKED_BACK = 8
 """Lines before the cursor that are compared, the cursor's own with them."""
 FOLLOWING = 6
-"""Lines that a piece goes on after those that are similar."""
+"""The lines of a piece that follow those that are similar."""
 STRIDE = 2
 MOST_LINES = 4000
-"""Lines of one text that are looked at."""
+"""The most lines of one text that are looked at, from its start."""
 
 _WORD = re.compile(r"[^\W\d]\w+")
 _STOP_WORDS = """
@@ -44,11 +44,12 @@ _STOP_WORDS = """
 _STOP = frozenset(_STOP_WORDS.split())
 LONGEST_TEXT = 2_000_000
 LONGEST_LINE = 2_000
-"""Most characters of a text, and of the cursor's line, that are completed: what is longer was not written by hand."""
+"""The most characters of a text, and of the cursor's line, that are completed: longer ones were not written by hand."""
 
 DRAFT_CHARS, DRAFT_LINES, DRAFT_REST = 10, 3, 3
-"""A line begun with so many characters, and in so many other places, is taken to go on as they all do; by so many
-characters at least. On lines of six public histories that held for 88 to 98 of 100."""
+"""The least characters of a begun line, the least other lines that begin with them, and the least characters by which
+all of these continue, for a draft. On lines of six public histories such a draft held for 88 to 98 of 100.
+"""
 _BEGUN = re.compile(r"\w\W+\w*$")
 
 _HASH = ".py .pyi .rb .sh .bash .yaml .yml .toml .r .pl .ex .exs .mk .cmake .dockerfile .tf .nim .jl"
@@ -113,7 +114,7 @@ def _describe(symbol: SymbolInfo, others: Sequence[SymbolInfo]) -> str:
 
 
 DEFINITION_SHARE = 0.35
-"""Most of the pieces' budget that goes to definitions."""
+"""The largest share of the pieces' budget that goes to definitions."""
 MOST_SIMILAR = 4
 # A piece that shares fewer of the cursor's words, by their weight, is beside the point.
 LEAST_SIMILAR = 0.12
@@ -121,8 +122,8 @@ LEAST_SIMILAR = 0.12
 
 @dataclass(frozen=True)
 class Material:
-    """What pieces can be taken from: texts by the path that the model is shown, the cursor's own among them, and the
-    index (None if it is not ready).
+    """The sources of pieces: texts by the path that the model is shown, the cursor's own among them, and the index
+    (None if it is not ready).
     """
 
     texts: tuple[tuple[str, str], ...] = ()
@@ -319,8 +320,8 @@ def suffix_of(place: Place, budget: Budget) -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """A cursor at `offset` characters into `text`, the text of a file at one version. `path` is what the model is
-    shown, `file` the absolute path on the disk, None for a text without a file.
+    """A cursor at `offset` characters into `text`, the text of a file at one version. `path` is the one that the model
+    is shown, `file` the absolute path on the disk, None for a text without a file.
     """
 
     path: str
@@ -375,8 +376,8 @@ class Place:
 
 
 def draft_of(place: Place) -> str:
-    """Return how a line that is begun at the cursor continues, if at least some other lines begin like it and all of
-    them continue alike; else ''. No model is needed for that.
+    """Return how a line that is begun at the cursor continues, if at least 3 other lines of the text begin like it and
+    all of them continue alike; else ''. No model is needed for that.
     """
     begun = place.line_before.strip()
     # Inside a first word anything may follow.

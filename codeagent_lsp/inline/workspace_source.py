@@ -1,4 +1,4 @@
-"""What pieces are taken from in a real workspace: open buffers, files that the index finds, and its definitions.
+"""The sources of pieces in a real workspace: open buffers, files that the index finds, and its definitions.
 
 Never of a file that may not be shown to a model. Not here: choosing pieces (`context.py`).
 """
@@ -21,7 +21,7 @@ from codeagent_lsp.workspace.files.paths import path_of
 MOST_OPEN = 12
 MOST_FOUND = 8
 MOST_CHARS = 200_000
-"""Most characters of one text that are looked at."""
+"""The most characters of one text that are looked at."""
 # Half of the time that all pieces have.
 INDEX_SECONDS = 0.15
 _LINES_ASKED = 10

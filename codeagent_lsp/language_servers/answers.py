@@ -1,5 +1,5 @@
-"""The values that language servers are asked with and answer with, in the terms of the workspace (paths and offsets),
-and how their answers are read; whatever does not fit the texts is left out.
+"""The questions to language servers and their answers as values, in the terms of the workspace (paths and offsets), and
+the reading of answers; parts that do not fit the texts are left out.
 
 An offset counts code points from the start of the text that the run sees. A server is not trusted: it may answer for
 another version, or lie. Pure but for reading files through `FileView`; use a worker thread. Not here: edits
@@ -188,7 +188,7 @@ class ServerQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ServerAnswer:
-    """What one server answered: plain JSON of the protocol, with positions in `encoding`. `lent` is True for a server
+    """The answer of one server: plain JSON of the protocol, with positions in `encoding`. `lent` is True for a server
     of the user's editor.
     """
 

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from codeagent_lsp.errors import SettingError
 
 DiagnosticsWay = Literal["pull", "push", "tsserver"]
-"""How diagnostics of exactly one text are had: by request (`textDocument/diagnostic`), by a notification, best one that
-names the version of the text, or by a request to the TypeScript compiler behind its server.
+"""The way to get the diagnostics of exactly one text: by request (`textDocument/diagnostic`), by a notification, best
+one that names the version of the text, or by a request to the TypeScript compiler behind its server.
 """
 
 _C = ("c", "h")

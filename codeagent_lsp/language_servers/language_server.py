@@ -22,10 +22,10 @@ START_SECONDS = 60.0
 YOUNG_SECONDS = 15.0
 LOADING_SECONDS = 300.0
 PATIENCE_SECONDS = 5.0
-"""How long a question must have waited in vain to say something about the server: others had too little time."""
+"""The least time for which a question must have had no answer to count against the server."""
 
 MAX_LATE = 2
-"""How many questions in a row are waited for in vain before a server is ended."""
+"""The number of such questions in a row after which a server is ended."""
 
 _ENCODINGS: Mapping[str, Encoding] = {"utf-8": "utf-8", "utf-16": "utf-16", "utf-32": "utf-32"}
 _NOTHING = {"dynamicRegistration": False}
@@ -123,7 +123,8 @@ class LanguageServer:
 
     async def request(self, method: str, params: Mapping[str, Any], seconds: float) -> Any:
         """Send a request and return the result as plain JSON. ServerFailed if there is no answer within `seconds`, or
-        the server refuses or has ended; one that is twice too late, and is not loading, is ended.
+        the server refuses or has ended. A server is ended if two requests in a row of at least 5 s get no answer in
+        time, unless it is loading.
         """
         try:
             result = await self.connection.request(method, dict(params), seconds)

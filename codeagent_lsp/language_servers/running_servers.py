@@ -1,7 +1,7 @@
 """The running servers of one session: which are installed for a file, each started once for each project; and the
 private copy of the workspace that they see, kept in step with what a run sees.
 
-A server is one of the project or on PATH. Least recently used ones are stopped, and none is started again and again.
+A server is one of the project or on PATH. Least recently used ones are stopped, and none is started more than twice.
 Servers run as long as they are needed while texts change under them, so a view that is made for one command does not
 do: the copy is one of plain files. All its methods block; use a worker thread, one call at a time. Not here: which
 servers are known (`known.py`), when they are needed and what they are asked (`session_servers.py`), the sandbox and the
@@ -33,7 +33,7 @@ from codeagent_lsp.workspace.files.file_view import FileView
 
 MAX_SERVERS = 4
 MAX_STARTS = 2
-"""How often one server is started in a session; one that ends more often is left alone."""
+"""The most starts of one server for one project in a session; after that, one that has ended is not started again."""
 
 _DISK_BYTES = 4 << 30
 _PROCESSES = 256
@@ -44,7 +44,7 @@ _ENVIRONMENTS = (".venv", "venv")
 
 BINARIES = (".venv/bin", "venv/bin", "node_modules/.bin")
 LOOK_SECONDS = 10.0
-"""How old the last look at the whole disk may be."""
+"""The longest time after which the whole disk is looked at again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,9 @@ class RunningServers:
         return tuple(name for name, _ in self._entries)
 
     def gave_up(self, each: Installed) -> bool:
-        """Return whether a server has ended twice, so that it is not started again in this session."""
+        """Return whether a server was started twice in this session and no longer runs, so that it is not started
+        again; a stop because of too many servers counts, too.
+        """
         key = _key(each)
         return key not in self._entries and self._starts.get(key, 0) >= MAX_STARTS
 
@@ -269,7 +271,7 @@ class CopiedFolders(Protocol):
 
     @property
     def changed(self) -> Mapping[str, FileChangeKind]:
-        """What the last `prepare` or `lay` did to files, by absolute path."""
+        """The changes that the last `prepare` or `lay` made to files, by absolute path."""
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
         """Update the copy to the disk with these files over it (None: deleted), by absolute path. OSError or ToolFailed

@@ -26,12 +26,12 @@ from codeagent_lsp.workspace.text.position import Encoding
 
 ASK_SECONDS = 25.0
 SPARE_SECONDS = 0.5
-"""How much later a question is given up than the servers are: else it would not be known which of them is late."""
+"""The time by which a question outlasts the limits of the servers: else it would not be known which of them is late."""
 
 MAX_OPEN = 200
 AGAIN_SECONDS = 0.5
 TO_FIX_SECONDS = 2.0
-"""How long a question for quick fixes waits for the diagnostics of its lines; most of the time is for the answer."""
+"""The longest wait of a question for quick fixes for its lines' diagnostics; most of the time is for the answer."""
 
 _EVERYWHERE = frozenset(
     (

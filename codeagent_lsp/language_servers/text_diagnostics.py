@@ -1,10 +1,10 @@
 """The texts that one language server has open, each with its version, and its diagnostics for exactly these texts.
 
 Every text that a run has changed is open in the server, so that its answers do not depend on how fast it notices files.
-What it says of another version counts as nothing. Some servers name no versions. What they publish counts as of the
-newest text if it came after that was sent, the server has read it, and nothing newer comes for `QUIET_SECONDS`: what
-comes first may still be of the text before. Not here: which texts (`session_servers.py`), what changed between two
-texts (`tools/diagnostics/difference.py`).
+Diagnostics of another version are ignored. Some servers name no versions. What they publish counts as of the newest
+text if it came after that was sent, the server has read it, and nothing newer comes for `QUIET_SECONDS`: what comes
+first may still be of the text before. Not here: which texts (`session_servers.py`), what changed between two texts
+(`tools/diagnostics/difference.py`).
 """
 
 from __future__ import annotations

@@ -89,9 +89,9 @@ class Assembler:
         return bool(self.finish_reason)
 
     def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
-        """Return what can be shown of one chunk.
+        """Add one chunk and return the text and reasoning in it that can be shown.
 
-        Raises ModelError if the chunk carries one or the reply is too long.
+        Raises ModelError if the chunk carries an error or the reply is too long.
         """
         choices = chunk.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
@@ -107,7 +107,8 @@ class Assembler:
         return self._delta(delta) if isinstance(delta, Mapping) else []
 
     def finish(self, *, done_marker: bool) -> Reply:
-        """Return the reply. Raises ModelStreamBroken when the stream was cut before its finish reason.
+        """Return the reply. ModelStreamBroken when the stream was cut before its finish reason, ModelRejected when the
+        server has filtered the reply.
 
         A server may end with `[DONE]` and no reason; that is a complete reply unless it has tool calls.
         """

@@ -3,8 +3,8 @@ multilingual model from a PyPI wheel, in a child process.
 
 A server gets one request at a time, without retries: the caller can do without. The process starts with the first text,
 ends after some idle time and with this process, also when that is killed. It has its own session, so that no key
-pressed in a terminal reaches it. One text at a time, so that a query waits for one piece of the background work at
-most. Not here: the program (`embedding_worker.py`), which texts are embedded, and storing the vectors
+pressed in a terminal reaches it. It embeds one text at a time, so that a query waits for at most one text of the
+background work. Not here: the program (`embedding_worker.py`), which texts are embedded, and storing the vectors
 (`index/semantic.py`).
 """
 
@@ -53,7 +53,7 @@ class ChildEnded(Exception):
 
 class EmbeddingChild:
     """A running child process with the embedding model. `model` and `size` (the dimension) are known after its first
-    answer. Call `stop` in the end.
+    answer. The caller ends it with `stop`.
     """
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
@@ -87,7 +87,8 @@ class EmbeddingChild:
         return 0.0 if self._waiting_since is None else time.monotonic() - self._waiting_since
 
     async def vector(self, text: str, *, is_query: bool) -> Vector:
-        """Return the vector of a text; one call at a time. May be cancelled: its answer is then skipped later.
+        """Return the vector of a text; one call at a time, without a time limit. May be cancelled: its answer is then
+        skipped later.
 
         Raises ChildEnded, ModelReplyInvalid, ModelUnreachable.
         """
@@ -184,8 +185,8 @@ def _odd(reason: str) -> ModelReplyInvalid:
 
 @dataclass(frozen=True, slots=True)
 class ChildLimits:
-    """Times in seconds: for one answer, from the last answer to the end of the process, and without new attempts after
-    a failure.
+    """Times in seconds: `answer` is the longest wait for one answer, `idle` the time from the last answer to the end of
+    the process, and `rest` the time after a failure in which no new attempt is made.
     """
 
     answer: float = 30.0
@@ -203,7 +204,7 @@ def engine_installed() -> bool:
 
 class BuiltinEmbedder:
     """Makes vectors with the built-in model in a child process, which is started when needed, ended after 300 s without
-    work, and started once more if it died. Call `close` in the end.
+    work, and started once more if it died. The caller ends it with `close`.
     """
 
     def __init__(self, command: Sequence[str] = COMMAND, limits: ChildLimits = LIMITS) -> None:
@@ -223,8 +224,8 @@ class BuiltinEmbedder:
         return f"{self._model}, {MAX_CHARS} characters"
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """Return one vector per text, of its first 500 characters. ModelError if the model is missing, fails, or needs
-        more than 30 s for one.
+        """Return one vector per text, in order, of its first 500 characters. ModelError if the model is missing, fails,
+        or needs more than 30 s for one; for 60 s after a failure, calls fail at once.
         """
         return [await self._vector(text, is_query=False) for text in texts]
 
@@ -325,7 +326,7 @@ def _readable(text: str) -> str:
 
 class Embedder:
     """A client of the embedding server at `where`; every request has a connection of its own. With `model` '' it takes
-    the server's model whose name suggests embeddings.
+    the first model of the server's list whose name suggests embeddings, else the first.
     """
 
     def __init__(self, where: Endpoint, model: str = "", limits: TimeLimits = SERVER_LIMITS) -> None:
@@ -344,8 +345,8 @@ class Embedder:
         return self._model
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """Return one vector per text, in order, all of the same dimension. Raises ModelError; ContextOverflow if a text
-        is too long.
+        """Return one vector per text, in order, all of the same dimension; [] for no texts. Raises ModelError;
+        ContextOverflow if a text is too long.
         """
         if not texts:
             return []

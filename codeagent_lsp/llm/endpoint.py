@@ -23,10 +23,10 @@ from codeagent_lsp.network import PROXY_SCHEMES, is_loopback, redact_url, secret
 CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 60.0
 KEEP_SECONDS = 600.0
-"""How long an idle connection is kept for the next call, which may come after a long command."""
+"""The time for which an idle connection is kept for the next call, which may come after a long command."""
 
 TROUBLE = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, ssl.SSLError)
-"""What a request can end with: httpx 0.28 passes on a TLS alert after the handshake as it is."""
+"""The exceptions that a request can end with; httpx 0.28 passes on a TLS alert after the handshake as it is."""
 
 _NO_USER = "a user name or password does not belong there, use model.apiKey"
 _ENDINGS = ("/chat/completions", "/completions", "/models", "/messages", "/responses")
@@ -110,7 +110,7 @@ def endpoint(
 ) -> Endpoint:
     """Parse `base_url`, with or without `/v1`, a trailing slash or a full path.
 
-    Raises ModelRejected if it is no URL, or a header cannot be sent.
+    Raises ModelRejected if it is not a URL, or the key or a header cannot be sent.
     """
     parts = _split(base_url.strip())
     path = parts.path.rstrip("/")

@@ -22,19 +22,21 @@ from codeagent_lsp.llm.endpoint import TROUBLE, Endpoint, TimeLimits, open_clien
 from codeagent_lsp.state import json_object
 
 DONE = "[DONE]"
-"""The last object of a stream of an OpenAI-compatible server, and of a complete reply that was no stream."""
+"""The last object of a stream of an OpenAI-compatible server, and of a complete reply that was not streamed."""
 
 LINGER_SECONDS = 0.1
-"""How long a server may take to end a response whose reply is complete; its connection is closed after that."""
+"""The time that a server may take to end a response whose reply is complete; its connection is closed after that."""
 
 _JSON_BODY_LIMIT = 8 * 1024 * 1024
 
 LINE_LIMIT = 2 * 1024 * 1024
 TOTAL_LIMIT = 64 * 1024 * 1024
 LAST_SECONDS = 5.0
-"""How long the counts behind a reply that has stopped, and the end of its stream, are waited for."""
+"""The longest wait for the counts behind a reply that has stopped, and for the end of its stream."""
 LIFE = 2
-"""So many times the limit of the first token nothing but signs of life may come."""
+"""Nothing but signs of life may come for as long as this factor times the longer limit: that of the first token or of
+silence.
+"""
 
 
 class Exchange:
@@ -74,9 +76,10 @@ class Exchange:
             await response.aclose()
 
     async def objects(self, response: httpx.Response, clock: Clock) -> AsyncGenerator[str, None]:
-        """Yield the objects of an answer as text: of its events, of its lines, or the one that is its whole body.
+        """Yield the objects of an answer as text: of its events, of its lines, or the one that is its whole body, after
+        which `DONE` follows if it has `choices`.
 
-        Raises ModelStreamBroken when there was none.
+        Raises ModelStreamBroken when there was none, and ModelError as `events` does.
         """
         kind = response.headers.get("content-type", "")
         if "json" in kind and "ndjson" not in kind:
@@ -135,7 +138,9 @@ class Clock:
         return cls(asyncio.get_running_loop().time() + limits.first)
 
     def stop(self, limits: TimeLimits) -> None:
-        """Note that the reply has its finish reason: the rest must come within 5 s."""
+        """Note that the reply has its finish reason: the rest must come within 5 s, or within the limit of silence if
+        it is shorter.
+        """
         if not self.stopped:
             self.stopped = True
             self.deadline = asyncio.get_running_loop().time() + min(limits.silence, LAST_SECONDS)

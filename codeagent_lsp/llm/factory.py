@@ -70,9 +70,10 @@ _QUESTION = (
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the local machine offers: ports to search for servers, the weights' path, whether the embedded engine is
-    there, None for the defaults; and how other machines are reached. `hosts` are the running embedded models, with a
-    slot for filling in if `fills`; `interactive` says that a person works with the model in an editor.
+    """The model servers and weights that the local machine offers, None for the defaults: `ports` to search for
+    servers, the path of the embedded model's `weights`, and whether its engine is there (`embedded`). `network` is how
+    other machines are reached. `hosts` are the running embedded models, with a slot for filling in if `fills`;
+    `interactive` says that a person works with the model in an editor.
     """
 
     ports: Mapping[str, int] | None = None
@@ -104,8 +105,8 @@ async def open_model(settings: ModelSettings, state_dir: Path, *, around: Surrou
 
 
 async def list_models(settings: ModelSettings, *, around: Surroundings | None = None) -> list[str]:
-    """Return the names of the models that the settings' server, or else this machine, offers; [] for a server that does
-    not answer.
+    """Return the names of the models that the settings' server, or else this machine, offers; [] if no server answers.
+    ModelRejected if the address is not a URL.
     """
     around = around or Surroundings()
     names = [name for found in await _surveys(settings, around) for name in found.names]
@@ -181,7 +182,7 @@ async def _backend(settings: ModelSettings, around: Surroundings, state_dir: Pat
 
 def endpoint_of(settings: ModelSettings, url: str, around: Surroundings) -> Endpoint:
     """Return the address with the key of the settings, else one from the environment variables of its service.
-    ModelRejected if it is no URL.
+    ModelRejected if it is not a URL.
     """
     key = settings.api_key or next((key for name in key_variables(url) if (key := os.environ.get(name))), None)
     return endpoint(url, key, headers=settings.headers, query=settings.query, network=around.network)

@@ -1,10 +1,10 @@
-"""What is known of a model, and from where (window, longest reply, prices, reasoning, vision, native tool calls), as
-data and in words; and what is remembered of endpoints in the state folder: above all what they told in errors, for each
-endpoint and model.
+"""The facts about a model and their sources (window, longest reply, prices, reasoning, vision, native tool calls), as
+data and in words, and the facts that are remembered of endpoints in the state folder.
 
-They told the window when a prompt was too long, the longest reply when one was asked for that is longer. Not here:
-reading facts from servers and price lists, and which source comes first (`factory.py`); which errors are overflows
-(`failures.py`), what a run does then (`agent/context/window.py`).
+Remembered are, for each endpoint and model, mainly those that an error has stated: the window when a prompt was too
+long, the longest reply when a longer one was asked for. Not here: reading facts from servers and price lists, and which
+source comes first (`factory.py`); which errors are overflows (`failures.py`), what a run does then
+(`agent/context/window.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FILE = "windows.json"
 REPLY = "reply"
 LEAST_REPLY = 256
 LEAST, MOST = 1024, 20_000_000
-"""Tokens: smaller and larger numbers in an error are something else."""
+"""Limits in tokens: smaller and larger numbers in an error are something else."""
 
 _REPLY = re.compile(
     r"max_?(?:completion_|output_|new_)?tokens|(?:completion|output) tokens|maximum tokens", re.IGNORECASE
@@ -57,7 +57,7 @@ HOSTED_WINDOW = 128_000
 
 
 CAPABLE_WINDOW = 32_000
-"""Tokens from which on a model that calls tools by the API is worked with as a capable one."""
+"""The least window in tokens with which a model that calls tools by the API counts as capable."""
 
 
 def window_in(error: str) -> int | None:
@@ -119,8 +119,8 @@ def _value(match: re.Match[str]) -> int | None:
 
 
 def remember(path: Path, key: str, value: object) -> None:
-    """Store one fact, a JSON value, in the file at `path`, which is replaced atomically. Errors of the file system are
-    ignored.
+    """Store one fact, a JSON value, in the file at `path`, which is replaced atomically. Blocks; errors of the file
+    system are ignored.
     """
     with contextlib.suppress(OSError):
         # Read again right before: other processes learn, too.
@@ -151,7 +151,7 @@ class Prices:
         return (prompt + usage.completion_tokens * self.output) / 1_000_000
 
     def at_most(self, prompt: int, lasting: int = 0) -> float:
-        """Return the most that a prompt of so many tokens can cost, in USD: if all of it is written to a cache, and
+        """Return the most that a prompt of `prompt` tokens can cost, in USD: if all of it is written to a cache, and
         `lasting` tokens of it for an hour.
         """
         dear = max(self.input, self._write_price)

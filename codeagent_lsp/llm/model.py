@@ -19,7 +19,7 @@ ToolCalling = Literal["native", "constrained", "text"]
 
 
 LIGHT_WEIGHTS = 12
-"""Billions of weights, below which a model on this machine is not taken to be capable."""
+"""The least size, in billions of weights, with which a model on this machine may be taken to be capable."""
 # `7b`, `1.5B`, but neither `8x7b`, which has more than its parts, nor the `4b` of `4bit`.
 _WEIGHTS = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)b(?![a-z0-9])", re.IGNORECASE)
 
@@ -133,7 +133,7 @@ StreamItem = TextChunk | ReasoningChunk | Reply
 
 
 class Model(Protocol):
-    """Port: a language model of one backend. Whoever opened it calls `close`."""
+    """Port: a language model of one backend. The caller that opened it calls `close`."""
 
     @property
     def info(self) -> ModelInfo:

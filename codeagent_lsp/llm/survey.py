@@ -1,4 +1,5 @@
-"""What a server says of itself: its kind, its models, and with the other sources what is known of each.
+"""Surveys of model servers: the kind and the models of one by its own answers, and with the other sources the facts
+that are known of each.
 
 Servers on this machine are found on the default ports of common ones. Not here: the questions (`providers/`), opening a
 model (`factory.py`).
@@ -33,7 +34,7 @@ from codeagent_lsp.llm.providers.ollama import is_ollama
 from codeagent_lsp.llm.providers.openai import facts_of, list_models
 
 MOST_SLOTS = 2
-"""Parallel requests that are used at most: more make each of them slow on a server without a GPU."""
+"""The most parallel requests that are used: more make each of them slow on a server without a GPU."""
 
 _NOT_FOR_CHAT = ("embed", "rerank", "whisper", "tts", "moderation")
 # What gateways put before a name: `models/`, `us.` (Bedrock's regions), `openrouter/`, `vertex_ai/`.

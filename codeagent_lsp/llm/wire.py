@@ -1,9 +1,10 @@
-"""Conversations as the JSON of `/chat/completions`, and what comes back with a message: calls, and what is carried.
+"""Conversations as the JSON of `/chat/completions`, and the values that come back with a reply: calls, and what is
+carried.
 
 The same messages always give the same bytes, so that a prompt cache is hit. Arguments of calls that a server sent as
 text are read once they are complete. What a provider wants back byte for byte (signed thinking, encrypted reasoning) is
-kept in the message as JSON text, with the provider and model that wrote it; nobody else can read it, and it holds no
-secrets, as models only read what is masked. Not here: tool calls as text (`calls/text_calls.py`), checking calls
+kept in the message as JSON text, with the provider and model that wrote it; it is given back only to these, and holds
+no secrets, as models only read what is masked. Not here: tool calls as text (`calls/text_calls.py`), checking calls
 against their tools (`calls/toolcalling.py`), what carried values mean (`providers/`).
 """
 
@@ -28,7 +29,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 LIMIT = 4 * 1024 * 1024
-"""Most characters that are kept for one message; more is left out as a whole."""
+"""The most characters that are kept for one message; a longer text is left out as a whole."""
 
 
 def encode(body: dict[str, Any]) -> bytes:
@@ -41,7 +42,7 @@ Given = Callable[[Message], dict[str, Any]]
 
 
 def chat_messages(messages: Iterable[Message], given: Given | None = None) -> list[dict[str, Any]]:
-    """Return the messages in the form of the API, with at most one system message."""
+    """Return the messages in the form of the API, made `tidy` first; `given` adds fields to those of the assistant."""
     return [
         {**_message(message), **(given(message) if given and message.role == "assistant" else {})}
         for message in tidy(messages)
@@ -142,8 +143,8 @@ class ReadCalls:
 
 
 def read_calls(written: Iterable[WrittenCall], *, cut: bool) -> ReadCalls:
-    """Return the calls whose arguments are a JSON object, slightly repaired if need be; never of a reply that was cut
-    at its limit, as repairing would invent the end.
+    """Return the calls whose arguments are a JSON object. Arguments that are not quite one are repaired, unless the
+    reply was `cut` at its limit, as that would invent their end.
     """
     calls: list[ToolCall] = []
     unusable: list[ToolCall] = []

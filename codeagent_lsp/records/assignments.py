@@ -1,9 +1,9 @@
 """Secrets assigned to a sensitive name: `name = value`, `"name": "value"`, `--name value`, `<name>value</name>`.
 
-Behind each sensitive name its value is looked for twice. Right behind an operator or a verb anything is a secret that
-is no placeholder, no reference and no code. Elsewhere in the same statement or sentence, as in
-`os.getenv("API_KEY", "…")`, only what is surely generated. Every step is bounded, so the time is linear in the length
-of the text. Not here: finding and meaning of names (`names.py`), judgement of values (`values.py`).
+Behind each sensitive name its value is looked for twice. Right behind an operator or a verb, anything is a secret that
+is not a placeholder, a reference or code. Elsewhere in the same statement or sentence, as in `os.getenv("API_KEY",
+"…")`, only a value that is certainly generated. Every step is bounded, so the time is linear in the length of the text.
+Not here: finding and meaning of names (`names.py`), judgement of values (`values.py`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Secrets that their own form gives away, whatever stands around them: PEM private keys (whole, truncated, escaped),
+"""Secrets that are recognized by their own form, whatever is around them: PEM private keys (whole, truncated, escaped),
 JSON Web Tokens, `Bearer` tokens, the data of a Kubernetes secret; and tokens with a fixed prefix defined by their
 provider, one row per format.
 

@@ -1,4 +1,4 @@
-"""Secrets that are given to what is named with something between both: as an argument (`.password("…")`,
+"""Secrets that belong to a name with something between both: as an argument (`.password("…")`,
 `expect(password).toBe("…")`), as a fallback (`env.SECRET || "…"`, `default="…"`), in the next element of markup
 (`<key>Secret</key> <string>…</string>`), or as the only word of a directive (`requirepass …`).
 
@@ -71,8 +71,8 @@ _LONGEST_SIGN = 120  # characters from a fallback's sign to its literal
 
 
 class Given:
-    """Finds what is given to the names of one text. Remembers up to where there is no fallback, so that names close to
-    one another do not make it look again and again.
+    """Finds the values that are given to the names of one text. It remembers the parts without a fallback, so that
+    names close to one another do not make it look repeatedly.
     """
 
     def __init__(self, text: str) -> None:

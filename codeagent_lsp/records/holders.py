@@ -1,4 +1,4 @@
-"""Secrets whose name says nothing, but what holds them does: entries of `[tokens]`, `stringData: {…}`, `passwords:`;
+"""Secrets whose name says nothing, but whose surroundings do: entries of `[tokens]`, `stringData: {…}`, `passwords:`;
 the second of a user and a password, `login: bob / …`; what a shell prints in place of a value, `$(printf …)`; `-p…`.
 
 Such places hold other things as well, so only what looks like a password or a token counts. Not here: secrets of a

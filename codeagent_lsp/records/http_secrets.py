@@ -1,5 +1,5 @@
-"""Secrets in what goes over HTTP: in headers inside a text (`Authorization`, `Cookie`, …), and in URLs, where a
-password stands before the host, a signature in the query, or the path of a webhook is the secret itself.
+"""Secrets of HTTP within a text: in headers (`Authorization`, `Cookie`, …), and in URLs, as a password before the host,
+a signature in the query, or the path of a webhook that is the secret itself.
 
 The scheme, the names of cookies and their attributes are kept. Not here: headers as mappings (`sanitizer.py`), queries
 by ordinary names (`token=`), found with all other assignments (`assignments.py`).

@@ -103,8 +103,8 @@ def is_key(text: str, found: Literal) -> bool:
 
 
 def arguments(text: str, at: int) -> Iterator[Literal | None]:
-    """Yield the literals that are separated by commas from the offset `at` on, at most 200; None for what is no
-    literal.
+    """Yield the literals that are separated by commas from the offset `at` on, at most 200; None for an argument that
+    is not a literal.
     """
     for _ in range(MOST_ARGUMENTS):
         wrapped = _WRAPPED.match(text, at)

@@ -1,8 +1,8 @@
-"""What all searches for secrets share: the marks that replace them, `<secret:3f2a9c>`, equal for equal secrets within
-one process, and the search for plain words, many times faster than patterns, most of which need one word.
+"""The common basis of all searches for secrets: the marks that replace them, `<secret:3f2a9c>`, equal for equal secrets
+within one process, and the search for plain words, many times faster than patterns, most of which need one word.
 
-The digits are a keyed BLAKE2b hash whose key is random per process, so guesses cannot be tested against a record.
-Not here: finding secrets (`own.py`, `fixed_forms.py`, `http_secrets.py`, `assignments.py`).
+The digits are a keyed BLAKE2b hash whose key is random per process, so guesses cannot be tested against a record. Not
+here: finding secrets (`own.py`, `fixed_forms.py`, `http_secrets.py`, `assignments.py`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _STARS = "***"
 
 
 def respelt_marks(text: str) -> dict[str, str]:
-    """Return the marks that a text has in another spelling, such as `&lt;secret:3f2a9c&gt;`: that spelling by the
-    proper mark.
+    """Return the marks that a text has in another spelling, such as `&lt;secret:3f2a9c&gt;`: a mapping from the proper
+    mark to that spelling, the last one of several.
     """
     found = _OTHER_MARK.finditer(text) if "secret" in text or "SECRET" in text or "Secret" in text else ()
     return {f"<secret:{each['digits'].lower()}>": each[0] for each in found if not MARK.fullmatch(each[0])}
@@ -80,7 +80,9 @@ _ASCII_LOWER = {code: code + 32 for code in range(65, 91)}
 
 
 def places(text: str, *words: str) -> Iterator[int]:
-    """Yield the offsets of these words in a text, all of the first word, then of the next; overlapping ones too."""
+    """Yield the 0-based offsets of these words in a text, all of the first word, then of the next; overlapping ones
+    too.
+    """
     for word in words:
         at = text.find(word)
         while at >= 0:

@@ -1,7 +1,6 @@
 """Masking between the model and the workspace: marks in what the model reads, secrets in what it writes.
 
-A model can so edit a file next to a key that it never saw. Not here: finding secrets
-(`sanitizer.py`), records on disk.
+So a model can edit a file next to a key that it never saw. Not here: finding secrets (`sanitizer.py`), records on disk.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Secrets whose name does not stand right before them: parallel assignment, lists, arguments, and values before names.
+"""Secrets that are not right behind their name: parallel assignment, lists, arguments, and values before names.
 
 Which value belongs to a name is a matter of counting: the second of `user, password = "bob", "…"`, the items of
 `passwords = […]`, the `value:` above `name: DB_PASSWORD`, the third argument of a function whose third parameter is a
-password. Or the value stands before what names it: it is compared with a name, explained by a comment behind the code,
-or given as the default in an annotation above a field. Not here: values right behind their name (`assignments.py`),
+password. Or the value comes before its name: it is compared with a name, explained by a comment behind the code, or
+given as the default in an annotation above a field. Not here: values right behind their name (`assignments.py`),
 programs' options (`command_lines.py`).
 """
 
@@ -303,8 +303,8 @@ _OWN_LINE = re.compile(r"[ \t]*(?:[A-Za-z_][\w<>?.]*[ \t]+){0,4}\Z")
 
 
 class Behind:
-    """Knows, for one text, near which offsets there is anything like a value before its name, so that most names need
-    no further search.
+    """The places of one text near which there is anything like a value before its name, so that most names need no
+    further search.
     """
 
     def __init__(self, text: str) -> None:

@@ -107,7 +107,9 @@ class Sanitizer:
         return self._structure.walk(value) if self.enabled else value
 
     def text(self, text: str) -> str:
-        """Return a text with secrets masked."""
+        """Return a text with secrets masked; those of fewer than 6 characters, and all if it is not `enabled`, are
+        returned as they are.
+        """
         if not self.enabled or len(text) < SHORTEST:
             return text
         return self._cached(text, self._own.version) if len(text) <= CACHED_TEXT else self._clean(text)

@@ -112,7 +112,7 @@ def _event_name(kind: str, data: Mapping[str, Any]) -> str:
 
 def read_trace(folder: Path, *, session: str = "", run: str = "", last: int | None = None) -> Iterator[dict[str, Any]]:
     """Yield the records of a trace, the oldest first: of one session (whole id), of one run, only the `last` ones; ''
-    and None mean all. Nothing if there is no trace.
+    and None mean all. Nothing if there is no trace; lines that are not records are skipped.
     """
     found = (record for record in read_records(folder / TRACE_FILE) if belongs(record, session=session, run=run))
     yield from found if last is None else deque(found, maxlen=max(0, last))

@@ -131,8 +131,8 @@ LONGEST_NAME_OF_OBJECT = 63  # DNS-1123
 
 
 def is_no_secret(name: str, value: str) -> bool:
-    """Return whether a value whose name is that of a secret is surely none: the number of an error, or the name of an
-    object.
+    """Return whether a value whose name is that of a secret is certainly not one: the number of an error, or the name
+    of an object.
     """
     return _is_number_of_error(name, value) or _is_name_of_object(name, value)
 
@@ -171,7 +171,7 @@ def _words(name: str) -> list[str]:
 
 
 def is_placeholder(value: str) -> bool:
-    """Return whether `value` is no secret itself: empty, a placeholder, a reference, a word such as `example`, or a
+    """Return whether `value` is not a secret itself: empty, a placeholder, a reference, a word such as `example`, or a
     mark.
     """
     head = value[:200]
@@ -339,8 +339,9 @@ def is_passphrase(value: str, least: int) -> bool:
 
 @lru_cache(maxsize=_CACHED)
 def is_label(value: str) -> bool:
-    """Return whether `value` is the caption of a field for a secret in a form, in any language: `Passwort`, `Neues
-    Kennwort`, `密码`.
+    """Return whether `value` reads like the caption of a field for a secret, as `Neues Kennwort` or `密码` do.
+
+    Words with a capital first letter, words with letters beyond ASCII, and words of which one names a secret read so.
     """
     if len(value) > LONGEST_PLACEHOLDER or not _WORDS.fullmatch(value):
         return bool(_CAPITAL_FIRST.fullmatch(value))

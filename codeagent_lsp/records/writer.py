@@ -1,8 +1,8 @@
 """Sanitizing and writing of records in a background thread, so that callers wait neither for patterns nor for a disk.
 
-Bounded: when records come faster than they can be written, the newest are dropped, and their number is recorded. A
-full disk is told in the log, once; writing goes on when there is room again. Not here: files (`rotation.py`) and the
-content of records (`trace.py`, `session/redaction/recording.py`).
+Bounded: when records come faster than they can be written, the newest are dropped, and their number is recorded. A full
+disk is logged once; writing continues when there is room again. Not here: files (`rotation.py`) and the content of
+records (`trace.py`, `session/redaction/recording.py`).
 """
 
 from __future__ import annotations

@@ -77,8 +77,8 @@ _REFUSED = "The user did not approve a change to this file, which can run code l
 
 @dataclass(frozen=True, slots=True)
 class CollectLimits:
-    """Limits on the changes of one command that are proposed: number of files and bytes of all together. Beyond them
-    none of them are, as nobody could review them.
+    """Limits on the changes of one command that are proposed: number of files and bytes of all together. If one is
+    exceeded, none of the changes are proposed, as there would be too many to review.
     """
 
     files: int = 1000

@@ -82,7 +82,9 @@ class CopyLayer:
             Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
-        """See `Layer`. Paths outside the workspace folders and in linked folders are ignored."""
+        """Update the copy as `Layer.prepare` says. Paths outside the workspace folders and in linked folders are
+        ignored.
+        """
         for mirror in self._mirrors:
             mirror.prepare(wanted)
             # Without the sandbox a link to the real repository could be committed to, so there is none.
@@ -98,7 +100,7 @@ class CopyLayer:
 
     @property
     def changed(self) -> Mapping[str, FileChangeKind]:
-        """What the last `prepare` or `lay` did to files, by their absolute paths in the workspace."""
+        """The changes that the last `prepare` or `lay` made to files, by their absolute paths in the workspace."""
         changed = ((mirror.root, *each) for mirror in self._mirrors for each in mirror.copy.changed.items())
         return {path_of(root, name): kind for root, name, kind in changed}
 

@@ -100,7 +100,9 @@ _SECRET_VALUE = re.compile(
 
 
 def with_own_programs_last(environment: Mapping[str, str], folders: Iterable[str]) -> dict[str, str]:
-    """Return the environment with PATH entries inside these folders moved to the end, after those of the system."""
+    """Return the environment with PATH entries that are inside these folders or relative moved to the end, after those
+    of the system; empty ones are dropped.
+    """
     inside = [f"{folder}{os.sep}" for folder in folders]
     entries = environment.get("PATH", "").split(os.pathsep)
     own = [entry for entry in entries if not Path(entry).is_absolute() or f"{entry}{os.sep}".startswith(tuple(inside))]
@@ -113,7 +115,7 @@ def scrub_environment(environ: Mapping[str, str], extra: Mapping[str, str] = Map
 
     Only variables that tools are known to need pass, and of these none that looks secret. Variables that lead to a
     socket or make programs load code (`LD_*`, `BASH_ENV`, `NODE_OPTIONS`, `GIT_*`, ...) are not in the list. `extra`
-    comes from this program, not from the user's environment, and passes unchanged.
+    comes from this program, not from the user's environment, passes unchanged and replaces others of the same name.
     """
     passed = {name: value for name, value in environ.items() if _passes(name, value)}
     passed["PATH"] = _absolute(passed.get("PATH", "")) or DEFAULT_PATH

@@ -55,7 +55,7 @@ class LayerFolder:
 
 def private_folder(path: str) -> None:
     """Create `path` as a folder that only the user can access, or restrict an existing one. OSError if that is
-    impossible, such as if it belongs to somebody else.
+    impossible, such as if it belongs to another user.
     """
     Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
     info = os.lstat(path)

@@ -1,7 +1,7 @@
 """The messages between the server and the small program that guards a command, in bytes.
 
 Standard library only and few lines, as that program imports it and starts with every command. Not here: the program
-(`watchdog.py`), the server's side (`process.py`).
+(`watchdog.py`), the server's side (`guarded.py`).
 """
 
 from __future__ import annotations

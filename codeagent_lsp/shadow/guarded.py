@@ -76,7 +76,9 @@ class Guarded:
                 raise ToolFailed(f"The process that watches over commands did not start: {error}") from error
 
     async def ended(self) -> None:
-        """Wait, without a time limit of its own, until the whole process tree has ended."""
+        """Wait, without a time limit of its own, until the whole process tree has ended; at once if nothing was
+        started.
+        """
         if self._process is not None and await self._process.wait():  # killed: its children have other parents now
             await asyncio.to_thread(_kill_marked, self.mark)
 

@@ -1,5 +1,5 @@
-"""Selection of what commands may read of the home folders and the system: toolchains and what the workspace is a part
-of, but no credentials.
+"""Selection of what commands may read of the home folders and the system: toolchains and the repository that the
+workspace is a part of, but no credentials.
 
 Reads names and links only, and changes nothing. Not here: how a path is hidden (`sandbox.py`).
 """

@@ -132,7 +132,9 @@ class Guarded:
         self._watching = asyncio.ensure_future(self._watch(limits, launch))
 
     async def ended(self) -> None:
-        """Wait, without a time limit of its own, until the command has ended, then kill what it left running."""
+        """Wait, without a time limit of its own, until the command has ended, then kill what it left running; at once
+        if nothing was started.
+        """
         # `wait` of asyncio would also wait for a child in the background that holds the pipes.
         while self._process is not None and self._process.returncode is None:  # noqa: ASYNC110 - as it says above
             await asyncio.sleep(_LOOK_SECONDS)

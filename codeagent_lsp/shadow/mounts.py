@@ -52,7 +52,7 @@ _ESCAPED = re.compile(rb"\\([0-7]{3})")
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """Absolute paths of the programs that isolation needs. `locks` says that bwrap supports `--disable-userns`."""
+    """Absolute paths of the programs that isolation needs. `locks` says that this bwrap supports `--disable-userns`."""
 
     bwrap: str
     unshare: str

@@ -96,8 +96,8 @@ class OverlayLayer:
             return str(error)
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
-        """See `Layer`. Paths outside the workspace folders are ignored. ToolFailed if something is mounted inside the
-        workspace and this process is not root.
+        """Update the overlay as `Layer.prepare` says. Paths outside the workspace folders are ignored. ToolFailed if
+        something is mounted inside the workspace and this process is not root.
         """
         nested = nested_mounts(self._folders)
         if nested and not is_privileged():

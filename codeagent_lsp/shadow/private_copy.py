@@ -48,7 +48,7 @@ _CHUNK = 1 << 20
 
 
 class Item(NamedTuple):
-    """One entry of a tree that is no folder: its status, whether it is ignored, and the `target` of a symbolic link
+    """One entry of a tree other than a folder: its status, whether it is ignored, and the `target` of a symbolic link
     (None for others).
     """
 
@@ -178,7 +178,7 @@ def write_file(target: str, data: bytes, like: os.stat_result | None) -> None:
 
 
 def same_bytes(one: str, other: str) -> bool:
-    """Return whether two regular files have the same contents; False also if one of them cannot be read or is no
+    """Return whether two regular files have the same contents; False also if one of them cannot be read or is not a
     regular file.
     """
     try:

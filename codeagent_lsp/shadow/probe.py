@@ -43,7 +43,7 @@ ELSEWHERE: Mapping[str, str] = MappingProxyType(
         "asks: they could write elsewhere.",
     }
 )
-"""Why commands are not isolated on other systems, and what is in its place."""
+"""The reason why commands are not isolated on other systems, and what is in its place, by `sys.platform`."""
 _INSTALL = "Install it (Debian and Ubuntu: apt-get install {package})."
 _SYSCTLS = (
     ("kernel/unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1"),
@@ -246,8 +246,8 @@ def places(state: str, environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def overlay_fails(place: str, programs: Programs, home: str) -> str | None:
-    """Try a command over an overlay in `place`, and block for seconds at most. Return None if the file it writes is in
-    the overlay, else the reason in English.
+    """Try a command over an overlay in `place`; blocks for a few seconds at most. Return None if the file it writes is
+    in the overlay, else the reason in English.
     """
     try:
         folder = LayerFolder(place)
@@ -270,8 +270,8 @@ def overlay_fails(place: str, programs: Programs, home: str) -> str | None:
 
 
 def sandbox_fails(place: str, programs: Programs, home: str) -> str | None:
-    """Try a command in bubblewrap alone, with its files below `place`, and block for seconds at most. Return None if it
-    succeeds, else the reason in English.
+    """Try a command in bubblewrap alone, with its files below `place`; blocks for a few seconds at most. Return None if
+    it succeeds, else the reason in English.
     """
     try:
         private_folder(place)

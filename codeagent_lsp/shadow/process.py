@@ -103,7 +103,9 @@ def read_reports(folder: str) -> dict[str, bytes]:
 
 
 async def run_to_end(work: Coroutine[Any, Any, T]) -> T:
-    """Run work that ends soon to its end even when cancelled, raise CancelledError then, and else return its result."""
+    """Run work that ends soon to its end even when this is cancelled, and return its result; then CancelledError is
+    raised in place of the result.
+    """
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():

@@ -39,7 +39,7 @@ async def in_pieces(stdin: Stdin) -> AsyncIterator[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """What a level guarantees. `confined`: nothing outside the private view can be written; `offline`: no network
+    """The guarantees of a level. `confined`: nothing outside the private view can be written; `offline`: no network
     unless a command is allowed it; `hidden`: credentials and the rest of the home folder cannot be read.
 
     `reason` is, in English, why it is not a better level, and what to do about it; '' if it is the best.
@@ -95,10 +95,10 @@ Ending = Literal["exited", "timeout", "output", "memory", "processes", "disk"]
 @dataclass(frozen=True, slots=True)
 class Finished:
     """The end of a command: `ending` is `exited`, or the limit at which it was stopped. `exit_code` is 128 + signal
-    number for a process ended by a signal, as in bash. `output` is the text of both streams in order, of a long one
-    head, tail and lines of interest; `size` counts all bytes, `whole` is the file with the complete output if that was
-    requested and `output` is not complete. `reports` are the files that the command wrote into its report folder,
-    `streams` the text of each stream by itself, with `Command.apart`.
+    number for a process ended by a signal, as in bash; `seconds` is how long it ran. `output` is the text of both
+    streams in order, of a long one head, tail and lines of interest; `size` counts all bytes, `whole` is the file with
+    the complete output if that was requested and `output` is not complete. `reports` are the files that the command
+    wrote into its report folder, `streams` the text of each stream by itself, with `Command.apart`.
     """
 
     exit_code: int
@@ -237,7 +237,7 @@ Approve = Callable[[tuple[str, ...]], Awaitable[bool]]
 
 
 async def approve_none(paths: tuple[str, ...]) -> bool:
-    """Return False: an `Approve` that refuses every change of files that can run code later, for when there is nobody
+    """Return False: an `Approve` that refuses every change of files that can run code later, for when there is no user
     to ask.
     """
     return False

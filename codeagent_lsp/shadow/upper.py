@@ -193,9 +193,9 @@ def _remove_empty(folder: str) -> bool:
 
 
 class UpperChanges:
-    """Finds the files of one upper folder that differ from its prepared state, once. That state are the `wanted` texts
-    by absolute path, None for a deleted file, and the `stamps` of all entries. `rules` are the ignore rules at the
-    root, None if all of it is ignored.
+    """Finds the files of one upper folder that differ from its prepared state, once. That state consists of the
+    `wanted` texts by absolute path, None for a deleted file, and the `stamps` of all entries. `rules` are the ignore
+    rules at the root, None if all of it is ignored.
     """
 
     def __init__(

@@ -44,7 +44,7 @@ def stamp_of(info: os.stat_result) -> Stamp:
 
 class UpperEntry(NamedTuple):
     """One entry of the upper folder. `path` is its path for the command, `upper` its absolute path in the upper folder,
-    `lower` that on the disk, None if a parent is no folder there.
+    `lower` that on the disk, None if a parent is not a folder there.
 
     `rules` are those of its folder, `inner` its own for a folder that is walked. `hides` says that it is a folder that
     hides the contents on the disk.
@@ -139,14 +139,14 @@ def list_names(folder: str) -> list[str]:
 
 def read(path: str, size: int = -1) -> bytes:
     """Return the first `size` bytes of a regular file, -1 for all, even if its mode forbids reading. OSError if it does
-    not exist or is no regular file.
+    not exist or is not a regular file.
     """
     with _reader(path) as file:
         return file.read(size)
 
 
 def is_binary(path: str) -> bool:
-    """Return whether a file is no text in any encoding: there is a NUL in its first 8,192 bytes, and no UTF-16 mark.
+    """Return whether a file is not text in any encoding: there is a NUL in its first 8,192 bytes, and no UTF-16 mark.
     OSError if it cannot be read.
     """
     head = read(path, _BINARY_HEAD)

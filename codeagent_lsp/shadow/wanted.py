@@ -21,10 +21,11 @@ LeftOut = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class UnsavedState:
-    """The differences from the disk, by absolute real path (None: no such file).
+    """The differences from the disk, as bytes by absolute real path (None: no such file).
 
     `read` has the text of every open or staged file, whether it differs or not, as the base of a command's changes.
-    `moment` is when it was read, in nanoseconds since 1970; `left_out` could not be included.
+    `moment` is when it was read, in nanoseconds since 1970; `left_out` are the files that could not be included, with
+    the reasons.
     """
 
     files: Mapping[str, bytes | None] = field(default_factory=dict)

@@ -44,7 +44,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def main() -> None:
-    """Run one command, received as `sent` bytes on the socket at descriptor 0, and answer on it in the same format:
+    """Run one command, received by `pack_message` on the socket at descriptor 0, and answer on it in the same format:
     `{"code": exit code or 128 + signal, "ending": ...}`, or `{"error": errno}` if it cannot start.
     """
     spec = _receive(CONTROL)

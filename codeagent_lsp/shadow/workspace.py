@@ -152,7 +152,7 @@ class ShadowWorkspace:
 
     async def close(self) -> None:
         """Let no further command begin, wait at most 30 s for the running one, and remove the view; what a command that
-        still runs then writes is lost. If cancelled, the removal goes on in its thread. Twice does no harm.
+        still runs then writes is lost. If cancelled, the removal continues in its thread. Twice does no harm.
         """
         if self._closed:
             return
@@ -255,7 +255,7 @@ class BoundShell:
 
     @property
     def isolation(self) -> Isolation:
-        """How its commands are isolated from the user's files."""
+        """The isolation of its commands from the user's files."""
         return self._workspace.isolation
 
     async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:

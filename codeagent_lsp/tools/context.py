@@ -27,11 +27,11 @@ NO_SHELL = "Commands cannot run here."
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The counts of a test run. `failed` includes tests that could not run; `whole` is True if
-    every result is known. `passing` and `failing` are the names of tests, where they are known; `as_before` those of
-    the failing ones that failed in the same way before the change, and `mended` of the passing ones that failed before.
-    `green` are the files, relative to the workspace, of which all tests ran and passed, folders (`pkg/`, `/` for the
-    workspace) below which they did, and '' where these were all there are.
+    """The counts of a test run. `failed` includes tests that could not run; `whole` is True if every result is known.
+    `passing` and `failing` are the names of tests, where they are known; `as_before` those of the failing ones that
+    failed in the same way before the change, and `mended` of the passing ones that failed before. `green` has the
+    files, relative to the workspace, of which all tests ran and passed, and the folders (`pkg/`, `/` for the workspace)
+    below which they did; '' is in it if these were all tests of the workspace.
     """
 
     passed: int
@@ -112,7 +112,7 @@ class Redaction:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Port: what is known of the model that reads the results, its context window in tokens."""
+    """Port: what is known of the model that reads the results: its context window in tokens (`window`)."""
 
     window: int
 
@@ -126,10 +126,10 @@ class TaskWords:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What the tools of one run may use. `view` reads files as the run sees them, `staging` takes its changes; `asker`
-    asks the user, `words` returns sentences in the user's language, `note` shows a status line, `output` receives a
-    command's output; `shell` runs commands, and `no_shell` is the reason if it is None. `ports` maps the type of a port
-    to the part that only some tools need.
+    """The environment of the tools of one run. `view` reads files as the run sees them, `staging` stages its changes;
+    `asker` asks the user, `words` returns sentences in the user's language, `note` shows a status line, `output`
+    receives a command's output; `shell` runs commands, and `no_shell` is the reason if it is None. `ports` maps the
+    type of a port to the part that only some tools need.
     """
 
     view: FileView
@@ -144,7 +144,7 @@ class ToolContext:
     ports: Mapping[type[Any], Any]
 
     def open_shell(self) -> Shell:
-        """Return the shell of this run, which stays the run's to close. ToolFailed if there is none."""
+        """Return the shell of this run, which the run closes. ToolFailed with the reason if there is none."""
         if self.shell is None:
             raise ToolFailed(self.no_shell, ErrorCode.EXECUTION_ERROR)
         return self.shell
@@ -192,8 +192,8 @@ def tool_context(
     shell: Shell | None = None,
     no_shell: str = NO_SHELL,
 ) -> ToolContext:
-    """Return a context with these parts, each given as (port, part). By default there is no shell, questions get no
-    answer, and notes and output are dropped.
+    """Return a context with these parts, each given as (port, part); a part of None is left out. By default there is no
+    shell, questions get no answer, and notes and output are dropped.
     """
     empty = ToolContext(
         view, staging, settings, asker or NobodyToAsk(), words, note, output, shell, no_shell, MappingProxyType({})

@@ -1,8 +1,9 @@
 """The executor of tool calls: circuit, repair and validation of arguments, permission, time limit, output limit,
 record.
 
-Each concern is a small wrapper around the next. Errors of tools and models become results that the model can read; only
-cancellation is raised.
+Each concern is a small wrapper around the next. What the model can do something about (`AgentError`), errors of the
+operating system and faults of a tool become results that it can read; errors about the run, such as a `ModelError`, and
+cancellation are raised.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ UNEXPECTED = "The tool failed by a fault of its own ({kind}). Try another way."
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One validated call on its way to the tool; `call` holds the repaired and completed arguments, `arguments` is an
-    object of the tool's `parameters`.
+    """One validated call on its way to the tool; `call` holds the repaired and completed arguments, `arguments` the
+    same as an object of the tool's `parameters`.
     """
 
     call: ToolCall
@@ -97,11 +98,14 @@ class ToolExecutor:
         self._handler: Handler = self._with_permission(self._with_time_limit(self._run))
 
     def shown(self, path: str) -> str:
-        """Return a path of a call as users know it: one that lies in the workspace from there."""
+        """Return a path of a call for display: an absolute one in the workspace relative to it, any other as it is."""
         return self._context.view.roots.relative(path) if PurePath(path).is_absolute() else path
 
     async def execute(self, call: ToolCall) -> ToolResult:
-        """Run one call and return its result; errors of the tool or the model become failed results."""
+        """Run one call and return its result, which also counts for the statistics and the circuit of its tool. Waits
+        for the user if the call needs an approval. Errors of the call become failed results; those about the run (a
+        CodeAgentError that is not an AgentError) are raised.
+        """
         started = time.perf_counter()
         # First of all: rules, circuits and counts know tools by our names, not by those of other agents.
         name, arguments, problem = own_call(call.name, call.arguments, self._registry.entries())
@@ -377,7 +381,7 @@ class ToolExecutor:
 
 
 MAX_CALLS = 64
-"""Most tool calls of one reply of a model that are run."""
+"""The most tool calls of one reply of a model that are run."""
 
 _TOO_MANY = f"Not run: only the first {MAX_CALLS} calls of a reply are. Call it again if you still need it."
 DENIED = "The user did not allow this call. Do not try it again in another way."
@@ -385,7 +389,9 @@ UNANSWERED = "This call needs the user's approval, which was not given. Do not t
 _APPROVAL_KEYS = ("choice.deny", "choice.once", "choice.session", "choice.always")
 _ERROR_LENGTH = 300
 MISSPELT = 0.8
-"""How alike an unknown argument is to one that was not given, for it to be refused as misspelt."""
+"""The least similarity (0 to 1) of an unknown argument to a parameter that was not given, at which it is refused as
+misspelt.
+"""
 REMARKS = (
     *("description", "explanation", "justification", "instruction", "instructions", "reason", "security_risk"),
     *("requires_approval", "require_user_approval", "task_progress", "display_description", "toolSummary"),
@@ -415,8 +421,9 @@ def understood(call: ToolCall, tool: Tool[Any]) -> Invocation:
 
 
 def validate_arguments(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
-    """Return the tool's parameters object. WrongArguments lists each wrong argument; other spellings are understood,
-    unknown arguments passed over, optional ones that say nothing left out, and texts that hold JSON unpacked once.
+    """Return the tool's parameters object. Other spellings are understood, unknown arguments ignored, optional ones
+    that say nothing left out, and texts that hold JSON unpacked once. WrongArguments lists each wrong argument;
+    ToolRetry if all of them are refused by the tool's own checks (`NotAccepted`).
     """
     given = known_arguments(translate_arguments(arguments, tool.forms), tool.accepted_schema())
     fields = tool.parameters.model_fields
@@ -456,8 +463,8 @@ def _is_empty(value: Any) -> bool:
 
 def known_arguments(value: Any, schema: Mapping[str, Any]) -> Any:
     """Return the arguments without those that their closed JSON Schema does not know, also inside of objects and lists:
-    models learn their calls from many programs, and most such arguments mean nothing here. One that is only written in
-    another way (`startLine`) is taken; one that looks misspelt, and objects of which nothing is known, stay and are
+    models learn their calls from many programs, and most such arguments mean nothing here. A parameter in another
+    spelling (`startLine`) is taken; one that looks misspelt, and objects without any known argument, stay and are
     refused.
     """
     return _only_known(respelt(value, schema), schema)

@@ -22,7 +22,7 @@ from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.traits import ToolTraits
 
 UNTOLD: Mapping[str, Any] = MappingProxyType({"untold": True})
-"""The `json_schema_extra` of a parameter that only calls of other agents' tools have: no model is told of it."""
+"""The `json_schema_extra` of a parameter that only calls of other agents' tools have: models are not shown it."""
 
 
 class Parameters(BaseModel):
@@ -42,9 +42,10 @@ FILE_PATH: Mapping[str, str] = MappingProxyType({"file_path": "path"})
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """The result of a tool: `text` for the model, `data` for programs. `failed` says in a few words how a program that
-    the tool has run has failed; the tool itself has not. `artifacts` are files that it kept for the user, `images` are
-    for a model that sees, `summary` says the same as `text` in a few words, for a user.
+    """The result of a tool: `text` for the model, `data` for programs (None if it is only text). `failed` says in a few
+    words how a program that the tool has run has failed, '' if it did not; the call of the tool itself has succeeded.
+    `artifacts` are files that it kept for the user, `images` are for models that take pictures, `summary` says the same
+    as `text` in a few words, for a user.
     """
 
     text: str
@@ -70,9 +71,7 @@ class Tool(ABC, Generic[P]):
 
     @property
     def news(self) -> str:
-        """What changed in the tool's description since the user approved it, as words for the user; '' for most
-        tools.
-        """
+        """The changes of the tool's description since the user approved it, as words for the user; '' for most."""
         return ""
 
     @property
@@ -81,10 +80,12 @@ class Tool(ABC, Generic[P]):
         return ""
 
     def accepted(self) -> None:
-        """Called when the user approves one of its calls; does nothing by default."""
+        """Take note that the user has approved one of its calls; does nothing by default."""
 
     def approves(self, arguments: P, settings: Settings) -> bool:
-        """Return whether the user's settings approve this call, judged by its arguments."""
+        """Return whether the user's settings approve this call, judged by its arguments, so that no approval is asked
+        for.
+        """
         return self.traits.approved
 
     @abstractmethod
@@ -115,14 +116,15 @@ class Tool(ABC, Generic[P]):
         return None if self.output is None else compact_schema(TypeAdapter(self.output).json_schema())
 
     def can_compose_with(self, other: Tool[Any]) -> bool:
-        """Return whether the output of this tool can be an argument of `other`."""
+        """Return whether the output of this tool, its data or else its text, can be an argument of `other`."""
         return composable(self.output_schema(), other.input_schema())
 
     def compose_output(
         self, output: ToolOutput, target: Tool[Any], transformation: Transformation, given: Iterable[str] = ()
     ) -> dict[str, Any]:
-        """Return arguments for `target`, besides those `given`, from this tool's output. ToolRetry if it does
-        not fit.
+        """Return arguments for `target`, besides those `given` (their names), from this tool's output as
+        `transformation` changes it; an `extract_path` of `$text` takes the text in place of the data. ToolRetry if it
+        does not fit.
         """
         value: Any = plain(output.data) if output.data is not None else output.text
         if transformation.extract_path == "$text":

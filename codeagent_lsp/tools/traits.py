@@ -15,8 +15,8 @@ from codeagent_lsp.errors import ErrorCode
 
 Effect = Literal["read", "write", "run", "net", "ask"]
 Result = Literal["", "file", "printed"]
-"""What the text of a tool's result is: a file's, which can be read again, or what a program has printed, of which the
-errors and the end matter.
+"""The kind of text in a tool's result: that of a file, which can be read again, the output of a program, of which the
+errors and the end matter, or '' for any other.
 """
 CORE = "core"
 

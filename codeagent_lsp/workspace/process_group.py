@@ -33,16 +33,17 @@ async def start_group(*command: str, **options: Any) -> Process:
 
 
 def end_group(process: Process) -> None:
-    """Kill the program and its whole process group at once, also processes that outlived it; nothing if they have
-    ended.
+    """Kill the program and its whole process group at once, also processes that outlived it, without waiting for them;
+    nothing if they have ended.
     """
     end_tree(process.pid)
 
 
 async def reap(process: Process) -> int:
-    """Wait for the end of a program that was killed, and return its exit code; who still reads its output gets no more.
+    """Wait for the end of a program that was killed, and return its exit code. Its output is closed, so a task that
+    still reads it gets no more.
 
-    Before Python 3.13, `wait` ends only when its pipes are closed, and a pipe that nobody reads stays open.
+    Before Python 3.13, `wait` ends only when its pipes are closed, and a pipe that is not read stays open.
     """
     for number in (1, 2):
         # Closed, not read: where two read one stream, asyncio may wake only one of them.
@@ -53,7 +54,7 @@ async def reap(process: Process) -> int:
 
 
 async def read_head(source: StreamReader, most: int) -> bytes:
-    """Return the first `most` bytes of a program's output.
+    """Return the first `most` bytes of a program's output once it has closed it.
 
     The rest is read and dropped, so that the program never blocks.
     """

@@ -68,8 +68,8 @@ class Signature:
 
 
 def renamed_parameters(old: Signature, new: Signature, bodies: tuple[str, str]) -> Mapping[str, str] | None:
-    """Return the new names of renamed parameters by their old names; None if it is not clear which is which. `bodies`
-    are the texts of the function before and after.
+    """Return the new names of renamed parameters by their old names. A parameter is left out unless exactly one new one
+    takes its place; None if two would get the same new name. `bodies` are the texts of the function before and after.
     """
     gone = [each for each in old.parameters if new.get(each.name) is None]
     come = [each for each in new.parameters if old.get(each.name) is None]
@@ -187,7 +187,7 @@ class SignatureChange:
 
     @property
     def added(self) -> tuple[Parameter, ...]:
-        """The parameters that are new and no renamed ones."""
+        """The parameters that are new, not renamed."""
         known = {self.renamed.get(each.name, each.name) for each in self.old.parameters}
         return tuple(each for each in self.new.parameters if each.name not in known)
 

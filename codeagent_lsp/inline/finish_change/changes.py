@@ -1,4 +1,4 @@
-"""What the user has changed of declarations, between the texts before and after: signatures, names, places. Pure.
+"""The changes of declarations between the texts before and after: signatures, names, places. Pure.
 
 Not here: the callers of what has changed (`sites.py`).
 """

@@ -1,4 +1,4 @@
-"""What a text declares that others use: functions, methods, classes and members, with the parameters of each.
+"""The declarations of a text that others use: functions, methods, classes and members, with the parameters of each.
 
 By the syntax tree, for Python, TypeScript, JavaScript and Go. Not here: what changed between two texts (`changes.py`).
 """

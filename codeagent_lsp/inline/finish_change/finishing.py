@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MOST_FILES = 200
 MOST_CHECKED = 60
-"""Files that a server is asked about, of those that name what has changed."""
+"""The most files that a server is asked about, of those that name what has changed."""
 MOST_ROUNDS = 6
 SECONDS = 60.0
 _WORD = re.compile(r"[^\W\d]\w+")
@@ -71,8 +71,8 @@ class Finished:
 
 
 def changed_declarations(bases: Mapping[str, str], texts: Mapping[str, str]) -> tuple[Change, ...]:
-    """Return what the user has changed of declarations. `bases` are the texts before, `texts` those of now, both by
-    path; a file missing in `texts` is left out.
+    """Return the changes of declarations that the user made. `bases` are the texts before, `texts` those of now, both
+    by path; a file missing in `texts` is left out.
     """
     pairs = []
     for path, base in bases.items():
@@ -107,7 +107,8 @@ async def finish(
     seconds: float = SECONDS,
 ) -> Finished:
     """Return the repairs in the files of `texts` (absolute paths) that the language servers prove right, in at most
-    `seconds`; nothing is written. What is not known by then is left alone. May be cancelled.
+    `seconds`; nothing is written. What is not known by then is left alone, and so are all but the first 60 files that
+    name a change. May be cancelled.
     """
     places = await asyncio.to_thread(affected_places, changes, texts)
     if not any(site.edits for found in places.values() for site in found):

@@ -23,9 +23,9 @@ MOST_OTHERS = 24
 MOST_HUNKS = 40
 MOST_LINES = 20_000
 LONGEST_HUNK = 12
-"""Lines of one side; longer changes are no small edits that are due elsewhere, too."""
+"""The most lines of one side of a change: longer ones are not small edits that should be made elsewhere, too."""
 LONGEST_NODE = 600
-"""Bytes of the largest node around a change that is looked at."""
+"""The most bytes of a node around a change that is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class History:
         return History(tuple(each for each in self.files if each.path != path))
 
     def of(self, path: str) -> Edited | None:
-        """Return what is known of a file by its path; None for nothing."""
+        """Return the known texts of a file by its path; None if it is not known."""
         return next((each for each in self.files if each.path == path), None)
 
     def last(self) -> tuple[Example, list[Example]] | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 LARGEST = 400_000
-"""Bytes; longer texts are left out: they were not written by hand."""
+"""The most bytes of a text that is parsed; longer ones were not written by hand."""
 
 Role = Literal["called", "member", "keyword", "imported", "type", "defined", "parameter", "plain"]
 

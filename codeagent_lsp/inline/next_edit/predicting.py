@@ -23,10 +23,10 @@ from codeagent_lsp.workspace.text.visible import cut, first_hidden, is_unseen
 AROUND = 40
 """Lines above and below the window that the model sees."""
 LONGEST_LINE = 400
-"""Longer lines were not written by hand, and one of them fills a prompt."""
+"""The most characters of a line: longer ones were not written by hand, and one of them fills a prompt."""
 MOST_EDITS = 6
 MOST_LINES = 12
-"""Lines that an answer may add or take away."""
+"""The most lines by which an answer may be longer or shorter than the window."""
 _CONTEXT = 2
 
 
@@ -49,8 +49,8 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What may go into a prompt: `name` returns the path of a file as the model is shown it, None for one that may not
-    be shown; `clean` masks secrets.
+    """The limits of a prompt: `name` returns the path of a file as the model is shown it, None for one that may not be
+    shown; `clean` masks secrets.
     """
 
     name: Callable[[str], str | None]

@@ -1,4 +1,5 @@
-"""Where a learned change is due: in one text, and across the files of a workspace, within a time and without any model.
+"""The places at which a learned change should also be made: in one text, and across the files of a workspace, within a
+time and without any model.
 
 Places are ranges in characters with their new texts, none twice, none overlapping. Not here: learning the change
 (`renamings.py`, `rewrites.py`), reading files and the index (`Source`).
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MOST_CHANGES = 4
-"""Changes that are learned at once."""
+"""The number of learned changes at which no further example is looked at."""
 
 MOST_LEFT_OUT = 1
-"""Places before the first example that may be left as they are."""
+"""The most places before the first example that may be left as they are."""
 
 Change = Rewrite | Renaming
 
@@ -68,7 +69,9 @@ class Proposed:
 
 
 def changes_of(newest: Example, others: Sequence[Example]) -> list[Learned]:
-    """Return at most 4 changes that the newest example has in common with others, each once."""
+    """Return the changes that the newest example has in common with others, each once. After 4 no further example is
+    looked at.
+    """
     found: list[Learned] = []
     here = (newest.after.path, newest.new_range[0])
     for other in others:
@@ -157,8 +160,8 @@ class Due:
 
 
 async def search(history: History, source: Source, seconds: float = SECONDS) -> Due:
-    """Return where the change that the last edits have in common should also be made, after at most about `seconds`.
-    May be cancelled.
+    """Return the edits by which the change that the last edits have in common should also be made, after at most about
+    `seconds`; an empty `Due` if they have none. May be cancelled.
     """
     end = time.monotonic() + seconds
     last = await asyncio.to_thread(history.last)

@@ -1,4 +1,5 @@
-"""A name that was changed to another in two places: what the places are tells where it is due, too.
+"""Renamings learned from a name that was changed to another in two places: the roles of these places tell where else it
+should be changed.
 
 A parameter or a local name is one inside its function only; of a called, imported or used name the places of the same
 role are. Not here: other changes (`rewrites.py`), places in files (`proposals.py`).
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 _SELF = ("self", "this", "cls")
 SHORTEST = 3
-"""Letters of a name that is looked for in other files."""
+"""The least letters of a name that is looked for in other files."""
 
 _NAME = re.compile(r"identifier$|^name$|^constant$|^word$")
 

@@ -1,4 +1,4 @@
-"""Reading of calls that are written as bare JSON or Python, and whether a call fits a known tool.
+"""Reading of calls that are written as bare JSON or Python, and the check whether a call fits a known tool.
 
 Not here: where in a text calls begin and end (`toolcalls.py`), calls between the markers of a dialect (`dialects.py`),
 schemas (`schema.py`).
@@ -75,7 +75,7 @@ def read_json(source: str, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
 
 
 def read_strict(source: str) -> list[Raw] | None:
-    """Return the calls in one JSON value, which is not repaired; None if it is broken or no call."""
+    """Return the calls in one JSON value, which is not repaired; None if it is broken or not a call."""
     try:
         return dialects.from_value(jsontext.loads(source))
     except ValueError:
@@ -115,7 +115,9 @@ def read_action(text: str, start: int, tools: tuple[ToolSpec, ...]) -> tuple[lis
 
 
 def nameless_call(text: str, tools: Iterable[ToolSpec]) -> str:
-    """Return the tool whose arguments a reply is, fenced or not, that names none; '' if it is anything else."""
+    """Return the name of the tool whose arguments a reply is, fenced or not, that names no tool: an object of arguments
+    that the tool knows, with all that it requires, at least two. '' if it is anything else.
+    """
     fence = _ONLY_FENCE.match(text)
     source = (fence[1] if fence else text).strip()
     value = jsontext.loads_object(source) if source.startswith("{") else None

@@ -197,9 +197,9 @@ def read_mistral(text: str, start: int) -> Read:
 
 def read_harmony(text: str, start: int) -> Read:
     """Parse `<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{…}<|call|>`, also in another channel,
-    with the name before the channel, and without the tokens, which some servers remove. What is no JSON, such as code
-    for a `python` tool, is a call without readable arguments. Return the calls, [] for none, and the offset behind
-    them.
+    with the name before the channel, and without the tokens, which some servers remove. Content that is not JSON, such
+    as code for a `python` tool, makes a call without readable arguments. Return the calls, [] for none, and the offset
+    behind them.
     """
     calls: list[Raw] = []
     position = start

@@ -22,7 +22,7 @@ _ESCAPE = re.compile(r'\\(?P<good>["\\/bfnrt]|u[0-9a-fA-F]{4})?')
 
 
 class WrittenNumber(float):
-    """A number with the text that a model has `written` for it: `1.10` is another version than `1.1`."""
+    """A number with the text in which a model has `written` it: as versions, `1.10` and `1.1` differ."""
 
     written: str
 
@@ -34,8 +34,8 @@ class WrittenNumber(float):
 
 
 def loads(source: str, *, repair: bool = False) -> Any:
-    """Parse `source` as JSON; with `repair`, broken JSON is repaired as well as possible, even a `torn` one. ValueError
-    if it is none, or nested deeper than any arguments are.
+    """Parse `source` as JSON; with `repair`, broken JSON is repaired as well as possible, even if it is `torn`.
+    ValueError if it is not JSON and cannot be repaired, or is nested too deeply (`is_deep`).
     """
     value = _loads(source, repair=repair)
     if is_deep(value):
@@ -44,7 +44,9 @@ def loads(source: str, *, repair: bool = False) -> Any:
 
 
 def is_deep(value: Any) -> bool:
-    """Return whether lists and objects are nested deeper than can be checked, stored and sent: all of this recurses."""
+    """Return whether lists and objects are nested about 100 levels deep or more: checking, storing and sending them
+    recurses.
+    """
     level = [value]
     for _ in range(_DEEPEST):
         level = [
@@ -191,7 +193,9 @@ def ambiguous(source: str) -> bool:
 
 
 def span(source: str, start: int) -> int | None:
-    """Return the offset behind the JSON object or array that begins at `start`; None when it never closes."""
+    """Return the offset behind the JSON object or array that begins at `start`, by its brackets outside of strings;
+    None when it never closes.
+    """
     depth, inside, position = 0, False, start
     pattern = _STRUCTURE
     while match := pattern.search(source, position):

@@ -1,8 +1,8 @@
-"""Notice of a call that ends a reply in a form that is not read: it never runs, but the model hears of it, so that a
-run does not end with such a text as its answer.
+"""Detection of a call at the end of a reply in a form that is not read. It never runs, but the model gets a message
+about it, so that a run does not end with such a text as its answer.
 
-Seen are the spellings of other agents and languages: labels (`Tool: read_file`), elements (`<read_file/>`), code of any
-language in a fence, JSON under other keys, YAML. Not here: the forms that are read (`toolcalls.py`).
+The spellings of other agents and languages are recognized: labels (`Tool: read_file`), elements (`<read_file/>`), code
+of any language in a fence, JSON under other keys, YAML. Not here: the forms that are read (`toolcalls.py`).
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)\n[ \t]*\1[ \t]*\Z", re.
 
 
 class LooseCall(NamedTuple):
-    """A call that is not read; `sure` if the reply is nothing else, so that it can be no example in an answer."""
+    """A call in a form that is not read: the name of its tool, and whether it is `sure`, as the reply is nothing else
+    and so cannot be an answer with an example.
+    """
 
     name: str
     sure: bool

@@ -32,7 +32,7 @@ _HALF = re.compile("[\ud800-\udfff]")  # of a pair that stands for one character
 
 
 class Misfit(ValueError):
-    """A value that does not fit the schema; the message names the path and what is allowed there."""
+    """Raised for a value that does not fit the schema; the message names the path and what is allowed there."""
 
 
 def fit(arguments: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -56,11 +56,11 @@ class StreamParser:
         return shown
 
     def close(self) -> list[ToolCall]:
-        """Return all calls of the complete reply, [] for none."""
+        """Return all calls of the complete reply, [] for none; after the last `feed`."""
         return list(self.result().calls)
 
     def result(self) -> Extraction:
-        """Return the extraction of the complete reply, computed once."""
+        """Return the extraction of the complete reply, computed once; pieces fed after it do not count."""
         if self._result is None:
             self._result = extract("".join(self._pieces), self._tools)
         return self._result

@@ -53,7 +53,7 @@ Pairs = list[tuple[ToolCall, Message | None]]
 
 
 def reply_schema(tools: tuple[ToolSpec, ...]) -> dict[str, Any]:
-    """Return a schema with one alternative per tool, and one for the plain answer."""
+    """Return a JSON Schema for a reply, with one alternative per tool and one for the plain answer."""
     answer = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
     options = [_option(tool["name"], tool["parameters"]) for tool in tools]
     return {"oneOf": [*options, _option(ANSWER, answer)]}

@@ -51,8 +51,8 @@ class Untried(Protocol):
 
 class ToolCallingModel(WrappedModel):
     """A model that calls tools in the given mode. `tool_calls` of a reply fit their tools' schemas. Calls that fit are
-    kept even when `problem` reports others that do not. With `untried`, nobody has seen it call tools by the API: if it
-    cannot, another mode is found and used from then on.
+    kept even when `problem` reports others that do not. With `untried`, it is not known whether it can call tools by
+    the API: if it cannot, another mode is found and used from then on.
     """
 
     def __init__(self, model: Model, mode: ToolCalling, untried: Untried | None = None) -> None:

@@ -46,7 +46,7 @@ UNCLEAR = (
     "mean to call, send the call with nothing around or behind it. If it was only an example in your answer, send the "
     "answer again."
 )
-"""What the model is told about a call that may be an example."""
+"""The message to the model about a call that may be an example."""
 UNCLEAR_BESIDE = (
     "Your reply also has a call of {names} that is quoted or stands among words: that one did not run. If you meant "
     "it, send it again with nothing around it."

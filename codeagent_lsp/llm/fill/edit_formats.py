@@ -87,7 +87,7 @@ class Rewriter(Protocol):
 
 
 def format_of(name: str) -> EditFormat | None:
-    """Return the format of a model by its name or that of its weights; None for one that is no next-edit model."""
+    """Return the format of a model by its name or that of its weights; None for one that is not a next-edit model."""
     lowered = name.lower().replace("_", "-")
     return next((form for form in FORMATS if re.search(form.names, lowered)), None)
 

@@ -1,5 +1,5 @@
-"""What fills in the middle of a text: the request, the port that every way of asking a model implements, and the
-special tokens by which families of models do it, known from the name of a model (by the models' own cards).
+"""Filling in the middle of a text: the request, the port that every way of asking a model implements, and the special
+tokens by which families of models do it, known from the name of a model (by the models' own cards).
 
 Values only. Not here: what goes into a request (`inline/`), how a server is asked (`ways.py`, `open_filler.py`).
 """
@@ -59,7 +59,7 @@ class Filler(Protocol):
         """
 
     async def close(self) -> None:
-        """Close the connections, and the child process if nobody else uses it."""
+        """Close the connections, and end the child process if nothing else uses it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +136,14 @@ UNMISTAKABLE = tuple(
         if re.search(r"fim|[|▁]", token)
     )
 )
-"""Special tokens of all families that no text has by itself (`</s>` ends an element of HTML, too)."""
+"""Special tokens of all families that do not occur in ordinary text (`</s>`, which also ends an element of HTML, is not
+one).
+"""
 
 
 def prompt_of(family: Family, request: FillRequest) -> str:
-    """Return the prompt with the special tokens; pieces are added as other files, if the family has a token for these,
-    else left out.
+    """Return the prompt with the special tokens; pieces are added as other files if the family has a token for these,
+    otherwise they are left out.
     """
     # One substitution for both: a prefix that itself has `{suffix}` in it stays as it is.
     sides = {"{prefix}": harmless(request.prefix), "{suffix}": harmless(request.suffix)}

@@ -42,13 +42,13 @@ _ASK = TimeLimits(first=5.0, silence=5.0)
 # Shorter than for the agent: a completion that late is of no use.
 LIMITS = TimeLimits(connect=5.0, first=30.0, silence=10.0)
 LONGEST = 8192
-"""Most characters of an answer; a server that ignores `max_tokens` is cut there."""
+"""The most characters of an answer; one from a server that ignores `max_tokens` is cut there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A filler, which the finder of it closes; `at_hand` if it is on this machine and known to fill in, so that it is
-    used without being configured.
+    """A filler, which is closed by the caller that looked for it; `at_hand` if it is on this machine and known to fill
+    in, so that it is used without being configured.
     """
 
     filler: Filler
@@ -183,8 +183,8 @@ class EmbeddedFiller:
 
 
 class HttpFiller(Generic[Request]):
-    """A `Filler`, or the HTTP side of a `Rewriter`, at `where`. `ways` are tried in order: one that the server refuses
-    is not tried again.
+    """A `Filler`, or the HTTP side of a `Rewriter`, at `where`. `ways` are tried in order, and one that the server
+    refuses is not tried again; `slow` says that the model runs on this machine's processor.
     """
 
     def __init__(self, where: Endpoint, name: str, ways: Sequence[Way[Request]], *, slow: bool = False) -> None:

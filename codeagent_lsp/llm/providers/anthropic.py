@@ -40,13 +40,13 @@ _STATUS = {
 
 VERSION = "2023-06-01"
 LONGEST_REPLY = 8192
-"""Tokens, where nobody says: the API wants a number."""
+"""The limit of a reply in tokens where no other is known, as the API requires one."""
 
 THINKING = {"low": 2048, "medium": 8192, "high": 16_384}
 """Tokens that are added to the reply for thinking, and its budget for models that want one."""
 MARK: Mapping[str, Any] = {"cache_control": {"type": "ephemeral"}}
 LASTING_MARK: Mapping[str, Any] = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
-"""For the beginning of the prompt only: the API wants what is kept for longer to come first."""
+"""For the beginning of the prompt only: the API requires that what is kept for longer comes first."""
 
 # The last one for the next call, the one before it finds what the last call has written. The API takes four marks.
 MARKED_TURNS = 2

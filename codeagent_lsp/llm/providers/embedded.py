@@ -45,8 +45,9 @@ def not_started(reason: object) -> ModelUnreachable:
 
 
 class EmbeddedHost:
-    """The child process of one file of weights, shared by all that took it: started when first needed and again if it
-    died, stopped when the last one releases it. With `fills` its server has a second slot, for filling in.
+    """The child process of one file of weights, shared by all users that took it: started when first needed and again
+    if it died, stopped when the last one releases it. `context_window` is in tokens; with `fills` its server has a
+    second slot, for filling in.
     """
 
     def __init__(self, weights: Path, context_window: int = CONTEXT_WINDOW, *, fills: bool = False) -> None:
@@ -124,7 +125,7 @@ class EmbeddedHosts:
 
 
 class EmbeddedModel:
-    """A `Model` over a child process that is started when first needed; it owns one taking of `host`, which `close`
+    """A `Model` over a child process that is started when first needed. It holds one use of `host`, which `close`
     releases.
     """
 
@@ -157,11 +158,13 @@ class EmbeddedModel:
                 yield item
 
     async def count_tokens(self, text: str) -> int:
-        """Return the exact number of tokens in `text`; starts the child if needed."""
+        """Return the exact number of tokens in `text` (an upper estimate as for `LlamaCppModel`); starts the child if
+        needed. ModelError if it cannot run.
+        """
         return await (await self.ready()).count_tokens(text)
 
     async def close(self) -> None:
-        """Close the connections and release the child, which stops if nobody else uses it."""
+        """Close the connections and release the child, which stops if nothing else uses it."""
         async with self._opening:
             await self._drop()
             await self._host.release()

@@ -19,14 +19,17 @@ from urllib.parse import urlsplit
 
 PROMPT_CACHE_MIB = 256
 FILL_WINDOW = 2048
-"""Tokens for the slot that fills in, besides the window of the agent's."""
+"""The window in tokens of the slot that fills in, besides that of the agent."""
 READ_SECONDS = 10
-"""Most seconds of silence inside a request. By default it is an hour, in which a few half-sent heads, without any key,
-would take all threads of the server."""
+"""The most seconds of silence inside a request. By default it is an hour, in which a few half-sent heads, without any
+key, would take all threads of the server.
+"""
 
 
 def main() -> int:
-    """Serve until the parent closes its end of the alive pipe; return 1 if the server cannot start."""
+    """Serve until the parent closes its end of the alive pipe, and then end the process; return 1 if the server cannot
+    start.
+    """
     options = _options()
     _leave_terminal()
     key = secrets.token_urlsafe(24)  # other users of this machine can reach loopback

@@ -1,4 +1,4 @@
-"""What models over HTTP have in common: one streaming POST per call, retries, one connection for many calls.
+"""The base of all models over HTTP: one streaming POST per call, retries, one connection for many calls.
 
 A provider says where to post, what, and how the pieces of the answer become a `Reply`. A call is retried only while
 nothing of its answer was shown, in two layers: `patient` waits and repeats a call whose first item never came (connect
@@ -68,7 +68,9 @@ class Assembler(Protocol):
         """Return the text and reasoning that were held back; call it at the end."""
 
     def finish(self, *, done_marker: bool) -> Reply:
-        """Return the reply. Raises ModelStreamBroken when the stream was cut."""
+        """Return the reply. ModelStreamBroken when the stream was cut; other kinds of ModelError when the server
+        refused or filtered it.
+        """
 
 
 class Options(TypedDict, total=False):
@@ -115,7 +117,9 @@ class HttpModel:
         return self._info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """Yield the answer; transient failures are retried before the first item, an empty answer once."""
+        """Yield the answer; transient failures are retried before the first item, as the `RetryPolicy` allows, and an
+        empty answer once. Raises ModelError; a window that a server states in one is remembered.
+        """
         once = partial(self._exchange, request)
         patiently = partial(patient, once, self._policy)
         try:
@@ -282,8 +286,8 @@ def most_tokens(text: str) -> int:
 @dataclass(frozen=True)
 class RetryPolicy:
     """Limits of retrying: the most attempts; the rest is in seconds: the wait before the first retry, the longest wait,
-    a random addition of up to `jitter`, and all attempts together. If a server asks for a longer wait than
-    `longest_asked`, there is no retry; limits per minute are renewed within that.
+    a random addition of up to `jitter`, and the time after which no further attempt begins (`total`). If a server asks
+    for a longer wait than `longest_asked`, there is no retry; limits per minute are renewed within that.
     """
 
     attempts: int = 3

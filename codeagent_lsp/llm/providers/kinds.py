@@ -1,9 +1,9 @@
-"""The kinds of model servers, and the hosted services that people have a key for.
+"""The kinds of model servers, and hosted services for which users have a key.
 
-Of a kind: class, home address and hosts that speak it; the class is imported when it is used. Of a service: address,
-where the key is made and found, models to begin with. Sources: the services' own documentation, November 2026; a list
-of models that a service sends counts before this one. Not here: asking a server what it is (`llm/factory.py`), the
-classes themselves, the dialogue that offers services (`terminal/setup.py`).
+A kind has a class, a home address and hosts that speak it; the class is imported when it is used. A service has an
+address, the page where a key is made, the variables where it is found, and models to begin with. Sources: the services'
+own documentation, November 2026; a list of models that a service sends counts before this one. Not here: asking a
+server what it is (`llm/factory.py`), the classes themselves, the dialogue that offers services (`terminal/setup.py`).
 """
 
 from __future__ import annotations

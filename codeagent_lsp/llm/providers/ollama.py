@@ -40,7 +40,7 @@ THINKING_ROOM = 4096
 """Tokens added to a limit of the reply, which counts the thoughts too."""
 
 KEEP_ALIVE = "30m"
-"""How long the model stays loaded: longer than a command that the agent waits for."""
+"""The time for which the model stays loaded: longer than a command that the agent waits for."""
 
 _LOWEST_SHARE = 0.6
 """The smallest part of our estimate, which is rather too high, that a prompt has in tokens, while none was counted."""

@@ -33,7 +33,7 @@ _STATUS = {
     "invalid_prompt": 400,
 }
 LEAST_REPLY = 16
-"""Tokens: the API refuses a smaller limit."""
+"""The least limit of a reply, in tokens, that the API accepts."""
 
 _BROKEN = "the reply was interrupted"
 

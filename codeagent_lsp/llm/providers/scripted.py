@@ -36,8 +36,9 @@ CONTEXT_WINDOW = 32_768
 
 @dataclass(frozen=True, slots=True)
 class ScriptedReply:
-    """One reply of a script; `delay` is in seconds before each of its `chunks` pieces of text; `error` ends it with an
-    error; `expect` is text that the request must contain.
+    """One reply of a script. Its `text` comes in `chunks` pieces, each after `delay` seconds; `error` ends it with an
+    error, only `broken` after its text; `expect` is text that the last user message must contain; `problem` is as in
+    `Reply`.
     """
 
     text: str = ""
@@ -54,7 +55,9 @@ _DONE = ScriptedReply("Done.")
 
 
 class ScriptedModel:
-    """A `Model` that replays scripted replies, and records the requests in `requests`."""
+    """A `Model` that replays scripted replies, and records the requests in `requests`. After the last reply it begins
+    anew with `loop`, else it answers "Done.".
+    """
 
     def __init__(
         self,
@@ -77,7 +80,9 @@ class ScriptedModel:
         return self._info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """Yield the next reply of the script. Raises its scripted error."""
+        """Yield the next reply of the script. Raises its scripted error; ModelReplyInvalid if the request lacks the
+        text that the reply expects.
+        """
         turn = len(self.requests)
         self.requests.append(request)
         reply = self._pick(turn)

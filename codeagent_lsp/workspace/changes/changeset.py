@@ -33,8 +33,8 @@ ApplyOutcome = Literal["full", "partial", "none", "unknown"]
 @dataclass(frozen=True, slots=True)
 class FileChange:
     """The change of one file: an edit, a creation, a deletion or a move; paths are absolute. `base` is the text the
-    change was made on and `version` that buffer's version (None: not open; 0 is a version). `moved_from` is the path
-    the file had before, None if it was not moved.
+    change was made on, `text` the one after it (None: no such file), and `version` that buffer's version (None: not
+    open; 0 is a version). `moved_from` is the path the file had before, None if it was not moved.
 
     `runs` says whether the file is executable afterwards (None: as before), and `ran` whether it was before, if that is
     known and differs.
@@ -68,13 +68,15 @@ class FileChange:
         return self.runs is not None and self.base == self.text and self.moved_from is None
 
     def hunks(self) -> tuple[merge.Run, ...]:
-        """Return the hunks of its diff: changes with an unchanged line between them are two, and can be accepted each
-        by itself. A creation or deletion can only be accepted as a whole.
+        """Return the hunks of its diff, the runs of changed lines, in order. Changes with an unchanged line between
+        them are two hunks, each of which can be accepted alone; a creation or deletion can only be accepted as a whole.
         """
         return merge.runs(self.base or "", self.text or "")
 
     def hunk_ids(self) -> tuple[str, ...]:
-        """Return the ids of its hunks, by which each can be accepted alone; none if it has no parts."""
+        """Return the ids of its hunks, in order, by which each can be accepted alone; () for anything but an edit, as a
+        creation, a deletion or a move has no parts.
+        """
         return hunk_ids(self.base or "", self.text or "") if self.kind == "edit" else ()
 
     def counts(self) -> tuple[int, int]:
@@ -84,7 +86,9 @@ class FileChange:
         return added, sum(run.old_end - run.old_start for run in runs)
 
     def diff(self, name: Callable[[str], str]) -> str:
-        """Return a unified diff with the ids of its hunks; `name` shortens paths for display."""
+        """Return a unified diff in which each hunk has its id in its header, and moves and modes are written as git
+        does; `name` shortens paths for display.
+        """
         old = "/dev/null" if self.base is None else f"a/{name(self.moved_from or self.path)}"
         new = "/dev/null" if self.text is None else f"b/{name(self.path)}"
         labels = [f"{name(self.path)}#{each}" for each in self.hunk_ids()]
@@ -104,8 +108,8 @@ class FileChange:
         return f"old mode {modes[not self.runs]}\nnew mode {modes[bool(self.runs)]}\n"
 
     def read_as(self, now: str | None) -> FileChange | None:
-        """Return the change in the encoding in which the user's editor has read `now`, the present text; None if that
-        encoding is not known.
+        """Return the change in the encoding in which the user's editor has read `now`, the present text (None: no such
+        file, for which the change stays as it is); None if that encoding is not known.
         """
         if self.base is None or now is None or now == self.base:
             return self
@@ -125,7 +129,7 @@ class FileChange:
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> FileChange:
-        """Return the change from the result of `to_dict`. KeyError if it is malformed."""
+        """Return the change from the result of `to_dict`. KeyError if `path`, `base` or `text` is missing."""
         modes = data.get("runs"), data.get("ran")
         return FileChange(data["path"], data["base"], data["text"], data.get("version"), data.get("moved_from"), *modes)
 
@@ -152,7 +156,9 @@ class HunkConflict:
 
 @dataclass(frozen=True, slots=True)
 class Rebased:
-    """A changeset rebased on the current texts, and the conflicts, which are left out of it."""
+    """A changeset rebased on the current texts, without the parts that did not fit them, and these parts as
+    `conflicts`.
+    """
 
     changeset: Changeset
     conflicts: tuple[HunkConflict, ...]
@@ -160,7 +166,7 @@ class Rebased:
 
 @dataclass(frozen=True, slots=True)
 class Changeset:
-    """All staged changes of a run, one per path, in the order they were first made."""
+    """All staged changes of a run, one per path, in the order they were first made; immutable. Paths are absolute."""
 
     files: tuple[FileChange, ...] = ()
 
@@ -178,11 +184,13 @@ class Changeset:
         return tuple(change.path for change in self.files)
 
     def get(self, path: str) -> FileChange | None:
-        """Return the change of the file that has this absolute path after it, None if there is none."""
+        """Return the change of the file that has this absolute path afterwards; None if there is none."""
         return next((change for change in self.files if change.path == path), None)
 
     def with_change(self, change: FileChange) -> Changeset:
-        """Return a changeset with `change` in place of the one for its path; an empty change is dropped."""
+        """Return a changeset with `change` in the place of the one for its path, or at the end if there is none; an
+        empty change removes it.
+        """
         known = self.get(change.path)
         if known is None:
             return self if change.empty else Changeset((*self.files, change))
@@ -190,12 +198,14 @@ class Changeset:
         return Changeset(tuple(item for item in kept if not item.empty))
 
     def without(self, paths: Iterable[str]) -> Changeset:
-        """Return a changeset without the changes of the files with these absolute paths."""
+        """Return a changeset without the changes of the files that have these absolute paths afterwards."""
         gone = frozenset(paths)
         return Changeset(tuple(change for change in self.files if change.path not in gone))
 
     def of(self, files: Collection[str]) -> Changeset:
-        """Return the changes of these files, by their absolute paths before or after a move."""
+        """Return the changes of these files, by their absolute paths before or after a move; paths without a change are
+        ignored.
+        """
         return Changeset(tuple(each for each in self.files if each.path in files or each.moved_from in files))
 
     def without_files(self, files: Collection[str]) -> Changeset:
@@ -204,7 +214,7 @@ class Changeset:
 
     def renamed(self, paths: Mapping[str, str]) -> Changeset:
         """Return a changeset of the same changes for files that were moved since: `paths` maps their old paths to the
-        new ones.
+        new ones, and the versions of buffers are dropped.
         """
         new = (replace(change, path=paths.get(change.path, change.path), version=None) for change in self.files)
         return Changeset(tuple(new)) if paths else self
@@ -221,8 +231,9 @@ class Changeset:
     def split(self, files: Iterable[str] | None, hunks: HunkNumbers | None = None) -> tuple[Changeset, Changeset]:
         """Return the chosen part, and the rest rebased on it.
 
-        `files` are accepted whole, `hunks` are 0-based hunk numbers per path; both None: everything is chosen. A chosen
-        hunk of a moved file includes the move.
+        `files` are accepted whole, `hunks` are 0-based hunk numbers per path; both None: everything is chosen. Paths
+        and numbers that do not exist are ignored. A chosen hunk of a moved file includes the move; one of a creation or
+        deletion means all of it.
         """
         if files is None and hunks is None:
             return self, Changeset()
@@ -239,13 +250,13 @@ class Changeset:
         return taken, rest
 
     def inverse(self) -> Changeset:
-        """Return the changes that undo these, in reverse order."""
+        """Return the changes that undo these, last one first, each based on the text that this changeset makes."""
         return Changeset(tuple(_inverse_change(change) for change in reversed(self.files)))
 
     def rebase(self, current: Mapping[str, Current], *, formatted: bool = False) -> Rebased:
-        """Rebase these changes onto the texts in `current`, keyed by the path the user has now. On conflict the user's
-        text wins. Changes of adjacent lines do not conflict, nor, with `formatted`, lines that only a formatter has
-        changed.
+        """Rebase these changes onto the texts in `current`, keyed by the path the user has now, for a moved file the
+        old one; a file that is not in it counts as absent. On conflict the user's text wins. Changes of adjacent lines
+        do not conflict, nor, with `formatted`, lines that only a formatter has changed.
         """
         kept: list[FileChange] = []
         conflicts: list[HunkConflict] = []
@@ -362,8 +373,8 @@ class Editor(Protocol):
         """Have the user's editor open those of the files (absolute paths) whose encoding only it can tell."""
 
     def set_mode(self, path: str, *, runs: bool) -> bool:
-        """Make a file (absolute path) executable, or no longer; return whether it is so now, False also if that fails.
-        A link is left alone.
+        """Make a file (absolute path) executable, or no longer; return whether the file now is as `runs` says, False
+        also if that fails. A link is left alone.
         """
 
     def still_shows(self, path: str) -> bool:

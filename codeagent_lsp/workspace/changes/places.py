@@ -1,4 +1,4 @@
-"""Where the hunks and files of staged changes stand: in a review's diff, and in the code that they change. Pure."""
+"""Locations of the hunks and files of staged changes: in a review's diff, and in the code that they change. Pure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _NOTHING = "/dev/null"
 
 @dataclass(frozen=True, slots=True)
 class HunkPlace:
-    """The lines of a hunk in a document, from 0, the last one included. `hunk` is its id, with the path in a diff
-    (`path#id`), alone in code; None for a hunk of a file that can only be decided about as a whole.
+    """The lines of a hunk in a document, 0-based, `last` included. `hunk` is `path#id` in a diff and the id alone in
+    code; None for a hunk of a file that can only be decided about as a whole.
     """
 
     hunk: str | None
@@ -26,7 +26,9 @@ class HunkPlace:
 
 @dataclass(frozen=True, slots=True)
 class FilePlace:
-    """The lines of a file in a diff, from 0, the last one included. `name` is the path as the diff shortens it."""
+    """The lines of a file in a diff, 0-based, `last` included, and its hunks. `name` is the path as the diff shortens
+    it, for a deleted file the old one.
+    """
 
     name: str
     first: int
@@ -71,8 +73,8 @@ def _longer(file: FilePlace, last: int) -> FilePlace:
 
 
 def places_in_code(change: FileChange, now: str) -> tuple[HunkPlace, ...]:
-    """Return the places of an edit's hunks in the user's present text, in which lines may have been added or removed
-    since. For added lines, it is the line that they come before.
+    """Return the places of an edit's hunks in the user's present text `now`, in which lines may have been added or
+    removed since. The place of added lines is the line that they come before.
     """
     moved = merge.runs(change.base or "", now)
 

@@ -1,5 +1,5 @@
-"""What the user saw in a review, found among what is staged now, and what stays staged once they have decided about a
-part of it, or have changed the same lines. Pure.
+"""The decisions about a review: the changes that the user saw, found among those that are staged now, and those that
+stay staged once the user has decided about a part of them, or has changed the same lines. Pure.
 
 Deciding takes time, in which other parts are decided about and the run stages more: then hunks have other numbers, and
 files other content, so what stays is always computed from what is staged when the decision has been carried out. Not
@@ -33,8 +33,8 @@ def numbers_now(
     seen: Changeset | None, present: Changeset, files: Iterable[str] | None, hunks: ChosenHunks | None
 ) -> HunkNumbers | None:
     """Return the present numbers of the chosen `hunks`: of ids, and of numbers in what was `seen` (None: in what is
-    staged now). LookupError when a chosen file or hunk is not staged any more as it was seen; with neither `files` nor
-    `hunks`, all of it is chosen. For an id that is gone, the error has the path and the id.
+    staged now); None if `hunks` is None. With neither `files` nor `hunks`, all of it is chosen. LookupError if a chosen
+    file or hunk is no longer staged as it was seen; for an id that is gone, the error has the path and the id.
     """
     whole = frozenset(files or ())
     if seen is not None and files is None and hunks is None:
@@ -45,7 +45,7 @@ def numbers_now(
 
 
 def shows_all(seen: Changeset, present: Changeset) -> bool:
-    """Return whether `seen` shows everything that is staged now; parts of it may have been decided about since."""
+    """Return whether `seen` shows everything that is staged now, possibly with parts that were decided about since."""
     return all(_is_part(seen.get(change.path), change) for change in present)
 
 
@@ -98,7 +98,7 @@ def _same(before: list[_Content], now: list[_Content], number: int) -> int:
 
 
 def contents(change: FileChange) -> list[_Content]:
-    """Return the removed and the added lines of each hunk."""
+    """Return the removed and the added lines, with their ends, of each hunk of a change, in order."""
     old, new = split_lines(change.base or ""), split_lines(change.text or "")
     return [
         (tuple(old[hunk.old_start : hunk.old_end]), tuple(new[hunk.new_start : hunk.new_end]))
@@ -119,7 +119,9 @@ def after_applying(present: Changeset, chosen: Changeset, applied: Applied) -> C
 
 
 def after_discarding(present: Changeset, files: frozenset[str] | None, hunks: HunkNumbers | None) -> Changeset:
-    """Return the present changes without the discarded part, chosen as for `Changeset.split`, on the same base."""
+    """Return the present changes without the discarded part, chosen as for `Changeset.split`, on the same base. With
+    `files` None and no hunks, nothing is left.
+    """
     if files is None and not hunks:
         return Changeset()
     kept = present.without(files or ())
@@ -156,8 +158,8 @@ def arrived_hunks(changes: Changeset, now: Mapping[str, str]) -> Changeset:
 
 def on_present(change: FileChange, now: str | None) -> tuple[FileChange, frozenset[int]]:
     """Return the change from the user's present text `now` (None: no such file) to one with all of `change`, and the
-    0-based numbers of its hunks on lines that the user has changed as well, which are replaced. The first number stands
-    for a file that can only be decided about as a whole.
+    0-based numbers of its hunks on lines that the user has changed as well, which are replaced. For a file that can
+    only be decided about as a whole, the number 0 means all of it.
     """
     text = change.text
     if now is None:  # the user has deleted it, so it would be made anew

@@ -1,7 +1,7 @@
 """The staged changes of a run while it works: the only mutable state between the tools and the editor.
 
-Tools read through it and write to it; every step can be undone. It never touches the disk or the client. Not here: the
-rules of editing (`edits/match.py`) and of applying (`server/editor.py`).
+Tools read through it and write to it; every step can be undone until a part is applied or discarded. It never touches
+the disk or the client. Not here: the rules of editing (`edits/match.py`) and of applying (`server/editor.py`).
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ class Step:
 
 
 class Staging:
-    """The changes that a run has staged so far. `base` returns the user's version of a path without anything staged
-    (None: no such file). `on_change` is called with the path of every file whose staged state has changed, and its
-    change. `check`, if set, is given every new text and returns the one to stage, or raises EditRefused.
+    """The changes that a run has staged so far, from `changeset` on (None: nothing). `base` returns the user's version
+    of a path without anything staged (None: no such file). `on_change` is called with the path of every file whose
+    staged state has changed, and its change, None if nothing of it is staged any more. `check`, which callers may set,
+    is given every new text and returns the one to stage, or raises EditRefused.
     """
 
     def __init__(
@@ -55,7 +56,9 @@ class Staging:
         return self._changeset
 
     def lookup(self, path: str) -> StagedFile | None:
-        """Return the staged state of an absolute path, None when nothing is staged for it."""
+        """Return the staged state of an absolute path, deleted for the old path of a moved file; None when nothing is
+        staged for it.
+        """
         change = self._changeset.get(path)
         if change is not None:
             return StagedFile(change.text)
@@ -86,10 +89,12 @@ class Staging:
         read: Iterable[FileText],
         runs: Mapping[str, bool] | None = None,
     ) -> Step:
-        """Stage the changes made by a program as one step: `moves` (file read, by its new path), new texts, and which
-        files `runs` says can or cannot be executed any more, by the paths they have then.
+        """Stage the changes made by a program as one step: `moves` (file read, by its new path), new texts (None:
+        deleted), and which files `runs` says can or cannot be executed any more, by the paths they have then. `read`
+        are the files as the program saw them; for others the user's present text is the base.
 
-        If a new file took the old path of a moved one, that move is staged as a creation and an edit.
+        If a new file took the old path of a moved one, that move is staged as a creation and an edit. FileRefused for a
+        path whose file was moved away.
         """
         taken = {path for path, text in texts.items() if text is not None}
         staged = _settle_moves(self._changeset, taken.union(moves), frozenset(file.path for file in moves.values()))
@@ -107,7 +112,9 @@ class Staging:
         return self._commit(paths, staged)
 
     def undo(self, change_id: str | None = None) -> Step:
-        """Undo the last step, or the named one and all after it. Raises ToolFailed if there is no such step."""
+        """Undo the last step, or the one with this id (such as `c3`) and all after it, and return it with all paths
+        that were undone. ToolFailed if there is no such step.
+        """
         if not self._steps:
             raise ToolFailed("Nothing is staged, so there is nothing to undo.", ErrorCode.NOT_FOUND)
         ids = [step.change_id for step in self._steps]
@@ -121,7 +128,9 @@ class Staging:
         return replace(undone[0], paths=paths)
 
     def reset(self, changeset: Changeset) -> None:
-        """Replace the staged changes, and forget the steps, after a part was applied or discarded."""
+        """Replace the staged changes, after a part was applied or discarded, and forget the steps, which cannot be
+        undone any more. Files whose state this changes count as decided about (see `restore`).
+        """
         self._steps.clear()
         self._decided |= self._replace(changeset)
 

@@ -55,15 +55,19 @@ class Edit:
 
 
 def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Replacement:
-    """Return `text` with its only match of `old` replaced by `new`; with `replace_all`, every exact occurrence.
+    """Return `text` with its only match of `old` replaced by `new`. With `replace_all`, every exact occurrence is
+    replaced, or the only match if there is none.
 
-    Raises `EditRefused` with reason `not_found`, `ambiguous`, `already_applied` or `empty`.
+    Raises `EditRefused` with reason `not_found`, `ambiguous`, `already_applied` or `empty`; the last also if `old` and
+    `new` are equal.
     """
     return _replacement(text, new, plan_all(text, old, new) if replace_all else [plan(text, old, new)])
 
 
 def replace_lines(text: str, old: str, new: str) -> Replacement:
-    """Return `text` as `replace` does, but only for whole lines: `old` and `new` are, and so must the match be."""
+    """Return `text` as `replace` does for an `old` and a `new` that are whole lines: occurrences that are whole lines
+    go before others, and one that cuts a word or a number is never taken. EditRefused as there.
+    """
     return _replacement(text, new, [plan(text, old, new, lines=True)])
 
 
@@ -75,7 +79,7 @@ def _replacement(text: str, new: str, edits: list[Edit]) -> Replacement:
 
 
 def apply_edits(text: str, edits: list[Edit]) -> str:
-    """Return `text` after edits that do not overlap."""
+    """Return `text` after edits that do not overlap, in any order; their offsets are those of the text before."""
     # From the end on, so that the offsets of the edits before stay valid.
     for edit in sorted(edits, key=lambda e: (e.start, e.stop), reverse=True):
         text = text[: edit.start] + edit.text + text[edit.stop :]
@@ -83,7 +87,7 @@ def apply_edits(text: str, edits: list[Edit]) -> str:
 
 
 def plan(text: str, old: str, new: str, *, lines: bool = False) -> Edit:
-    """Return the change that `replace` would make; raises `EditRefused` as it does."""
+    """Return the change that `replace` would make; with `lines`, that of `replace_lines`. EditRefused as there."""
     # A model never sees the byte-order mark, so it can neither match nor replace it.
     offset, text, old, new = _without_bom(text, old, new)
     _check_not_empty(old, new)
@@ -101,8 +105,9 @@ def plan(text: str, old: str, new: str, *, lines: bool = False) -> Edit:
 
 
 def plan_all(text: str, old: str, new: str) -> list[Edit]:
-    """Return the changes of `replace(..., replace_all=True)`; without an exact occurrence, the change of `plan`.
-    EditRefused if neither is possible.
+    """Return the changes of `replace(..., replace_all=True)`, in order; without an exact occurrence, the change of
+    `plan`. EditRefused if neither is possible, and `ambiguous` if the occurrences overlap or `new` has some of them
+    already.
     """
     _check_not_empty(old, new)
     # An LF that is found in the middle of a CRLF would leave a lone CR behind.
@@ -153,7 +158,7 @@ def plan_lines(text: str, old: str, new: str) -> Edit:
 
 
 def exact_places(text: str, old: str) -> list[int]:
-    """Return the offsets of every occurrence of `old`, overlapping ones too."""
+    """Return the 0-based offsets of every occurrence of `old`, overlapping ones too, ascending."""
     found = []
     at = text.find(old)
     while at >= 0:
@@ -355,14 +360,16 @@ def line_of(text: str, at: int) -> int:
 
 
 def several(text: str, old: str, found: list[int]) -> str:
-    """Return the message of the refusal for `old` occurring at several offsets, with line numbers."""
+    """Return the message of the refusal for an `old` that occurs at several offsets (`found`), with at most 20 line
+    numbers.
+    """
     lead = len(old) - len(old.lstrip("\r\n"))
     return several_lines([line_of(text, at + lead) for at in found[:MAX_NUMBERS]], total=len(found))
 
 
 def several_lines(numbers: list[int], total: int | None = None) -> str:
     """Return the message of the refusal for a block that matches at several 1-based line numbers, at most 20 of them
-    named.
+    named; `total` is the number of all matches (None: those of `numbers`).
     """
     total = len(numbers) if total is None else total
     shown = ", ".join(map(str, numbers[:MAX_NUMBERS])) + (", ..." if total > min(len(numbers), MAX_NUMBERS) else "")

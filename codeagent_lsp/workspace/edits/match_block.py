@@ -20,7 +20,7 @@ MANY = 40  # so many matches are ambiguous, even if one of them is closer
 
 
 class Tier(IntEnum):
-    """How exactly a match agrees with the block that was searched for; smaller is closer."""
+    """The degree to which a match agrees with the block that was searched for; smaller is closer."""
 
     EXACT = 0
     LINE_ENDS = 1
@@ -58,7 +58,7 @@ def fold(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The parts of one line without its ending: indentation, body, trailing blanks."""
+    """The parts of one line without its ending: indentation, body and trailing blanks."""
 
     indent: str
     body: str
@@ -77,9 +77,8 @@ def part_of(line: str) -> Part:
 
 @dataclass(frozen=True)
 class Block:
-    """Lines with endings (`lines`); the 0-based numbers of the non-blank ones (`at`).
-
-    Their folded, stripped text (`keys`).
+    """The lines of a text for the search, immutable. `lines` are with their endings; `at` are the 0-based numbers of
+    the non-blank ones, the tokens, and `keys` their folded text without blanks at the ends. `seen` is a cache.
     """
 
     lines: list[str]
@@ -101,7 +100,7 @@ class Block:
         return cls(lines, at, keys)
 
     def part(self, token: int) -> Part:
-        """Return the parts of the line of a token."""
+        """Return the parts of the line of a token, which is counted from 0 among the non-blank lines."""
         if token not in self.seen:
             self.seen[token] = part_of(self.lines[self.at[token]])
         return self.seen[token]
@@ -153,7 +152,9 @@ class Shift:
 
 
 def shift_between(pairs: Sequence[tuple[str, str]]) -> Shift | None:
-    """Return the one shift that turns every first indentation into its second, or None if there is none."""
+    """Return the one shift that turns every first indentation into its second; None if there is none. `pairs` are those
+    of the block's and the file's lines, at least one.
+    """
     known: dict[str, str] = {}
     for block, file in pairs:
         if known.setdefault(block, file) != file:
@@ -197,9 +198,9 @@ def _conversion(known: dict[str, str]) -> Shift | None:
 
 @dataclass(frozen=True)
 class BlockMatch:
-    """One match of a block in a file: its first token there, its tier, its shift, and the tokens that hold a typo.
-
-    `folded`: its lines are indented with other blanks, such as non-breaking ones, and the shift is between plain ones.
+    """One match of a block in a file: its first token there, its number of tokens (`size`), its tier, its shift, and
+    the tokens of the block that hold a typo. With `folded`, its lines are indented with other blanks, such as
+    non-breaking ones, and the shift is between plain ones.
     """
 
     first: int
@@ -216,7 +217,9 @@ class BlockMatch:
 
 
 def places(file: Block, block: Block, *, limit: Tier = Tier.TYPO) -> list[BlockMatch]:
-    """Return every match of `block` at the nearest tier that has any, up to `limit`."""
+    """Return every match of `block` at the closest tier that has any, up to `limit`; [] for a block without a non-blank
+    line. Typos are only allowed in blocks of three lines or more, in at most one of ten lines, rounded up.
+    """
     if not block.keys:
         return []
     # Without typos first: with them, each place costs a comparison of lines, letter by letter.
@@ -330,9 +333,9 @@ def _blank_trails_differ(file: Block, block: Block, start: int) -> bool:
 
 
 def small_typo(ours: str, theirs: str) -> bool:
-    """Return whether the lines differ by one character added, dropped, replaced or swapped that carries no meaning.
-
-    Digits, backslashes, whole words of one letter and lines of less than three characters are never a typo.
+    """Return whether two lines differ only by one character that was added, dropped or replaced, or by two swapped
+    ones, and that carries no meaning. Digits, backslashes, whole words of one letter and lines of less than three
+    characters are never a typo; equal lines are not one.
     """
     if min(len(ours), len(theirs)) < 3 or abs(len(ours) - len(theirs)) > 1 or ours == theirs:
         return False

@@ -219,9 +219,9 @@ def _three_way(file: str, old: str, new: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """One changed region. Numbers of blank lines of the file and of the old block around each of the n `removed` lines
-    (n + 1 numbers each), and of the new block around each of the m `added` lines (m + 1 numbers); the kept lines
-    `above` and `below`, None at the beginning or end of the block.
+    """One changed region, as numbers of blank lines: of the file and of the old block around each of the n `removed`
+    lines (n + 1 numbers each), and of the new block around each of the m `added` lines (m + 1 numbers). `above` and
+    `below` are the kept lines around it, None at the beginning or end of the block.
     """
 
     file: tuple[int, ...]

@@ -1,9 +1,9 @@
 """Three-way merge of texts by lines (diff3, by the `merge3` library), and the hunks between two texts. Pure.
 
 Where both sides changed the same lines differently, the user's text is kept and the conflict is reported. `diff3` and
-git also call it a conflict when the two sides changed lines that stand beside each other, as when somebody types a
-comment above the line that a waiting change is about: such a one is taken apart, and what touches different lines is
-made on both sides. Not here: files, versions, whole changesets (`changes/changeset.py`).
+git also report a conflict when the two sides changed adjacent lines, for example when the user types a comment above
+the line that a waiting change is about. Such a conflict is split here, and changes of different lines are made on both
+sides. Not here: files, versions, whole changesets (`changes/changeset.py`).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Sides = tuple[Lines, Lines, Lines]
 """The lines of the base, of ours and of theirs at one conflict."""
 
 Piece = tuple[Lines, Sides | None]
-"""Merged lines, and for a conflict what the sides have there; the lines are those of theirs then."""
+"""Merged lines, and None; or for a conflict the lines of theirs, and what the three sides have there."""
 
 ALIKE = 0.5
-"""How much of two lines is the same where one was made from the other."""
+"""The least share of two lines, 0 to 1, that is the same if one was made from the other by typing."""
 
 _END = re.compile(r"\r\n|\r|\n")
 # Words and signs that go on with the statement above.
@@ -41,8 +41,8 @@ _GOES_ON = re.compile(r"\s*(?:(?:else|elif|except|finally|catch|then|and|or|case
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Lines that both sides changed differently; `line` (0-based) is their position in the merged text, `base` what
-    both have changed.
+    """Lines that both sides changed differently. `line` (0-based) is their position in the merged text, `base` the text
+    that both have changed; it does not count in comparisons.
     """
 
     line: int
@@ -103,7 +103,9 @@ def runs(old: str, new: str) -> tuple[Run, ...]:
 
 
 def select_hunks(old: str, new: str, chosen: Collection[int]) -> str:
-    """Return `old` with only the runs of the given numbers (0-based, in order) changed to `new`."""
+    """Return `old` with only the runs of the given numbers (0-based, in the order of `runs(old, new)`) changed to
+    `new`; other numbers are ignored.
+    """
     return select_runs(old, new, {run for number, run in enumerate(runs(old, new)) if number in chosen})
 
 
@@ -138,10 +140,10 @@ def with_line_ends_of(old: str, new: str) -> str:
 def unified_diff(
     old: str, new: str, old_name: str, new_name: str, labels: Sequence[str] = (), *, apart: bool = False
 ) -> str:
-    """Return a unified diff with the given names; '' when the texts are equal.
+    """Return a unified diff with the given names and three lines of context; '' when the texts are equal.
 
-    Each hunk's header ends with its label. Runs whose context lines would meet form one hunk, but with `apart` each run
-    has its own, and they share the lines between them.
+    `labels`, if not empty, has one label for each hunk, which ends its header. Runs whose context lines would meet form
+    one hunk; with `apart` each run has its own, and they share the lines between them.
     """
     lines: list[str] = []
     before, after = split_lines(old), split_lines(new)
@@ -239,7 +241,9 @@ class _Change(NamedTuple):
 
 
 def pieces(old: Lines, ours: Lines, theirs: Lines) -> list[Piece]:
-    """Return the parts of a conflict, in order: merged as far as the sides touch different lines."""
+    """Split a conflict into parts, in order: merged lines where the sides touch different lines, and smaller conflicts
+    where they touch the same ones. It stays whole if two lines would be joined into one.
+    """
     found = list(_apart(old, ours, theirs))
     # A last line without an end, put in front of another line, would run into it.
     whole = [line for lines, _ in found for line in lines]

@@ -35,10 +35,10 @@ _END_OF_FILE = "*** End of File"
 
 
 def apply_patch(files: Mapping[str, str | None], patch: str) -> FileTexts:
-    """Return `files` after the patch: path -> text, None for a file that does not exist (any more).
+    """Return a copy of `files` after the patch: path -> text, None for a file that does not exist (any more).
 
     `files` has to hold every path of `paths_of(patch)`; a missing one counts as None. Raises `PatchRefused`, naming
-    file and hunk; then nothing has changed.
+    file and hunk, if any part of the patch does not fit; `NoSuchFile`, a kind of it, if a file does not exist.
     """
     result = dict(files)
     # One after the other on the result so far: a patch may move a file and then change it under its new name.
@@ -48,7 +48,9 @@ def apply_patch(files: Mapping[str, str | None], patch: str) -> FileTexts:
 
 
 def paths_of(patch: str) -> tuple[str, ...]:
-    """Return the paths a patch reads or writes, in its order; raises `PatchRefused` when it cannot be parsed."""
+    """Return the paths a patch reads or writes, each once, in its order; for a renamed file both. PatchRefused when it
+    cannot be parsed.
+    """
     return tuple(dict.fromkeys(path for change in parse_patch(patch) for path in change.paths))
 
 
@@ -72,7 +74,9 @@ def without_signs(patch: str) -> str:
 
 
 def parse_patch(patch: str) -> list[FileChange]:
-    """Parse a patch in either format; raises `PatchRefused` when it is malformed or names no file."""
+    """Parse a patch in either format and return its changes in order. PatchRefused when it is malformed or names no
+    file.
+    """
     lines = unwrap(patch)
     for line in lines:
         if line.rstrip() == BEGIN:

@@ -31,7 +31,9 @@ _HEREDOC = re.compile(r"^[\w ]*<<-?\s*(['\"]?)(\w+)\1\s*$")
 
 
 def parse_unified(lines: list[str]) -> list[FileChange]:
-    """Parse a unified diff; raises `PatchRefused` when it is malformed."""
+    """Parse the lines of a unified diff (without endings); text around it is skipped. [] if it names no file,
+    PatchRefused when it is malformed, copies a file, or changes a binary file, a link or a submodule.
+    """
     reader = _UnifiedDiffReader(lines)
     changes = []
     while reader.skip_to_file():
@@ -308,7 +310,7 @@ class FileChange:
     moved_to: str | None = None
     hunks: tuple[Hunk, ...] = field(default=())
     blob: str = ""
-    """The beginning of git's name for the text that the patch was made from; "" if it is not told."""
+    """The beginning of git's hash for the text that the patch was made from; '' if the patch does not name it."""
     runs: bool | None = None
     """Whether the file can be executed afterwards; None where that stays as it is."""
 
@@ -321,7 +323,7 @@ class FileChange:
 
 
 def unwrap(patch: str) -> list[str]:
-    """Return the lines of a patch without endings, and without a code fence or heredoc around it."""
+    """Return the lines of a patch without endings, and without the blank lines, code fence or heredoc around it."""
     lines = [line.removesuffix("\r") for line in patch.split("\n")]
     while lines and not lines[-1].strip():
         lines.pop()

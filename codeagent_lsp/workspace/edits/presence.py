@@ -1,7 +1,7 @@
-"""Tells what of a change is in a text that the user goes on with, run by run. Pure.
+"""Finds out, run by run, which part of a change is in a text that the user has gone on editing. Pure.
 
-By this it is known which part of a change has reached a buffer, whatever was typed or formatted in it since, and after
-a process died in the middle. Not here: what follows from it (`server/text_edits.py`).
+This shows which part of a change has reached a buffer, whatever was typed or formatted in it since, and after a process
+died in the middle. Not here: what follows from it (`server/text_edits.py`).
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from codeagent_lsp.workspace.edits.spelling import Segment, bare, segments
 from codeagent_lsp.workspace.text.position import split_lines, with_newlines
 
 State = Literal["in", "out", "changed"]
-"""Whether the new lines are there, or the old ones, or neither: somebody has changed them since."""
+"""Whether a run's new lines are there, its old ones, or neither, because they have been changed since."""
 
 _EDGE = r"(?:(?<!\w)|(?!\w))"  # any place but within a word
 SHORT = 3  # so few letters are found in anything: there whole lines are compared
 
 
 def run_states(base: str, text: str, now: str) -> dict[merge.Run, State]:
-    """Return for each run of the change from `base` to `text` whether it is in `now`. Line ends do not count."""
+    """Return for each run of the change from `base` to `text` whether it is in `now`. Line ends do not count, nor does
+    the format of lines that are not found exactly.
+    """
     base, text, now = (with_newlines(each, "\n") for each in (base, text, now))
     # The usual case, which needs no comparison by lines.
     if now in (base, text):
@@ -35,7 +37,7 @@ def run_states(base: str, text: str, now: str) -> dict[merge.Run, State]:
 
 
 def is_in(base: str, text: str, now: str) -> bool:
-    """Return whether all of the change from `base` to `text` is in `now`."""
+    """Return whether all of the change from `base` to `text` is in `now`; True if there is no change."""
     return all(state == "in" for state in run_states(base, text, now).values())
 
 

@@ -1,7 +1,7 @@
-"""Recognises lines that are only written in another way, as formatters write them, and writes a text as another does.
+"""Recognizes lines that differ only in their format, and writes a text in the format of another one.
 
 Formatters change blanks, quotes, line breaks, parentheses around broken lines, and the last comma before a bracket; the
-rest of a line says the same. Pure. Not here: merging (`merge.py`), what of a change is in a text (`presence.py`).
+rest of a line stays the same. Pure. Not here: merging (`merge.py`), what of a change is in a text (`presence.py`).
 """
 
 from __future__ import annotations
@@ -35,15 +35,16 @@ class Segment(NamedTuple):
 
 
 def bare(text: str) -> str:
-    """Return a text without blanks, quotes and last commas, which formatters change; texts that differ only in these
-    become equal.
+    """Return a text without what formatters change: blanks, line ends, parentheses, backslashes, semicolons at the end
+    of a line and commas before a closing bracket are left out, and all quotes become `"`. Texts that differ only in
+    these become equal.
     """
     return _LAYOUT.sub("", _LAST_COMMA.sub("", text)).translate(_QUOTES)
 
 
 def segments(lines: Sequence[str], other: Sequence[str], *, exact: bool) -> list[Segment]:
-    """Return the lines of a text that are also in another one, in order: line for line, or, if not `exact`, also code
-    that is formatted on more or fewer lines there.
+    """Return the lines of a text that are also in another one, in order: line for line if `exact`; else also lines that
+    differ only in their format, and code that is formatted on more or fewer lines there.
     """
     if exact:
         blocks = LineMatcher(None, lines, other).get_matching_blocks()

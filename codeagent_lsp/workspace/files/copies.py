@@ -13,7 +13,7 @@ COPY = re.compile(
     rf"(?<![\w./\\~#-])(?:[\w./\\-]*[/\\])?(?:~\$?{_NAME}|\.#{_NAME}|#{_NAME}#|{_NAME}(?:\.?~(?:\d+~)?|,v\b|;\d+))"
     r"(?![\w/\\-])"
 )
-"""The path of a copy in a text."""
+"""Matches the path of a copy within a text."""
 
 
 def is_copy(path: str) -> bool:

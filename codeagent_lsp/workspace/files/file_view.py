@@ -60,11 +60,15 @@ class FolderTree:
         return name in self._names.get(folder, ()) or self._roots.kind(path) == "file"
 
     def entries(self, folder: str, depth: int) -> Iterator[ListedEntry]:
-        """Yield the entries of a folder (absolute path) in preorder, `depth` levels deep; ignored ones are left out."""
+        """Yield the entries of a folder (absolute path) in preorder, `depth` levels deep (1: only its own), by name;
+        ignored ones are left out. Nothing for a folder that cannot be read.
+        """
         return self._tree(folder, self._rules_at(folder), depth)
 
     def files(self, start: str) -> Iterator[str]:
-        """Yield the absolute paths of the files below a folder, in preorder; ignored ones and links are left out."""
+        """Yield the absolute paths of the files below a folder, in preorder; ignored ones and links are left out.
+        Nothing for a folder that cannot be read.
+        """
         pending: list[tuple[str, FileKind, FolderRules | None]] = [(start, "folder", self._rules_at(start))]
         while pending:
             path, kind, rules = pending.pop()
@@ -139,7 +143,7 @@ class Buffers(Protocol):
     """Port: the documents that are open in the editor, by absolute real path, or by URI if they have no file."""
 
     def get_by_path(self, path: str) -> Document | None:
-        """Return the open document of a file; None if it is not open."""
+        """Return the open document of a file, by path or URI; None if it is not open."""
 
     def open_paths(self) -> Iterable[str]:
         """Return the absolute real paths of all open documents."""
@@ -188,8 +192,8 @@ class NothingStaged:
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """The text of one file. `version` is the buffer's, None for other sources; `encoding` is that of the file on disk;
-    `note` is a remark for the reader or ''.
+    """The text of one file. `version` is the buffer's, None for other sources or without a number; `encoding` is that
+    of the file on disk, UTF-8 for a new one; `note` is a remark for the reader or ''.
     """
 
     path: str
@@ -208,7 +212,7 @@ class Listing(NamedTuple):
 
 
 class FileView:
-    """Reads files as a run sees them. All paths are absolute and resolved.
+    """Reads files as a run sees them: the state at each call, as nothing is kept. All paths are absolute and resolved.
 
     `max_bytes` is the size limit of one file.
     """
@@ -236,9 +240,10 @@ class FileView:
         return FileText(path, staged.text, "staged", None, self._disk_encoding(path))
 
     def base(self, path: str) -> FileText | None:
-        """Return the user's version of `path`, ignoring staged changes; None if there is none.
+        """Return the user's version of `path`, ignoring staged changes: the open buffer, else the file on disk; None if
+        there is neither.
 
-        Raises FileRefused as `read` does.
+        Raises FileRefused if it is a folder, binary or too large.
         """
         document = self._buffers.get_by_path(path)
         if document is not None:
@@ -249,7 +254,7 @@ class FileView:
     def saved(self, path: str) -> FileText | None:
         """Return the version of `path` on disk, ignoring buffers and staged changes; None if there is none.
 
-        Raises FileRefused as `read` does.
+        Raises FileRefused if it is a folder, binary or too large.
         """
         kind = None if is_untitled(path) else self.roots.kind(path)
         return None if kind is None else self._from_disk(path, kind)
@@ -264,7 +269,7 @@ class FileView:
             return None
 
     def exists(self, path: str) -> bool:
-        """Return whether the run sees a file or a folder at `path`."""
+        """Return whether the run sees anything at `path`: an open or staged file, or a file, folder or link on disk."""
         staged = self._staged.lookup(path)
         if staged is not None:
             return staged.text is not None
@@ -278,9 +283,10 @@ class FileView:
             raise FileRefused(self._missing(path))
 
     def list_dir(self, path: str, depth: int = 1, *, limit: int = MAX_ENTRIES) -> Listing:
-        """Return the content of folder `path`, `depth` levels deep, without ignored names.
+        """Return the first `limit` entries of folder `path`, `depth` levels deep (1: only its own), in preorder and by
+        name, without ignored names.
 
-        FileRefused if it is no folder.
+        FileRefused if it is not a folder.
         """
         folders = self._folders()
         self._require_folder(path, folders)
@@ -314,7 +320,9 @@ class FileView:
         return root is not None and self._rules[root].is_ignored(path, is_dir=is_dir)
 
     def is_named_for_agents(self, path: str) -> bool:
-        """Return whether a `.codeagentignore` names the file `path`."""
+        """Return whether a `.codeagentignore` names the file at this absolute path or a folder that it is in; False
+        outside of the workspace.
+        """
         root = self.roots.root_of(path)
         return root is not None and self._rules[root].is_named_for_agents(path)
 
@@ -341,7 +349,9 @@ class FileView:
         return f"{self.roots.relative(path)} does not exist. {self.meant(path)}".rstrip()
 
     def meant(self, path: str) -> str:
-        """Return a question that names the files which may be meant by a path that does not exist; '' for none."""
+        """Return a question that names up to three files which a path that does not exist may mean; '' if there are
+        none.
+        """
         if is_untitled(path) or self.roots.root_of(path) is None:
             return ""
         names = [self.roots.relative(found) for found in self._alike(path)]

@@ -1,4 +1,4 @@
-"""Where a git repository is: its top, the folder behind its `.git`, and whether that belongs to it.
+"""Locations of a git repository: its top, the folder behind its `.git`, and whether that belongs to it.
 
 Reads names and small files only. Not here: which repositories the tools use (`tools/git/calls.py`), running git.
 """
@@ -35,9 +35,10 @@ def top_of(path: str) -> str | None:
 
 
 def outer_folders(folder: str) -> tuple[str, ...]:
-    """Return the absolute real paths of the folders outside of a workspace `folder` that git reads for it: the top of
-    its repository, the folders of its data, unless a `.git` file names some that do not belong to it, and the object
-    folders of repositories from which it borrows (`git clone --shared`, `--reference`).
+    """Return the absolute real paths of the folders outside of a workspace `folder` that git reads for it; () if it is
+    in no repository. They are the top of its repository, the folders of its data, unless a `.git` file names some that
+    do not belong to it, and the object folders of repositories from which it borrows (`git clone --shared`,
+    `--reference`).
     """
     top = top_of(folder)
     if top is None:
@@ -52,7 +53,9 @@ def outer_folders(folder: str) -> tuple[str, ...]:
 
 
 def common_of(data: str) -> str:
-    """Return the real path of the data folder that all worktrees of a repository share, by the data folder of one."""
+    """Return the real path of the data folder that all worktrees of a repository share, by the data folder of one of
+    them; `data` itself if that is the shared one.
+    """
     common = _first_line(os.path.join(data, "commondir"))
     return os.path.realpath(os.path.join(data, common)) if common else data
 
@@ -93,7 +96,9 @@ def _is_objects(path: str) -> bool:
 
 
 def data_of(top: str) -> str | None:
-    """Return the real folder behind `.git`, which may be a folder, a link or a file that names one; None if invalid."""
+    """Return the real path of the folder behind `.git` in `top`, which may be a folder, a link or a file that names
+    one; None if there is none or the file is invalid. The folder that a file names may not exist.
+    """
     marker = os.path.join(top, ".git")
     if Path(marker).is_dir():
         return os.path.realpath(marker)

@@ -1,7 +1,7 @@
 """Glob patterns over relative paths: `*`, `?`, `[...]`, `{a,b}` and `**` for any number of folders.
 
-A pattern without `/` matches a name at any depth. Files may have names with brackets, as the routes of some frameworks:
-`Glob.as_written` finds these. How Unicode composes a letter makes no difference. Matching never takes exponential
+A pattern without `/` matches a name at any depth. Names may contain brackets, as those of routes in some frameworks do;
+`Glob.as_written` matches these. How Unicode composes a letter makes no difference. Matching never takes exponential
 time. Not here: ignore files, which have rules of their own (`ignore.py`).
 """
 
@@ -30,7 +30,7 @@ class Glob:
 
     alternatives: tuple[tuple[_Segment, ...], ...]
     as_written: Glob | None = None
-    """The same with brackets that stand for themselves, if it has any: `app/[id]/*.tsx`."""
+    """The same pattern with its brackets taken literally, as in `app/[id]/*.tsx`; None if it has none."""
 
     def matches(self, path: str) -> bool:
         """Return whether the whole of `path`, relative and with '/' as separator, matches."""

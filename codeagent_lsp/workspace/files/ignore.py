@@ -89,7 +89,9 @@ class FolderRules(NamedTuple):
 
 
 class IgnoreRules:
-    """The ignore rules of one workspace folder, an absolute real path. Safe to use from any thread."""
+    """The ignore rules of one workspace folder, an absolute real path. Files are read on demand and again when they
+    have changed. Safe to use from any thread.
+    """
 
     def __init__(self, root: str) -> None:
         self._root = root

@@ -34,7 +34,9 @@ _KERNEL = frozenset({"proc", "sys", "dev"})
 
 
 class Roots:
-    """The workspace folders of a session, in the client's order. Immutable; safe to use from any thread."""
+    """The workspace folders of a session, in the client's order and without duplicates. There may be none: then only
+    buffers without a file can be named. Immutable; safe to use from any thread.
+    """
 
     def __init__(self, folders: Iterable[str]) -> None:
         written = [os.path.abspath(folder) for folder in folders]
@@ -68,7 +70,9 @@ class Roots:
         return real
 
     def root_of(self, path: str) -> str | None:
-        """Return the innermost workspace folder that contains an absolute real path, compared part by part, or None."""
+        """Return the innermost workspace folder that contains an absolute real path, compared part by part; None
+        outside of the workspace.
+        """
         parts = Path(path).parts
         holders = [root for root in self._real if _starts(parts, Path(root).parts)]
         return max(holders, key=len, default=None)
@@ -84,7 +88,9 @@ class Roots:
         return folders
 
     def relative(self, path: str) -> str:
-        """Return `path` for display: relative to its folder, with the folder's name in front if there are several."""
+        """Return `path` for display: relative to its folder, with the folder's name in front if there are several. A
+        path outside of the workspace and the URI of a buffer without a file are returned as they are.
+        """
         root = self.root_of(path)
         if root is None or is_untitled(path):
             return path
@@ -115,21 +121,24 @@ class Roots:
         return self._at(path).read_bytes(limit)
 
     def scan(self, path: str) -> tuple[Child, ...]:
-        """Return the names in a folder at a resolved `path`, unsorted.
-
-        Raises FileRefused if it is not a readable folder.
+        """Return the names in a folder at a resolved `path`, with their kinds, unsorted. FileRefused if it is not a
+        readable folder, PathRefused if it is outside of the workspace.
         """
         return self._at(path).scan()
 
     def stat(self, path: str) -> os.stat_result | None:
-        """Return the status of a resolved `path` without following links; None if nothing is there."""
+        """Return the status of a resolved `path` without following links; None if nothing is there or it is outside of
+        the workspace.
+        """
         try:
             return self._at(path).stat()
         except PathRefused:
             return None
 
     def kind(self, path: str) -> FileKind | None:
-        """Return the kind of file at a resolved `path`, without following links; None if nothing is there."""
+        """Return the kind of file at a resolved `path`, without following links; None if nothing is there or it is
+        outside of the workspace.
+        """
         info = self.stat(path)
         return None if info is None else kind_of(info.st_mode)
 
@@ -241,7 +250,9 @@ def _refuse_traps(path: str, real: str, root: str) -> None:
 
 
 def is_build_file(roots: Roots, path: str) -> bool:
-    """Return whether an absolute path is protected only because builds and tests of the project run it."""
+    """Return whether an absolute path is protected only because builds and tests of the project run it; False outside
+    of the workspace and for a file with another hard link.
+    """
     root = None if is_untitled(path) else roots.root_of(path)
     if root is None or _has_twins(roots.stat(path)):
         return False
@@ -280,8 +291,8 @@ def is_unicode(name: str) -> bool:
 
 
 class FolderNames:
-    """The names of files in `folders` (absolute real paths): relative to the folder, which they begin with if there are
-    several.
+    """The names of files in `folders` (absolute real paths): relative to the folder, and with its label in front if
+    there are several. The label is the folder's own name, or its path if two have the same name.
     """
 
     def __init__(self, folders: Sequence[str]) -> None:
@@ -343,9 +354,8 @@ class Child(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConfinedFile:
-    """The file or folder `path`, which is `parts` below the workspace folder `root`; it need not exist.
-
-    `name_of` returns the name of a path for the user and the model.
+    """The file or folder `path`, which is `parts` below the workspace folder `root`; it need not exist. It is opened
+    part by part, and no link is followed. `name_of` returns the name of a path for the user and the model.
     """
 
     path: str
@@ -354,7 +364,7 @@ class ConfinedFile:
     name_of: Callable[[str], str]
 
     def read_bytes(self, limit: int) -> bytes:
-        """Return the content of a regular file, at most `limit` bytes. Never blocks.
+        """Return the content of a regular file, at most `limit` bytes. Never waits for a pipe or device.
 
         Raises FileRefused if it is missing, not a regular file, unreadable or longer than `limit`.
         """

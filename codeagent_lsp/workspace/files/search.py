@@ -60,7 +60,9 @@ _DISPUTED_CASE = r"[\x{130}\x{131}]"
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One matching line with its 1-based number and the lines around it. Long lines are cut around the match."""
+    """One matching line with its 1-based number and the lines around it, without line ends. Lines of more than 500
+    characters are cut, the matching one around the match, with `…` at each cut.
+    """
 
     path: str
     line: int
@@ -98,11 +100,13 @@ async def grep(
     time_limit: float = TIME_LIMIT,
     ripgrep: str | None = "rg",
 ) -> GrepResult:
-    """Return the lines that match `pattern` in the texts that `view.read` gives below `path` (default: all folders).
+    """Return the lines that match `pattern` in the texts that `view.read` gives below `path`, an absolute path (None:
+    all folders); none for one that does not exist. Only files whose path relative to it matches `glob` are searched;
+    binary, too large and ignored files are skipped.
 
-    Binary, too large and ignored files are skipped. With `multiline`, a match may span lines, of which all are
-    returned. `time_limit` is in seconds; `ripgrep` is the program's name or path, None to search without it. Raises
-    ToolRetry for a bad pattern and ToolFailed on timeout.
+    With `multiline`, a match may span lines, of which all are returned. `context` is the number of lines before and
+    after each match, `max_results` the most lines in all, `time_limit` is in seconds; `ripgrep` is the program's name
+    or path, None to search without it. Raises ToolRetry for a bad pattern or glob, and ToolFailed on timeout.
     """
     compiled = _compile(pattern, (re.IGNORECASE if case_insensitive else 0) | (re.MULTILINE if multiline else 0))
     wanted = compile_glob(glob) if glob else None
@@ -118,8 +122,8 @@ async def grep(
 
 
 async def glob(view: FileView, pattern: str, path: str | None = None, *, limit: int = 200) -> GlobResult:
-    """Return the files below `path` (default: all folders) whose path relative to it matches `pattern`, at most
-    `limit`. ToolRetry for a bad pattern, ToolFailed after 20 s.
+    """Return the files below `path`, an absolute path (None: all folders), whose path relative to it matches `pattern`,
+    at most `limit`. ToolRetry for a bad pattern, ToolFailed after 20 s.
     """
     wanted = compile_glob(pattern)
     async with _limit_time(TIME_LIMIT):

@@ -53,8 +53,8 @@ def only_builds_run(parts: Sequence[str]) -> bool:
 
 
 def is_settings(parts: Sequence[str]) -> bool:
-    """Return whether a file of this name decides what an editor, an agent, a shell or git runs; no command may write
-    it.
+    """Return whether a file of this name decides what an editor, an agent, a shell or git runs, so that no command may
+    write it. `parts` start below the root; False for none.
     """
     folded = [fold(part) for part in parts]
     return bool(folded) and (not SETTINGS.folders.isdisjoint(folded[:-1]) or SETTINGS.match_file(folded))
@@ -157,7 +157,9 @@ SETTINGS = Names(
         r"|\.config/(?:fish|autostart|systemd|nvim|git|nushell)/|(?:^|/)library/launchagents/"
     ),
 )
-"""Settings that say what an editor, an agent, a shell or git runs: no command writes them, an edit is asked about."""
+"""Settings that decide what an editor, an agent, a shell or git runs: commands cannot write them, and edits need an
+approval.
+"""
 
 OBEYED = Names(
     folders=frozenset(
@@ -214,8 +216,9 @@ OBEYED = Names(
         rf"\.(?:{_DATA}|star|jsonnet)|(?:cloudbuild|buildspec|appspec)\.{_DATA}"
     ),
 )
-"""Whatever else some program runs or obeys by its name, agents' instructions among it. `head` and `config` are of a
-bare repository: beside `objects` and `refs`, in any folder, git obeys that `config`."""
+"""Other files that some program runs or obeys by their names, instructions for agents among them. `head` and `config`
+are those of a bare repository: git obeys such a `config` in any folder beside `objects` and `refs`.
+"""
 
 BUILDS = Names(
     files=frozenset(
@@ -249,7 +252,7 @@ BUILDS = Names(
         rf"|(?:vitest|jest)[.-](?:workspace|setup|global-setup|environment)\.{_CODE}|wallaby\.{_CODE}|brocfile\.{_CODE}"
     ),
 )
-"""What only a build or a test run of the project runs, when somebody starts one."""
+"""Files that only a build or a test run of the project executes, which people start."""
 
 _TEXT = r"(?:txt|json|ya?ml|toml|ini|cfg|conf|csv|env|properties|xml|plist|tfvars|db|sqlite|kdbx|php)"
 _WORDS = (
@@ -338,4 +341,4 @@ SECRETS = Names(
         r"|\.config/(?:gh|hub|glab-cli|doctl|op|gcloud|stripe|configstore|github-copilot|rclone|sops|wandb)(?:/|$))"
     ),
 )
-"""What usually holds keys or passwords."""
+"""Files that usually contain keys or passwords."""

@@ -26,7 +26,8 @@ _RESERVED = re.compile(r"(?:CON|PRN|AUX|NUL|(?:COM|LPT)[0-9\u00b9\u00b2\u00b3]|C
 
 def to_path(uri: str, system: str = sys.platform) -> str | None:
     """Return the absolute path of a `file:` URI on a system, in the terms of `sys.platform`; None for any other scheme
-    and for what cannot be a path. The letter of a drive is a capital one, however the editor writes it.
+    and for what cannot be a path. A host other than `localhost` stays in it (`//host/path`). The letter of a drive is a
+    capital one, however the editor writes it.
     """
     match = _FILE.match(uri)
     if match is None:
@@ -65,8 +66,8 @@ def from_path(path: str | os.PathLike[str], system: str = sys.platform) -> str:
 
 
 def named_by(path: str, folders: Iterable[str]) -> str:
-    """Return the absolute real `path` as it is named below one of these folders, which may lead there by symbolic
-    links; as it is if it is in none.
+    """Return the absolute real `path` as it is named below the innermost of these folders that holds it, which may lead
+    there by symbolic links; unchanged if none does.
     """
     holders = ((os.path.realpath(folder), folder) for folder in folders)
     real, folder = max((pair for pair in holders if Path(path).is_relative_to(pair[0])), default=("", ""))
@@ -74,13 +75,17 @@ def named_by(path: str, folders: Iterable[str]) -> str:
 
 
 def spelling(uri: str, system: str = sys.platform) -> str:
-    """Return a text that is equal for all spellings of the same URI; for `file:` URIs made of the path."""
+    """Return a text that is equal for all spellings of the same `file:` URI on a system; other URIs are returned as
+    they are.
+    """
     path = to_path(uri, system)
     return uri if path is None else f"file:{_same(path, system)}"
 
 
 def key(uri: str) -> str:
-    """Return a key that is equal for all URIs of the same file, also those that lead to it by symbolic links."""
+    """Return a key that is equal for all `file:` URIs of the same file, also those that lead to it by symbolic links;
+    other URIs are returned as they are. Reads the disk.
+    """
     path = real_path(uri)
     return uri if path is None else f"file:{_same(path, sys.platform)}"
 

@@ -76,14 +76,16 @@ def encode(text: str, encoding: Encoding) -> bytes:
 
 
 def is_certain(text: str, encoding: Encoding) -> bool:
-    """Return whether every program reads the bytes that were decoded to this text in the same way."""
+    """Return whether every program reads the bytes that were decoded to this text in the same way: only for UTF-8, and
+    not with the escape sequences of ISO-2022.
+    """
     return encoding in ("utf-8", "utf-8-sig") and not _SHIFTS.search(text)
 
 
 def as_read_in(now: str, base: str, text: str) -> tuple[str, str] | None:
-    """Return `base` and a change of it, `text`, as a program reads them that has read the same bytes as `now`, in
-    another encoding. Both stay as they are if its reading is the same; None if it is not certain how it reads a line of
-    the change.
+    """Return `base` and `text`, a change of it, in the reading of a program that reads the same file in another
+    encoding; `now` is its present text of the file. Both are returned as they are if its reading is the same; None if
+    it is not certain how it reads a line of them.
     """
     as_bytes = _is_bytes(base)
     telling = [content_of(line) for line in split_lines(base) if not _is_plain(line)]

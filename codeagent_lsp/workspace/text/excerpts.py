@@ -1,4 +1,4 @@
-"""Chooses what of a long text to keep: its beginning and end, lines with errors, lines with the words of the task.
+"""Selects what of a long text to keep: its beginning and end, lines with errors, lines with the words of the task.
 
 Deterministic. Not here: which texts are too long (`agent/context/window.py`), the cut of a tool's output
 (`tools/outputs.py`) and of a command's while it runs (`shadow/output.py`).
@@ -20,7 +20,7 @@ LEAST = 200
 AROUND = 2
 LONGEST_PIECE = 1 << 16
 GAP = 40
-"""About how many bytes the line needs that stands for what is left out."""
+"""About how many bytes the line needs that says how much is left out."""
 
 _ERROR = re.compile(
     r"\b(?:\w*error|\w*exception|traceback|fail(?:ed|ure|ures|s)?|fatal|panic|undefined|not found|denied|warning"
@@ -44,7 +44,9 @@ _COMMON = (
 
 
 def keywords_of(task: str) -> tuple[str, ...]:
-    """Return the keywords of a task in lower case, at most 24: names in code first, then long words."""
+    """Return the keywords of a task in lower case, at most 24: names in code first, then long words. Only the first
+    4000 characters are read.
+    """
     found: dict[str, int] = {}
     common = frozenset(_COMMON.split())
     for word in _WORD.findall(task[:4000]):
@@ -55,8 +57,8 @@ def keywords_of(task: str) -> tuple[str, ...]:
 
 
 def excerpt(text: str, limit: int, keywords: Sequence[str] = ()) -> str:
-    """Return at most `limit` characters (never fewer than 200) of `text`: whole lines in order, with gaps marked. Of
-    few, very long lines each keeps its beginning and its end.
+    """Return `text`, or of a longer one at most `limit` characters (200 if it is less): whole lines in order, with gaps
+    marked. Of few, very long lines each keeps its beginning and its end. `keywords` are in lower case.
     """
     limit = max(limit, LEAST)
     if len(text) <= limit:
@@ -105,9 +107,9 @@ class FoundLine:
 
 
 class LinesOfInterest:
-    """Collects, from a text that comes in pieces of UTF-8, the best lines with errors or keywords and those around
-    them, as many as can be shown in `limit` bytes. No line is cut, as half a secret could not be masked; one that would
-    fill more than a quarter of them is left out.
+    """Collects, from a text that comes in pieces of UTF-8, the best lines with errors or keywords (in lower case) and
+    those around them, as many as can be shown in `limit` bytes; `total` counts the bytes of the text. No line is cut,
+    as half a secret could not be masked; one that would fill more than a quarter of the limit is left out.
     """
 
     def __init__(self, limit: int, keywords: Sequence[str] = ()) -> None:
@@ -123,7 +125,7 @@ class LinesOfInterest:
         self._full = False
 
     def add(self, data: bytes) -> None:
-        """Take the next piece of the text."""
+        """Take the next piece of the text, in bytes, which may end within a line."""
         self.total += len(data)
         whole, newline, rest = (self._begun + data).rpartition(b"\n")
         if not newline and len(rest) > LONGEST_PIECE:
@@ -133,7 +135,9 @@ class LinesOfInterest:
             self._look(whole + newline)
 
     def found(self) -> list[FoundLine]:
-        """Return the best lines, in the order of the text."""
+        """Return the best lines, in the order of the text. To be called at its end: a line that has only begun counts
+        as whole.
+        """
         rest, self._begun = self._begun, b""
         if rest:
             self._look(rest)
@@ -196,7 +200,9 @@ def join_names(names: Iterable[str], most: int) -> str:
 
 
 def share_out(sizes: Sequence[int], limit: int) -> tuple[int, ...]:
-    """Return a fair share of `limit` for each size: what the small ones leave goes to the large ones."""
+    """Return a fair share of `limit` for each size, in the same order and at most the size: what the small ones leave
+    goes to the large ones.
+    """
     shares = [0] * len(sizes)
     left = limit
     for done, index in enumerate(sorted(range(len(sizes)), key=lambda index: sizes[index])):

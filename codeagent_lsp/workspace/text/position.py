@@ -58,7 +58,9 @@ class LineIndex:
         return len(self.starts)
 
     def line_at(self, offset: int) -> int:
-        """Return the 0-based number of the line that contains `offset`."""
+        """Return the 0-based number of the line that contains `offset`; the first or last one for an offset outside of
+        the text.
+        """
         return bisect_right(self.starts, max(offset, 0)) - 1
 
     def spliced(self, text: str, start: int, removed: int, inserted: int) -> LineIndex:
@@ -204,8 +206,9 @@ def with_newlines(text: str, newline: str) -> str:
 
 
 def margin_lines(lines: Sequence[str], before: str) -> frozenset[int]:
-    """Return the 0-based numbers of the lines without indentation that the replaced text `before` has there as well,
-    such as directives of a preprocessor, labels and old code in comments: they are not to be re-indented.
+    """Return the 0-based numbers of those `lines` (without their ends) that have no indentation and stand so in the
+    replaced text `before` as well, after its first line, such as directives of a preprocessor, labels and old code in
+    comments: they are not to be re-indented.
     """
     there = {content_of(line) for line in split_lines(before)[1:] if line[:1].strip()}
     directives = any(map(_DIRECTIVE.match, there))

@@ -51,7 +51,8 @@ _PLAIN = re.compile(r"[\n\t\x20-\x7e]*")
 def is_unseen(char: str) -> bool:
     """Return whether a character is invisible or a control: control, bidi mark, default-ignorable or blank letter.
 
-    Line feed, tab and spaces of any width count as visible; a part of an emoji may not (`shown` handles those).
+    Line feed, tab and spaces of any width count as visible. Characters that join the parts of an emoji count as unseen
+    (`shown` keeps those).
     """
     if char in "\n\t":
         return False
@@ -66,8 +67,8 @@ def is_odd(char: str) -> bool:
 
 
 def control_characters(text: str) -> tuple[str, ...]:
-    """Return the distinct control characters of `text` but tab and newline. No command needs them, and no shell takes
-    a NUL.
+    """Return the distinct control characters of `text` but tab and newline, in its order. No command needs them, and no
+    shell accepts a NUL.
     """
     return tuple(dict.fromkeys(_CONTROLS.findall(text)))
 
@@ -134,7 +135,9 @@ def _is_joined_letter(char: str) -> bool:
 
 
 def visible(text: str) -> str:
-    """Return `text` with invisible characters escaped, ANSI sequences removed and hidden tag characters decoded."""
+    """Return `text` with invisible characters escaped, ANSI sequences removed and hidden tag characters decoded. CRLF
+    becomes LF, and a byte-order mark at the beginning is removed.
+    """
     text = _ANSI.sub("", text.replace("\r\n", "\n").removeprefix("\ufeff"))
     if text.isascii():
         return shown(text, escape_notation)
@@ -143,7 +146,9 @@ def visible(text: str) -> str:
 
 
 def in_box(text: str) -> str:
-    """Return text for a message box, a progress bar or a lens: made visible, and only links to the web stay links."""
+    """Return text for a message box, a progress bar or a lens: made visible, and with Markdown links escaped whose
+    scheme is not http or https.
+    """
     return _BOX_LINK.sub(r"]\\(", visible(text))
 
 
@@ -158,7 +163,9 @@ def one_line(text: str, limit: int) -> str:
 
 
 def printable_line(text: str, limit: int) -> str:
-    """Return a text on one line of at most `limit` characters, with a blank for all that cannot be printed."""
+    """Return a text on one line of at most `limit` characters. What cannot be printed becomes a blank, and a run of
+    blanks one.
+    """
     return cut(" ".join("".join(char if char.isprintable() else " " for char in text).split()), limit)
 
 
@@ -176,8 +183,8 @@ def cut(line: str, limit: int) -> str:
 
 
 def some_of(names: Iterable[str], most: int, *, counted: bool = True) -> str:
-    """Return at most `most` names for users of any language, with the number of all where more are left out: "a, b, …
-    (7)", or "a, b, …" if they are not `counted`.
+    """Return at most `most` names joined by commas, without words of any language, and if some are left out the number
+    of all: "a, b, … (7)", or "a, b, …" if they are not `counted`.
     """
     known = list(names)
     more = [f"… ({len(known)})" if counted else "…"] if len(known) > most else []
@@ -185,8 +192,8 @@ def some_of(names: Iterable[str], most: int, *, counted: bool = True) -> str:
 
 
 def cut_at_word(line: str, limit: int) -> str:
-    """Return `line`; of one longer than `limit` characters what fits of it with a "…", up to the end of a word unless
-    that word is long.
+    """Return `line`; of one longer than `limit` characters its head and a "…", at most `limit` characters. It is cut at
+    the end of a word, unless that would leave less than half.
     """
     if len(line) <= limit:
         return line
@@ -196,7 +203,9 @@ def cut_at_word(line: str, limit: int) -> str:
 
 
 def ends_of(text: str, limit: int, language: str = "en") -> str:
-    """Return `text`; of one longer than `limit` characters its head and tail, with the length of what is left out."""
+    """Return `text`; of one longer than `limit` characters its head and tail, together `limit` characters, and between
+    them a note in the user's `language` on how many characters are left out.
+    """
     if len(text) <= limit:
         return text
     tail = limit // 3
