@@ -1,11 +1,11 @@
 """The running servers of one session: which are installed for a file, each started once for each project; and the
 private copy of the workspace that they see, kept in step with what a run sees.
 
-A server is one of the project or on PATH. Least recently used ones are stopped, and none is started more than twice.
-Servers run as long as they are needed while texts change under them, so a view that is made for one command does not
-do: the copy is one of plain files. All its methods block; use a worker thread, one call at a time. Not here: which
-servers are known (`known.py`), when they are needed and what they are asked (`session_servers.py`), the sandbox and the
-copying (`shadow/copying.py`).
+A server is one of the project or on PATH. Least recently used ones are stopped, and one that has ended twice by itself
+is not started again. Servers run as long as they are needed while texts change under them, so a view that is made for
+one command does not do: the copy is one of plain files. All its methods block; use a worker thread, one call at a time.
+Not here: which servers are known (`known.py`), when they are needed and what they are asked (`session_servers.py`), the
+sandbox and the copying (`shadow/copying.py`).
 """
 
 # ruff: noqa: PTH118 - paths are plain strings, as everywhere below FileView
@@ -32,8 +32,8 @@ from codeagent_lsp.shadow.wanted import UnsavedState, unsaved_state
 from codeagent_lsp.workspace.files.file_view import FileView
 
 MAX_SERVERS = 4
-MAX_STARTS = 2
-"""The most starts of one server for one project in a session; after that, one that has ended is not started again."""
+MAX_FAILURES = 2
+"""So often one server may end, or not start, for one project in a session; then it is not started again."""
 
 _DISK_BYTES = 4 << 30
 _PROCESSES = 256
@@ -134,7 +134,7 @@ class RunningServers:
         self._in_thread = in_thread
         self._memory = memory
         self._entries: dict[Key, _Entry] = {}
-        self._starts: dict[Key, int] = {}
+        self._failures: dict[Key, int] = {}
         self._closing = BackgroundTasks()
         self._one_launch = asyncio.Lock()  # of one copy only one program is started at a time
 
@@ -144,11 +144,10 @@ class RunningServers:
         return tuple(name for name, _ in self._entries)
 
     def gave_up(self, each: Installed) -> bool:
-        """Return whether a server was started twice in this session and no longer runs, so that it is not started
-        again; a stop because of too many servers counts, too.
+        """Return whether a server has ended twice in this session, or did not start, so that it is not started again.
+        One that was stopped, as where there are too many, has not failed.
         """
-        key = _key(each)
-        return key not in self._entries and self._starts.get(key, 0) >= MAX_STARTS
+        return self._failures.get(_key(each), 0) >= MAX_FAILURES
 
     def is_up(self, each: Installed) -> bool:
         """Return whether a server has started and still runs."""
@@ -167,7 +166,7 @@ class RunningServers:
         """
         key = _key(each)
         if key in self._entries and self._entries[key].is_over:
-            self._drop(key)
+            self._fail(key)
         if self.gave_up(each):
             raise ServerFailed(f"{each.server.name} ended too often.")
         entry = self._entries.pop(key, None) or self._begin_start(each)
@@ -180,7 +179,8 @@ class RunningServers:
             server.open.note_files(changed)
             server.open.show({path: text for path, text in texts.items() if each.server.language_of(path)})
         except (ToolFailed, OSError) as problem:
-            self._drop(key)
+            if self._entries.get(key) is entry:  # else it was stopped, or another one that waited has noted this
+                self._fail(key)
             raise ServerFailed(str(problem)) from problem
         return server
 
@@ -191,7 +191,6 @@ class RunningServers:
         await self._closing.close(None)
 
     def _begin_start(self, each: Installed) -> _Entry:
-        self._starts[_key(each)] = self._starts.get(_key(each), 0) + 1
         return _Entry(asyncio.create_task(self._start(each)))
 
     async def _start(self, each: Installed) -> LanguageServer:
@@ -216,6 +215,10 @@ class RunningServers:
     def _stop_oldest(self) -> None:
         while len(self._entries) > MAX_SERVERS:
             self._drop(next(iter(self._entries)))
+
+    def _fail(self, key: Key) -> None:
+        self._failures[key] = self._failures.get(key, 0) + 1
+        self._drop(key)
 
     def _drop(self, key: Key) -> None:
         entry = self._entries.pop(key, None)

@@ -108,7 +108,28 @@ async def test_one_that_ended_between_questions_is_started_again(project: Worksp
             os.kill(pid, 9)
         await asyncio.sleep(0.3)
         assert await hovered(servers, project) == []
-        assert servers.installed(project.view, project.path("a.txt")) == (), "it ended MAX_STARTS times"
+        assert servers.installed(project.view, project.path("a.txt")) == (), "it ended MAX_FAILURES times"
+
+
+async def test_one_that_was_stopped_is_started_again_however_often(project: Workspace, state: Path) -> None:
+    """As when the session rests: that is no failure of the server."""
+    async with session(state, fake()) as servers:
+        for _ in range(running_servers.MAX_FAILURES + 2):
+            assert await hovered(servers, project) == ["first undefined_1\n"]
+            await servers.rest()
+        assert servers.take_troubles() == []
+
+
+async def test_one_that_makes_room_for_others_is_started_again_however_often(
+    project: Workspace, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running_servers, "MAX_SERVERS", 1)
+    project.write("c.md", "other\n")
+    async with session(state, fake(), fake(name="good", role="lint", suffix="md")) as servers:
+        for _ in range(running_servers.MAX_FAILURES + 2):
+            assert await hovered(servers, project) == ["first undefined_1\n"]
+            assert await hovered(servers, project, "c.md") == ["other\n"]
+        assert servers.take_troubles() == []
 
 
 @pytest.mark.parametrize("point", [HOVER, "initialize", "textDocument/didOpen"])
@@ -177,7 +198,7 @@ async def test_one_that_never_answers_is_ended_and_at_last_left_alone(
                 assert await hovered(servers, project, seconds=0.5) in ([], ["first undefined_1\n"])
                 installed = servers.installed(project.view, project.path("a.txt"))
                 asked, names = asked + 1, {each.server.name for each in installed}
-        assert asked > running_servers.MAX_STARTS * language_server.MAX_LATE
+        assert asked > running_servers.MAX_FAILURES * language_server.MAX_LATE
         assert any("did not answer" in trouble for trouble in servers.take_troubles())
         started = time.monotonic()
         assert await hovered(servers, project) == ["first undefined_1\n"], "the other one"
