@@ -44,8 +44,7 @@ from codeagent_lsp.tools.hooks.hooks import Hooks
 from codeagent_lsp.tools.lost_marks import check_marks, mark_looked_for
 from codeagent_lsp.tools.outputs import OutputStore, name_of, truncate
 from codeagent_lsp.tools.permissions.approvals import Approvals, about, asked_detail, asked_title, fingerprint
-from codeagent_lsp.tools.permissions.command_permissions import CommandEnvironment, Decision, Mode
-from codeagent_lsp.tools.permissions.policy import decide, resolved_paths
+from codeagent_lsp.tools.permissions.policy import CommandEnvironment, Decision, Mode, decide, resolved_paths
 from codeagent_lsp.tools.registry import CallOutcome, ToolRegistry, own_call
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.tools.variables.variables import Variables

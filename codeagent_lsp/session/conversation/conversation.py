@@ -51,8 +51,7 @@ from codeagent_lsp.session.toolbox import commands_line
 from codeagent_lsp.tools.context import Reader, TaskWords, ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.files.read_tools import LARGE_FILE_LINES, render
-from codeagent_lsp.tools.permissions.command_permissions import Mode
-from codeagent_lsp.tools.permissions.policy import effects_of
+from codeagent_lsp.tools.permissions.policy import Mode, effects_of
 from codeagent_lsp.tools.plan.plan import Planner
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.traits import ToolGroups
