@@ -22,7 +22,7 @@ from acp.helpers import (
 from codeagent_lsp.events.call_words import call_words
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.permissions.approvals import exactly
-from codeagent_lsp.workspace.text.visible import cut
+from codeagent_lsp.workspace.text.visible import cut, some_of
 
 Kind = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"]
 Update = Any
@@ -30,6 +30,7 @@ Update = Any
 
 MOST_OUTPUT = 16_000
 MOST_TITLE = 200
+MOST_CONFLICTS = 5
 _KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(("read_file", "read_files", "list_dir", "get_diagnostics", "hover", "preview_edit"), "read"),
     **dict.fromkeys(("git_diff", "git_log", "output", "skill_loader", "ast_extract_function"), "read"),
@@ -261,7 +262,7 @@ class Updates:
         key = f"outcome.{'undone' if event.get('undo') and event.get('outcome') == 'full' else event.get('outcome')}"
         words = text(key, self._language, count=len(event.get("files_changed", ())), reason=event.get("reason") or "-")
         if event.get("conflicts"):
-            words = text("outcome.conflict", self._language, places=", ".join(event["conflicts"][:5]))
+            words = text("outcome.conflict", self._language, places=some_of(event["conflicts"], MOST_CONFLICTS))
         content: list[Any] = [*self._diffs(applied), tool_content(text_block(words))]
         if asked is not None:
             yield schema.ToolCallProgress(
