@@ -21,7 +21,8 @@ from codeagent_lsp.acp_agent.client_files import FolderNames
 from codeagent_lsp.acp_agent.open_session import OpenSession
 from codeagent_lsp.acp_agent.prompt_content import task_of
 from codeagent_lsp.acp_agent.session_options import SessionOptions
-from codeagent_lsp.lsp_client.connection import INTERNAL_ERROR, ConnectionLost, Refused
+from codeagent_lsp.language_servers.json_rpc import INTERNAL_ERROR, Refused
+from codeagent_lsp.lsp_client.connection import ConnectionLost
 from codeagent_lsp.settings_files import read_policy, read_user_settings
 from codeagent_lsp.settings_layers import environment_layer, load, refusal
 from codeagent_lsp.texts import choose_language, text

@@ -34,7 +34,8 @@ from codeagent_lsp.acp_agent.session_server import SessionServer
 from codeagent_lsp.acp_agent.updates import Updates
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import ErrorCode
-from codeagent_lsp.lsp_client.connection import ConnectionLost, Refused
+from codeagent_lsp.language_servers.json_rpc import Refused
+from codeagent_lsp.lsp_client.connection import ConnectionLost
 from codeagent_lsp.session.request import short_title
 from codeagent_lsp.texts import text
 

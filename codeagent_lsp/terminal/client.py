@@ -13,7 +13,8 @@ import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
-from codeagent_lsp.lsp_client.connection import LEAVE_SECONDS, Connection, ConnectionLost, Refused, server_command
+from codeagent_lsp.language_servers.json_rpc import Refused
+from codeagent_lsp.lsp_client.connection import LEAVE_SECONDS, Connection, ConnectionLost, server_command
 from codeagent_lsp.lsp_client.disk import Disk, EditImpossible, FileWrite, commit, plan, reason
 from codeagent_lsp.protocol import EVENT_METHOD, EXPERIMENTAL_KEY, INPUT_METHOD, TERMINAL_CLIENT
 from codeagent_lsp.terminal.display import in_terminal, user_locale

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from codeagent_lsp.errors import UsageError
-from codeagent_lsp.lsp_client.connection import ConnectionLost, Refused
+from codeagent_lsp.language_servers.json_rpc import Refused
+from codeagent_lsp.lsp_client.connection import ConnectionLost
 from codeagent_lsp.lsp_client.disk import FileWrite
 from codeagent_lsp.system import call_on_stop
 from codeagent_lsp.terminal.client import Client, NothingStaged
