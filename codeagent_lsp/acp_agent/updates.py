@@ -205,7 +205,7 @@ class Updates:
                 session_update="tool_call_update",
                 tool_call_id=name,
                 status="completed" if event.get("success", True) else "failed",
-                content=[*call.diffs, *_printed(shown)],
+                content=[*call.diffs, *_as_content(shown)],
             )
         ]
 
@@ -234,7 +234,7 @@ class Updates:
 
     def _progress(self, name: str, call: _Call) -> Update:
         return schema.ToolCallProgress(
-            session_update="tool_call_update", tool_call_id=name, content=[*call.diffs, *_printed(call.output)]
+            session_update="tool_call_update", tool_call_id=name, content=[*call.diffs, *_as_content(call.output)]
         )
 
     def _close_calls(self) -> Iterable[Update]:
@@ -294,15 +294,15 @@ class Updates:
         return self._plan()
 
     def _on_step_started(self, event: Mapping[str, Any]) -> Iterable[Update]:
-        return self._stepped(event, "in_progress")
+        return self._set_step_state(event, "in_progress")
 
     def _on_step_completed(self, event: Mapping[str, Any]) -> Iterable[Update]:
-        return self._stepped(event, "completed")
+        return self._set_step_state(event, "completed")
 
     def _on_step_error(self, event: Mapping[str, Any]) -> Iterable[Update]:
-        return self._stepped(event, "failed")
+        return self._set_step_state(event, "failed")
 
-    def _stepped(self, event: Mapping[str, Any], state: str) -> Iterable[Update]:
+    def _set_step_state(self, event: Mapping[str, Any], state: str) -> Iterable[Update]:
         for step in self._steps:
             if step.get("step_id") == event.get("step_id"):
                 step["state"] = state
@@ -339,7 +339,7 @@ def _kind(name: str) -> Kind:
     return _KINDS.get(name, "other")
 
 
-def _printed(words: str) -> list[Any]:
+def _as_content(words: str) -> list[Any]:
     """Return text as content, of a long one the end."""
     return [tool_content(text_block(words[-MOST_OUTPUT:]))] if words.strip() else []
 

@@ -122,21 +122,21 @@ class Client:
 
         ConnectionLost if the server ends early, Refused if it does not accept the task.
         """
-        return await self._served(face, self._work)
+        return await self._serve(face, self._work)
 
     async def decide(self, face: Face, run_id: str, ask: AskAboutDiff) -> Event | None:
         """Let `ask` decide about the staged changes of an earlier run by their diff. Return the run's last event; None
         if interrupted. Raises as `run`, and NothingStaged if there are none.
         """
-        return await self._served(face, lambda: self._decide(run_id, ask))
+        return await self._serve(face, lambda: self._decide(run_id, ask))
 
     async def undo(self, face: Face, run_id: str) -> Event | None:
         """Take back what an earlier run has changed, but for what the user has changed since. Return the run's last
         event; None if interrupted. Raises as `run`, and Refused if there is nothing to undo.
         """
-        return await self._served(face, lambda: self._undo(run_id))
+        return await self._serve(face, lambda: self._undo(run_id))
 
-    async def _served(self, face: Face, do: Callable[[], Coroutine[Any, Any, Event]]) -> Event | None:
+    async def _serve(self, face: Face, do: Callable[[], Coroutine[Any, Any, Event]]) -> Event | None:
         """Do something with the server and end it; None if interrupted before it was done."""
         self._face = face
         try:
