@@ -78,6 +78,8 @@ class JsonRpcPeer:
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
             return
         method, identity = message.get("method"), message.get("id")
+        if isinstance(identity, bool):  # True would be found as 1
+            return
         if isinstance(method, str) and identity is None:
             self._notified(method, message.get("params"))
         elif isinstance(method, str) and isinstance(identity, Identity):

@@ -260,7 +260,7 @@ class Actions:
     def wrong_types(server: Server) -> bool:
         values: list[Any] = [
             None,
-            1,
+            7,
             "x",
             [],
             {},
