@@ -39,7 +39,7 @@ from codeagent_lsp.messages import UNREADABLE, Status, ToolCall, ToolError, Tool
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import Calls, PresentTexts, TaskWords, ToolContext
-from codeagent_lsp.tools.diagnostics.edit_diagnostics import with_remark
+from codeagent_lsp.tools.edit_diagnostics import with_remark
 from codeagent_lsp.tools.hooks.hooks import Hooks
 from codeagent_lsp.tools.lost_marks import check_marks, mark_looked_for
 from codeagent_lsp.tools.outputs import OutputStore, name_of, truncate

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeagent_lsp.tools.diagnostics.edit_diagnostics import AfterEdits, BeforeAndAfter, EditDiagnostics
 from codeagent_lsp.tools.diagnostics.syntax import broken_syntax, data_errors
+from codeagent_lsp.tools.edit_diagnostics import AfterEdits, BeforeAndAfter, EditDiagnostics
 from codeagent_lsp.workspace.files.file_view import FileView, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots
 from tests.examples import examples
