@@ -2,7 +2,7 @@
 
 However it ends, `run_completed` is the last event, staged changes stay for a decision, and the conversation is
 well-formed. Not here: the conversation with the model (`conversation/conversation.py`), the steps of a plan
-(`plan/execution.py`), how changes reach the buffers (the editor).
+(`plan_execution.py`), how changes reach the buffers (the editor).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.conversation.conversation import Conversation
 from codeagent_lsp.session.foreign_runs import ForeignProposal
 from codeagent_lsp.session.own_runs import OwnWork, own_run
-from codeagent_lsp.session.plan.execution import PlanRun, PlanStart, Steering
-from codeagent_lsp.session.plan.run_planner import PlanState, RunPlanner
+from codeagent_lsp.session.plan_execution import PlanRun, PlanStart, Steering
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.request import REWRITES, WITH_WORDS, Planning, RunKind, RunRequest, Target
 from codeagent_lsp.session.run_models import RunModels
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.run_parts import RunParts
+from codeagent_lsp.session.run_planner import PlanState, RunPlanner
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.solving.direct_path import DirectPath

@@ -1,6 +1,6 @@
 """Holds one run's conversation with the model: its system prompt, messages and tools, and the agent loop over them.
 
-Not here: the loop itself (`agent/loop.py`), a run's beginning and end (`run.py`), a plan's steps (`plan/execution.py`).
+Not here: the loop itself (`agent/loop.py`), a run's beginning and end (`run.py`), a plan's steps (`plan_execution.py`).
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from codeagent_lsp.session.conversation.tool_selection import (
     tool_selection_for,
 )
 from codeagent_lsp.session.decisions import decisions
-from codeagent_lsp.session.plan.run_planner import RunPlanner
 from codeagent_lsp.session.replay import message_to_dict
 from codeagent_lsp.session.request import ANSWERS, Planning, RunRequest
 from codeagent_lsp.session.run_output import PLANNING_CALL
 from codeagent_lsp.session.run_parts import RunParts, hear, remember, selection_of
+from codeagent_lsp.session.run_planner import RunPlanner
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.state import Compacted
 from codeagent_lsp.session.toolbox import commands_line
