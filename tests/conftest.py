@@ -164,18 +164,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rows", action="store_true", help="each row of a table is a test of its own")
 
 
+def leaves_slow_out(config: pytest.Config) -> bool:
+    """Return whether `-m` leaves out all that is slow."""
+    wanted = str(config.option.markexpr)
+    return wanted.startswith("not slow") and " or " not in wanted
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out at once what `-m` would leave out: the inner loop does not wait for the imports of slow files."""
-    wanted = str(config.option.markexpr)
-    if collection_path.suffix != ".py" or not wanted.startswith("not slow") or " or " in wanted:
+    if collection_path.suffix != ".py" or not leaves_slow_out(config):
         return None
     slow = str(collection_path).startswith(SLOW) or WHOLLY_SLOW.search(collection_path.read_text(encoding="utf-8"))
     return True if slow else None
 
 
-def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: object) -> pytest.Item | None:
-    """Make one test of a table of fast ones, unless its rows are asked for."""
+def pytest_pycollect_makeitem(
+    collector: pytest.Collector, name: str, obj: object
+) -> pytest.Item | list[pytest.Item] | None:
+    """Make one test of a table of fast ones, unless its rows are asked for, and none of a slow one that `-m` leaves
+    out: half of all rows are those of slow tests.
+    """
     config = collector.config
+    if leaves_slow_out(config) and any(mark.name == "slow" for mark in getattr(obj, "pytestmark", ())):
+        return []
     if config.option.rows or any("[" in argument for argument in config.args):
         return None
     if str(collector.path).startswith((*ALONE, *SLOW)):

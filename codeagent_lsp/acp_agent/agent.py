@@ -21,7 +21,8 @@ from codeagent_lsp.acp_agent.client_files import FolderNames
 from codeagent_lsp.acp_agent.open_session import OpenSession
 from codeagent_lsp.acp_agent.prompt_content import task_of
 from codeagent_lsp.acp_agent.session_options import SessionOptions
-from codeagent_lsp.lsp_client.connection import INTERNAL_ERROR, ConnectionLost, Refused
+from codeagent_lsp.language_servers.json_rpc import INTERNAL_ERROR, Refused
+from codeagent_lsp.lsp_client.connection import ConnectionLost
 from codeagent_lsp.settings_files import read_policy, read_user_settings
 from codeagent_lsp.settings_layers import environment_layer, load, refusal
 from codeagent_lsp.texts import choose_language, text
@@ -130,7 +131,7 @@ class Agent:
         """Begin a session in `cwd`, an absolute path, and start its own server, which takes up to 60 s. Return its id
         and options.
         """
-        async with self._opened(cwd, additional_directories, mcp_servers) as session:
+        async with self._open(cwd, additional_directories, mcp_servers) as session:
             await session.new()
         return schema.NewSessionResponse(
             session_id=session.session_id, modes=session.options.modes(), config_options=session.options.config()
@@ -147,7 +148,7 @@ class Agent:
         """Continue a session and send its conversation to the client; a server that works for it here is replaced.
         Return its options.
         """
-        session = await self._resumed(session_id, cwd, additional_directories, mcp_servers, shown=True)
+        session = await self._resume(session_id, cwd, additional_directories, mcp_servers, shown=True)
         return schema.LoadSessionResponse(modes=session.options.modes(), config_options=session.options.config())
 
     async def resume_session(
@@ -161,7 +162,7 @@ class Agent:
         """Continue a session whose conversation the client shows already; a server that works for it here is replaced.
         Return its options.
         """
-        session = await self._resumed(session_id, cwd, additional_directories, mcp_servers, shown=False)
+        session = await self._resume(session_id, cwd, additional_directories, mcp_servers, shown=False)
         return schema.ResumeSessionResponse(modes=session.options.modes(), config_options=session.options.config())
 
     async def fork_session(
@@ -173,7 +174,7 @@ class Agent:
         **kwargs: Any,
     ) -> schema.ForkSessionResponse:
         """Begin a session with the conversation of another one, with a server of its own. Return its id and options."""
-        async with self._opened(cwd, additional_directories, mcp_servers) as session:
+        async with self._open(cwd, additional_directories, mcp_servers) as session:
             await session.fork(session_id)
         return schema.ForkSessionResponse(
             session_id=session.session_id, modes=session.options.modes(), config_options=session.options.config()
@@ -216,7 +217,7 @@ class Agent:
         """Run the task of a prompt in a session and return why it ended, which may take hours. A server that has ended
         is started again first. RequestError for an unknown session, or if that fails.
         """
-        session = await self._alive(session_id)
+        session = await self._revive(session_id)
         with _explained():
             return await session.prompt(task_of(prompt, session.names))
 
@@ -250,7 +251,7 @@ class Agent:
 
     # Servers.
 
-    async def _alive(self, session_id: str) -> OpenSession:
+    async def _revive(self, session_id: str) -> OpenSession:
         """Return a session; one whose server has ended gets another, and goes on where it was."""
         session = self._session(session_id)
         if not session.lost:
@@ -275,7 +276,7 @@ class Agent:
             raise RequestError.resource_not_found(session_id)
         return session
 
-    async def _resumed(
+    async def _resume(
         self,
         session_id: str,
         cwd: str,
@@ -284,12 +285,12 @@ class Agent:
         *,
         shown: bool,
     ) -> OpenSession:
-        async with self._opened(cwd, additional, mcp_servers, session_id) as session:
+        async with self._open(cwd, additional, mcp_servers, session_id) as session:
             await session.resume(session_id, shown=shown)
         return session
 
     @asynccontextmanager
-    async def _opened(
+    async def _open(
         self, cwd: str, additional: list[str] | None, mcp_servers: McpServers, session_id: str = ""
     ) -> AsyncIterator[OpenSession]:
         """Start a server for a session, which has its name when the block ends, and end the one that works with
@@ -302,7 +303,7 @@ class Agent:
                 await known.close()
             servers = _mcp(mcp_servers or ())
             session = None if servers else self._spare.pop(names.real, None)
-            session = session or self._made(names, servers)
+            session = session or self._create_session(names, servers)
             try:
                 with _explained():
                     await session.start()
@@ -312,7 +313,7 @@ class Agent:
                 raise
             self._sessions[session.session_id] = session
 
-    def _made(self, names: FolderNames, servers: Mapping[str, Any]) -> OpenSession:
+    def _create_session(self, names: FolderNames, servers: Mapping[str, Any]) -> OpenSession:
         assert self._client is not None
         policy = read_policy()
         if (refused := refusal(policy)) is not None:
@@ -334,7 +335,7 @@ class Agent:
             async with self._opening:
                 session = next((each for each in self._sessions.values() if each.names.real == folders), None)
                 if session is None and folders not in self._spare:
-                    made = self._made(names, {})
+                    made = self._create_session(names, {})
                     try:
                         await made.start()
                     except BaseException:

@@ -34,7 +34,8 @@ from codeagent_lsp.acp_agent.session_server import SessionServer
 from codeagent_lsp.acp_agent.updates import Updates
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import ErrorCode
-from codeagent_lsp.lsp_client.connection import ConnectionLost, Refused
+from codeagent_lsp.language_servers.json_rpc import Refused
+from codeagent_lsp.lsp_client.connection import ConnectionLost
 from codeagent_lsp.session.request import short_title
 from codeagent_lsp.texts import text
 
@@ -125,13 +126,13 @@ class OpenSession:
 
     async def new(self) -> None:
         """Begin a new session on the server and take its id. Refused, ConnectionLost."""
-        self._named((await self.command("codeagent.session.new"))["sessionId"])
+        self._take_name((await self.command("codeagent.session.new"))["sessionId"])
 
     async def fork(self, session_id: str) -> None:
         """Begin a new session with the conversation of another one and take its id. Refused if that is unknown;
         ConnectionLost.
         """
-        self._named((await self.command("codeagent.session.fork", sessionId=session_id))["sessionId"])
+        self._take_name((await self.command("codeagent.session.fork", sessionId=session_id))["sessionId"])
 
     async def resume(self, session_id: str, *, shown: bool) -> None:
         """Continue a session and take its id; if it is to be `shown`, send its conversation to the client. Refused if
@@ -139,7 +140,7 @@ class OpenSession:
         """
         found = await self.command("codeagent.session.resume", sessionId=session_id)
         self._titled = bool(found["runs"])
-        self._named(session_id)
+        self._take_name(session_id)
         found = await self.command("codeagent.session.events", sessionId=session_id)
         for event in found["events"]:
             updates = self._updates.of(event)
@@ -157,7 +158,7 @@ class OpenSession:
         for run_id in self._updates.staged.keys() - left:
             del self._updates.staged[run_id]
 
-    def _named(self, session_id: str) -> None:
+    def _take_name(self, session_id: str) -> None:
         self.session_id = session_id
         self._server.named(session_id)
         forms = bool(self._offered and self._offered.elicitation and self._offered.elicitation.form is not None)
@@ -194,7 +195,7 @@ class OpenSession:
             for words in self._told:
                 await self._send([update_agent_message_text(f"*{words}*\n\n")])
             self._told.clear()
-            run_id = await self._answered(task) or await self._begun(task)
+            run_id = await self._take_answer(task) or await self._begin_run(task)
             if run_id is None:
                 return schema.PromptResponse(stop_reason="end_turn" if self._cancels == cancels else "cancelled")
             if self._cancels != cancels:  # while it was being begun
@@ -218,7 +219,7 @@ class OpenSession:
         with suppress(Refused, ConnectionLost):
             await self._server.command("codeagent.cancel", {}, CANCEL_SECONDS)
 
-    async def _answered(self, task: Task) -> str | None:
+    async def _take_answer(self, task: Task) -> str | None:
         """Take the prompt as the answer to the question that was asked in words; return the run that goes on with it,
         None if there is no such question any more.
         """
@@ -235,7 +236,7 @@ class OpenSession:
             return None
         return run_id
 
-    async def _begun(self, task: Task) -> str | None:
+    async def _begin_run(self, task: Task) -> str | None:
         """Begin the run of a task; None for a command that needs none."""
         await self._server.files.sync(task.files, again=True)
         match task.command:
@@ -328,7 +329,7 @@ class OpenSession:
             self._left.add(run_id)
             title = text("acp.left", language, count=len(staged))
             question = _about_changes(run_id, title, later, apply, discard)
-            asking = self._asking_left = asyncio.ensure_future(self._approved(question))
+            asking = self._asking_left = asyncio.ensure_future(self._ask_permission(question))
             await asyncio.wait([asking])  # a cancelled prompt does not wait for the client's answer
             match None if asking.cancelled() or asking.exception() else asking.result():
                 case (chosen,) if chosen in (apply, discard):
@@ -445,7 +446,7 @@ class OpenSession:
                 return
             question = OpenQuestion.of(row, event)
             try:
-                answer = await self._asked(question)
+                answer = await self._ask(question)
             except AskInWords:
                 await self._put_in_words(question)
                 return
@@ -455,12 +456,12 @@ class OpenSession:
             if answer is None and question.about_changes:
                 await self._send(self._updates.undecided(question.run_id))
 
-    async def _asked(self, question: OpenQuestion) -> Answer:
+    async def _ask(self, question: OpenQuestion) -> Answer:
         if question.kind == "approval":
-            return await self._approved(question)
+            return await self._ask_permission(question)
         return await self._questions.ask(question)
 
-    async def _approved(self, question: OpenQuestion) -> Answer:
+    async def _ask_permission(self, question: OpenQuestion) -> Answer:
         """Ask for a permission; one about changes is a tool call of its own, with all of them."""
         if not question.about_changes:
             return await self._questions.approve(question, question.call_id or question.request_id)

@@ -62,8 +62,8 @@ def task_of(blocks: Sequence[Any], names: FolderNames) -> Task:
             case schema.EmbeddedResourceContentBlock(resource=schema.BlobResourceContents() as resource):
                 if (resource.mime_type or "").startswith("image/"):
                     attachments.append({"data": resource.blob})
-    said = _joined(words)
-    files += [path for path in _mentioned(said, names.real) if path not in files]
+    said = _join(words)
+    files += [path for path in _find_mentioned(said, names.real) if path not in files]
     command = _COMMAND.match(said)
     return Task(
         said,
@@ -102,7 +102,7 @@ def _name(uri: str, names: FolderNames) -> str:
     return next((str(path.relative_to(folder)) for folder in names.real if path.is_relative_to(folder)), path.name)
 
 
-def _mentioned(words: str, folders: Sequence[Path]) -> Iterable[Path]:
+def _find_mentioned(words: str, folders: Sequence[Path]) -> Iterable[Path]:
     """Yield the files that the words name by a path."""
     for word in dict.fromkeys(re.findall(r"[\w./-]+\.\w+", words)[:200]):
         for folder in folders:
@@ -111,7 +111,7 @@ def _mentioned(words: str, folders: Sequence[Path]) -> Iterable[Path]:
                 yield path
 
 
-def _joined(words: Sequence[str]) -> str:
+def _join(words: Sequence[str]) -> str:
     """Join the pieces of a prompt; where two meet without a blank, one is put between."""
     said = ""
     for piece in words:

@@ -108,7 +108,7 @@ class Questions:
             content=[*diffs, *shown],
             locations=[*places] or None,
         )
-        return await self._permitted(call, [title for title in question.choices if title not in pair(_LEFT_OUT)])
+        return await self._permit(call, [title for title in question.choices if title not in pair(_LEFT_OUT)])
 
     async def ask(self, question: OpenQuestion) -> Answer:
         """Ask a question and wait for the answer. AskInWords if it needs free text and the client has no forms, and for
@@ -123,7 +123,7 @@ class Questions:
             return await self._one_by_one(question)
         other = text("choice.other", self._language)
         choices = [*question.choices, *([other] if question.free and other not in question.choices else [])]
-        chosen = await self._chosen(question, question.title, choices)
+        chosen = await self._choose(question, question.title, choices)
         # The user wants to write: the next message of the conversation is the answer.
         if chosen == (other,) and other not in question.choices:
             raise AskInWords
@@ -167,7 +167,7 @@ class Questions:
         while len(picked) < len(question.choices):
             left = [choice for choice in question.choices if choice not in picked]
             title = f"{question.title} [{', '.join(picked)}]" if picked else question.title
-            chosen = await self._chosen(question, title, [enough, *left])
+            chosen = await self._choose(question, title, [enough, *left])
             if chosen is None:
                 return None
             if chosen == (enough,):
@@ -175,14 +175,14 @@ class Questions:
             picked += chosen
         return tuple(picked)
 
-    async def _chosen(self, question: OpenQuestion, title: str, choices: Sequence[str]) -> Answer:
+    async def _choose(self, question: OpenQuestion, title: str, choices: Sequence[str]) -> Answer:
         detail: list[Any] | None = [tool_content(text_block(question.detail))] if question.detail else None
         call = schema.ToolCallUpdate(
             tool_call_id=question.request_id, title=title, kind="other", status="pending", content=detail
         )
-        return await self._permitted(call, choices)
+        return await self._permit(call, choices)
 
-    async def _permitted(self, call: schema.ToolCallUpdate, choices: Sequence[str]) -> Answer:
+    async def _permit(self, call: schema.ToolCallUpdate, choices: Sequence[str]) -> Answer:
         options = [
             schema.PermissionOption(option_id=str(number), name=title, kind=kind_of(title))
             for number, title in enumerate(choices)

@@ -41,7 +41,7 @@ def acp_command(assignments: Iterable[str] = ()) -> int:
         sys.stderr.write(f"codeagent-lsp acp: {error.localized(language)}\n")
         return USAGE
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    asyncio.run(_served(settings))
+    asyncio.run(_serve(settings))
     return DONE
 
 
@@ -79,7 +79,7 @@ class Lines:
         self._writer.close()
 
 
-async def _served(settings: dict[str, object]) -> None:
+async def _serve(settings: dict[str, object]) -> None:
     from acp import run_agent, stdio_streams  # late: see above
 
     from codeagent_lsp.acp_agent.agent import Agent  # late: it imports the library

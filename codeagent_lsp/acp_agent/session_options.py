@@ -125,12 +125,12 @@ def commands_of(own: Sequence[Mapping[str, Any]], language: str) -> schema.Avail
     return schema.AvailableCommandsUpdate(
         session_update="available_commands_update",
         available_commands=[
-            schema.AvailableCommand(name=name, description=about, input=_hinted(hint)) for name, about, hint in listed
+            schema.AvailableCommand(name=name, description=about, input=_input(hint)) for name, about, hint in listed
         ],
     )
 
 
-def _hinted(hint: str) -> Any:
+def _input(hint: str) -> Any:
     return schema.AvailableCommandInput(schema.UnstructuredCommandInput(hint=hint)) if hint else None
 
 

@@ -22,7 +22,7 @@ from acp.helpers import (
 from codeagent_lsp.events.call_words import call_words
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.permissions.approvals import exactly
-from codeagent_lsp.workspace.text.visible import cut
+from codeagent_lsp.workspace.text.visible import cut, some_of
 
 Kind = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"]
 Update = Any
@@ -30,6 +30,7 @@ Update = Any
 
 MOST_OUTPUT = 16_000
 MOST_TITLE = 200
+MOST_CONFLICTS = 5
 _KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(("read_file", "read_files", "list_dir", "get_diagnostics", "hover", "preview_edit"), "read"),
     **dict.fromkeys(("git_diff", "git_log", "output", "skill_loader", "ast_extract_function"), "read"),
@@ -204,7 +205,7 @@ class Updates:
                 session_update="tool_call_update",
                 tool_call_id=name,
                 status="completed" if event.get("success", True) else "failed",
-                content=[*call.diffs, *_printed(shown)],
+                content=[*call.diffs, *_as_content(shown)],
             )
         ]
 
@@ -233,7 +234,7 @@ class Updates:
 
     def _progress(self, name: str, call: _Call) -> Update:
         return schema.ToolCallProgress(
-            session_update="tool_call_update", tool_call_id=name, content=[*call.diffs, *_printed(call.output)]
+            session_update="tool_call_update", tool_call_id=name, content=[*call.diffs, *_as_content(call.output)]
         )
 
     def _close_calls(self) -> Iterable[Update]:
@@ -261,7 +262,7 @@ class Updates:
         key = f"outcome.{'undone' if event.get('undo') and event.get('outcome') == 'full' else event.get('outcome')}"
         words = text(key, self._language, count=len(event.get("files_changed", ())), reason=event.get("reason") or "-")
         if event.get("conflicts"):
-            words = text("outcome.conflict", self._language, places=", ".join(event["conflicts"][:5]))
+            words = text("outcome.conflict", self._language, places=some_of(event["conflicts"], MOST_CONFLICTS))
         content: list[Any] = [*self._diffs(applied), tool_content(text_block(words))]
         if asked is not None:
             yield schema.ToolCallProgress(
@@ -293,15 +294,15 @@ class Updates:
         return self._plan()
 
     def _on_step_started(self, event: Mapping[str, Any]) -> Iterable[Update]:
-        return self._stepped(event, "in_progress")
+        return self._set_step_state(event, "in_progress")
 
     def _on_step_completed(self, event: Mapping[str, Any]) -> Iterable[Update]:
-        return self._stepped(event, "completed")
+        return self._set_step_state(event, "completed")
 
     def _on_step_error(self, event: Mapping[str, Any]) -> Iterable[Update]:
-        return self._stepped(event, "failed")
+        return self._set_step_state(event, "failed")
 
-    def _stepped(self, event: Mapping[str, Any], state: str) -> Iterable[Update]:
+    def _set_step_state(self, event: Mapping[str, Any], state: str) -> Iterable[Update]:
         for step in self._steps:
             if step.get("step_id") == event.get("step_id"):
                 step["state"] = state
@@ -338,7 +339,7 @@ def _kind(name: str) -> Kind:
     return _KINDS.get(name, "other")
 
 
-def _printed(words: str) -> list[Any]:
+def _as_content(words: str) -> list[Any]:
     """Return text as content, of a long one the end."""
     return [tool_content(text_block(words[-MOST_OUTPUT:]))] if words.strip() else []
 

@@ -23,8 +23,7 @@ from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.orchestration.orchestration_tools import Delegates
 from codeagent_lsp.tools.permissions.approvals import Approvals
-from codeagent_lsp.tools.permissions.command_permissions import Mode
-from codeagent_lsp.tools.permissions.policy import effects_of
+from codeagent_lsp.tools.permissions.policy import Mode, effects_of
 from codeagent_lsp.tools.plan.plan import Planner
 from codeagent_lsp.tools.registry import RegisteredTool, ToolRegistry, ToolState
 from codeagent_lsp.tools.skills.skill_library import RunSkills

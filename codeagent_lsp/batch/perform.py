@@ -22,7 +22,8 @@ from codeagent_lsp.batch.task_place import NoPlace, task_place
 from codeagent_lsp.config import Settings
 from codeagent_lsp.environments.environments import Environments
 from codeagent_lsp.errors import CodeAgentError, ErrorCode
-from codeagent_lsp.lsp_client.connection import ConnectionLost, Refused
+from codeagent_lsp.language_servers.json_rpc import Refused
+from codeagent_lsp.lsp_client.connection import ConnectionLost
 from codeagent_lsp.lsp_client.disk import FileWrite
 from codeagent_lsp.messages import Usage
 from codeagent_lsp.session.spending import usage_in

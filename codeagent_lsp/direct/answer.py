@@ -182,7 +182,7 @@ def _from_fences(parts: ReplyParts, files: Files, form: TextForm) -> dict[str, s
         now = texts.get(path, files.texts.get(path))
         code = _without_path_line(fence, path)
         _refuse_marks(path, now or "", code)
-        texts[path] = code if now is None else _changed(path, now, code, files, form)
+        texts[path] = code if now is None else _apply_block(path, now, code, files, form)
     return texts
 
 
@@ -224,7 +224,7 @@ def _path_of(fence: Fence, files: Files) -> str:
             return fence.path
         raise _UnknownFile([fence.path], list(files.texts))
     known = found or list(files.texts)
-    shared = {path: _shared(path, files.texts[path], fence.code) for path in known}
+    shared = {path: _count_shared(path, files.texts[path], fence.code) for path in known}
     # The block without a name of its file belongs where most of its definitions are.
     most = [path for path in known if shared[path] and shared[path] == max(shared.values())]
     if len(known) == 1 or len(most) == 1:
@@ -232,7 +232,7 @@ def _path_of(fence: Fence, files: Files) -> str:
     raise _UnknownFile([fence.path] if fence.path else [], list(files.texts))
 
 
-def _shared(path: str, text: str, code: str) -> int:
+def _count_shared(path: str, text: str, code: str) -> int:
     """Return how many names both the file and `code` define."""
     one, other = source_of(path, text), source_of(path, code)
     if one is None or other is None:
@@ -249,7 +249,7 @@ def _without_path_line(fence: Fence, path: str) -> str:
     return rest.removeprefix("\n") if is_path and first.strip() != named else fence.code
 
 
-def _changed(path: str, now: str, code: str, files: Files, form: TextForm) -> str:
+def _apply_block(path: str, now: str, code: str, files: Files, form: TextForm) -> str:
     """Return the file with the code of one block applied: as its whole new text, or as some of its definitions."""
     # Numbers as the file was shown with; unless the file itself has lines that begin so.
     plain = without_line_numbers(code) if without_line_numbers(now) == now else code

@@ -99,7 +99,7 @@ class ProofStore:
         if isinstance(entry, dict) and "dropped" in entry:
             return None
         kept = _proof(entry, "probed")
-        return kept or _proof(_shipped().get(family_of(info.name)), "shipped")
+        return kept or _proof(_read_shipped().get(family_of(info.name)), "shipped")
 
     def named(self, name: str, url: str) -> Proof | None:
         """Return the proof of a model by its name, at an endpoint whose address begins like `url`, or else the one
@@ -108,7 +108,7 @@ class ProofStore:
         root = url.rstrip("/").removesuffix("/v1")
         known = {key: proof for key, proof in self.entries() if key.startswith(root) or key == name}
         kept = (proof for key, proof in known.items() if key == name or key.endswith(f" {name}"))
-        return next(kept, None) or _proof(_shipped().get(family_of(name)), "shipped")
+        return next(kept, None) or _proof(_read_shipped().get(family_of(name)), "shipped")
 
     def entries(self) -> list[tuple[str, Proof]]:
         """Return all proofs made on this machine as pairs of the entry's key, as `key_of` returns it, and the proof."""
@@ -124,13 +124,13 @@ class ProofStore:
         """Record a failed run in this form. Return whether that drops the entry (the third failure in a row does), so
         that the model is probed again.
         """
-        return self._counted(info, form, failed=True)
+        return self._count(info, form, failed=True)
 
     def worked(self, info: ModelInfo, form: AnswerForm) -> None:
         """Record a successful run in this form: its count of failures starts at 0 again."""
-        self._counted(info, form, failed=False)
+        self._count(info, form, failed=False)
 
-    def _counted(self, info: ModelInfo, form: AnswerForm, *, failed: bool) -> bool:
+    def _count(self, info: ModelInfo, form: AnswerForm, *, failed: bool) -> bool:
         key = key_of(info)
         known = read_json(self._path).get(key)
         entry: dict[str, Any] = dict(known) if isinstance(known, dict) else {}
@@ -163,7 +163,7 @@ def family_of(name: str) -> str:
     return _QUANTISED.sub("", plain)
 
 
-def _shipped() -> Mapping[str, Any]:
+def _read_shipped() -> Mapping[str, Any]:
     from importlib import resources  # late: an idle server reads none
 
     return json_object(resources.files("codeagent_lsp.direct").joinpath(SHIPPED).read_bytes()) or {}

@@ -327,19 +327,19 @@ def verdict_of_tests(results: Sequence[ToolResult]) -> Verdict:
     reports = [report for result in results for report in (result.data or {}).get("reports", ())]
     cases = [case for report in reports for case in report["cases"]]
     failed = tuple(
-        _failed(case) for report in reports for case in report["cases"] if case["outcome"] in ("failed", "error")
+        _failed_test(case) for report in reports for case in report["cases"] if case["outcome"] in ("failed", "error")
     )
     passed = sum(report["passed"] for report in reports)
     problems = [report["problem"] for report in reports if report["problem"]]
     if problems and not failed:  # nothing ran, or not to its end: only its message is known
         # A syntax error keeps tests from running as well, but by the change's own fault.
         failed = (FailedTest(problems[0].splitlines()[0][:200]),) if passed or _is_fault(problems[0]) else ()
-    told = "\n".join(map(_told, [case for case in cases if case["outcome"] in ("failed", "error")][:MOST_TOLD]))
+    told = "\n".join(map(_describe, [case for case in cases if case["outcome"] in ("failed", "error")][:MOST_TOLD]))
     text = told or excerpt("\n".join(result.text for result in results), REPORT_CHARS)
     return Verdict(passed, failed, text, "" if passed or failed else "; ".join(problems) or text)
 
 
-def _told(case: Mapping[str, Any]) -> str:
+def _describe(case: Mapping[str, Any]) -> str:
     """Return a failed test for the model: the assertion and the values, without the drawing of a difference."""
     lines = [line for line in str(case["message"]).splitlines() if line.strip() and not _DRAWN.match(line)]
     return f"{case['id']}\n{shorten(chr(10).join(lines), REPORT_CHARS // MOST_TOLD)}"
@@ -352,7 +352,7 @@ def _is_fault(problem: str) -> bool:
     )
 
 
-def _failed(case: dict[str, Any]) -> FailedTest:
+def _failed_test(case: dict[str, Any]) -> FailedTest:
     return FailedTest(str(case["id"]), case.get("file") or "", case.get("line") or 0)
 
 

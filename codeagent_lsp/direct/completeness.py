@@ -216,9 +216,9 @@ def _same_data(path: str, now: str, code: str) -> bool | None:
     """Return whether JSON was given whole: with all its keys and items, or, of a few, without some. None where that
     does not decide.
     """
-    if not path.endswith(".json") or (old := _parsed(now)) is None:
+    if not path.endswith(".json") or (old := _parse(now)) is None:
         return None
-    if (new := _parsed(code)) is None or type(old[0]) is not type(new[0]):
+    if (new := _parse(code)) is None or type(old[0]) is not type(new[0]):
         return False
     if _holds(old[0], new[0]):
         return True
@@ -226,7 +226,7 @@ def _same_data(path: str, now: str, code: str) -> bool | None:
     return True if few and not new[0] else (_leaves(old[0]) <= MOST_ENTRIES and _is_rest(old[0], new[0])) or None
 
 
-def _parsed(text: str) -> tuple[Any] | None:
+def _parse(text: str) -> tuple[Any] | None:
     try:
         return (json.loads(text),)
     except (ValueError, RecursionError):

@@ -50,7 +50,7 @@ def with_definitions(path: str, text: str, code: str, preferred: Sequence[str] =
         raise EditRefused("not_found", f"The code for {path} has a syntax error in its line {line}.{advice}")
     # Code that was copied with its indentation comes from inside of something.
     indent = code[: len(code) - len(code.lstrip())].rpartition("\n")[2]
-    given = given or _given(reply, source, indented=bool(indent))
+    given = given or _find_given(reply, source, indented=bool(indent))
     # `f = () => {};` is also a statement outside of a class.
     given = given or [each for each in methods_alone(path, reply, source) if each.definition.symbol.kind in CALLABLE]
     given = given or values_alone(path, reply, source)
@@ -65,7 +65,7 @@ def with_definitions(path: str, text: str, code: str, preferred: Sequence[str] =
         # Python's grammar takes the head alone for a whole definition.
         if body is not None and not each.reply.slice(body.start_byte, body.end_byte).strip():
             raise EditRefused("not_found", f"{each.name} is cut behind its first line. Give the whole definition.")
-    done = _replaced(path, source, given, preferred)
+    done = _replace(path, source, given, preferred)
     imported = with_imports(path, done, reply)
     # An import in a form that the grammar does not know: the change itself is worth more.
     return done if syntax_problem(path, done, imported) else imported
@@ -115,10 +115,10 @@ def _names(path: str, text: str) -> Counter[str]:
     found = source.definitions if source is not None else ()
     kept = [each for each in found if each.symbol.kind in TYPES | CALLABLE]
     whole = [each for each in kept if has_body(each)]  # a prototype beside its function is none that can be lost
-    return _counted(whole) | Counter({each.qualified for each in kept})
+    return _count(whole) | Counter({each.qualified for each in kept})
 
 
-def _given(reply: SourceFile, source: SourceFile, *, indented: bool) -> list[Given]:
+def _find_given(reply: SourceFile, source: SourceFile, *, indented: bool) -> list[Given]:
     """Return the definitions to put in place: the outermost ones, or only the members of a type given in part."""
     known = {each.qualified for each in source.definitions}
     found: list[Given] = []
@@ -153,7 +153,7 @@ def _type_named(source: SourceFile, name: str) -> str:
 
 def _is_part(members: Sequence[Definition], own: Sequence[Definition]) -> bool:
     """Return whether a type of the reply lacks members that the file's has, so that it cannot replace all of it."""
-    given, there = (Counter(name.rpartition(".")[2] for name in _counted(each).elements()) for each in (members, own))
+    given, there = (Counter(name.rpartition(".")[2] for name in _count(each).elements()) for each in (members, own))
     return bool(given) and bool(there - given)
 
 
@@ -168,13 +168,13 @@ def _members(source: SourceFile, name: str) -> list[Definition]:
     ]
 
 
-def _counted(definitions: Sequence[Definition]) -> Counter[str]:
+def _count(definitions: Sequence[Definition]) -> Counter[str]:
     """Return how often each name is defined. Overloads count each, a variable that is set again does not."""
     found = Counter(each.qualified for each in definitions if each.symbol.kind in CALLABLE)
     return found | Counter({each.qualified for each in definitions})
 
 
-def _replaced(path: str, source: SourceFile, given: Sequence[Given], preferred: Sequence[str]) -> str:
+def _replace(path: str, source: SourceFile, given: Sequence[Given], preferred: Sequence[str]) -> str:
     edits: list[AstEdit] = []
     after: dict[str, list[str]] = {}
     anchor = ""
@@ -194,7 +194,7 @@ def _replaced(path: str, source: SourceFile, given: Sequence[Given], preferred: 
             if refusal.reason != "already_applied" or not after:
                 raise
     for beside, codes in after.items():
-        text = _added(path, text, beside, "\n\n".join(code.strip("\n") for code in codes))
+        text = _add(path, text, beside, "\n\n".join(code.strip("\n") for code in codes))
     return text
 
 
@@ -234,7 +234,7 @@ def _owner(source: SourceFile, given: Given, preferred: Sequence[str]) -> str:
     return near[0] if len(near) == 1 else ""
 
 
-def _added(path: str, text: str, beside: str, code: str) -> str:
+def _add(path: str, text: str, beside: str, code: str) -> str:
     """Return `text` with new code after the definition `beside`, inside the type `beside`, or at the end."""
     source = parsed(path, text)
     inside = [each for each in source.definitions if each.symbol.parent == beside and beside]

@@ -116,7 +116,7 @@ def parts_of(reply: str, known: Collection[str] = ()) -> ReplyParts:
         else:
             end = _end_of(lines, at, opening["marks"], opening["info"].strip())
             closed = end < len(lines)
-            code = _dedented(lines[at + 1 : end], opening["lead"])
+            code = _dedent(lines[at + 1 : end], opening["lead"])
             found.append(_fence(code, opening["info"].strip(), prose, known, closed=closed))
             at = end
         at += 1
@@ -159,7 +159,7 @@ def _without(lead: str, line: str) -> str:
     )
 
 
-def _dedented(code: list[str], lead: str) -> list[str]:
+def _dedent(code: list[str], lead: str) -> list[str]:
     """Return the lines of a block without the blanks before its fence, if all have them."""
     if lead and all(line.startswith(lead) or not line.strip() for line in code):
         return [line.removeprefix(lead) for line in code]
@@ -316,13 +316,13 @@ def read_envelope(reply: str, selected: str) -> Envelope:
     unified = with_newlines(reply, "\n")
     prose = parts_of(unified).prose
     if not _FENCE_LINE.search(unified):
-        return _declined(unified, prose) or Envelope(prose=prose, problem=NO_FENCE)
-    code, problem = _fenced(unified, nested=_FENCE_LINE.search(selected) is not None)
+        return _find_refusal(unified, prose) or Envelope(prose=prose, problem=NO_FENCE)
+    code, problem = _read_fence(unified, nested=_FENCE_LINE.search(selected) is not None)
     if problem or code is None:
         return Envelope(prose=prose, problem=problem)
     if not code.strip():
         return Envelope(prose=prose, problem=NO_FENCE)
-    if refused := _declined(code, prose):
+    if refused := _find_refusal(code, prose):
         return refused
     wrong = _wrong_content(code, selected)
     # A reply without an envelope: the fences that it has are the document's own, and what stands around is no prose.
@@ -351,7 +351,7 @@ def grammar(fence: str) -> str:
     )
 
 
-def _declined(text: str, prose: str) -> Envelope | None:
+def _find_refusal(text: str, prose: str) -> Envelope | None:
     said = _DECLINED.match(text)
     return Envelope(prose=prose, declined=said["reason"].strip() or prose) if said else None
 
@@ -392,7 +392,7 @@ def _is_sentence(line: str) -> bool:
     return words >= 2 and len(_SIGNS.findall(line)) * 4 <= words
 
 
-def _fenced(reply: str, *, nested: bool) -> tuple[str | None, str]:
+def _read_fence(reply: str, *, nested: bool) -> tuple[str | None, str]:
     """Return the code of the only fence, and what is wrong instead. Code that is `nested` has fences of its own."""
     if nested:
         outer = _FENCE.search(reply)

@@ -112,10 +112,10 @@ async def probe(model: Model, on_form: Callable[[AnswerForm, Score], None] = lam
     ModelError if the model cannot be reached. A reply that cannot be read counts as a failed edit.
     """
     scores: dict[AnswerForm, Score] = {}
-    tools = scores["tools"] = await _tried(model, "tools")
+    tools = scores["tools"] = await _try_form(model, "tools")
     on_form("tools", tools)
     for form in TEXT_FORMS if tools.share < 1.0 else ():
-        scores[form] = await _tried(model, form)
+        scores[form] = await _try_form(model, form)
         on_form(form, scores[form])
     return Proof(scores, "probed")
 
@@ -149,7 +149,7 @@ def _form_of(text: str) -> str:
     return ast.dump(tree)
 
 
-async def _tried(model: Model, form: AnswerForm) -> Score:
+async def _try_form(model: Model, form: AnswerForm) -> Score:
     """Return the score of one form over all edits."""
     meter = _Meter()
     begun = time.monotonic()

@@ -87,7 +87,7 @@ class Gatherer:
         for number, name in enumerate(names):
             # Half of what is left for each, but no less than a quarter of all: the best file gets most.
             share = max(left // (2 if number + 1 < len(names) else 1), min(left, room // 4))
-            file = self._shown(name, hints, share, small=small, everywhere=subject.brief.everywhere)
+            file = self._show(name, hints, share, small=small, everywhere=subject.brief.everywhere)
             if file is not None and file.tokens <= left:
                 shown.append(file)
                 left -= file.tokens
@@ -141,7 +141,7 @@ class Gatherer:
         used = frozenset[str]().union(*(identifiers(piece.text) for piece in context))
         return Hints(identifiers(subject.brief.words), used, lines, wide, likely)
 
-    def _shown(self, name: str, hints: Hints, budget: int, *, small: bool, everywhere: bool) -> ShownFile | None:
+    def _show(self, name: str, hints: Hints, budget: int, *, small: bool, everywhere: bool) -> ShownFile | None:
         file = self._files.read(name)
         if file is None:
             return None
@@ -318,7 +318,7 @@ class Relevance:
         at any and the workspace has more than 8 source files.
         """
         scores = self._scores(subject, verdict)
-        fixed = set() if subject.brief.writes_tests else self._fixed(subject, verdict)
+        fixed = set() if subject.brief.writes_tests else self._judging_tests(subject, verdict)
         names = sorted((name for name in scores if name not in fixed), key=lambda name: -scores[name])
         sure = [name for name in names if scores[name] >= SURE]
         if not sure and not names and len(sources := self._files.sources()) <= FEW_FILES:
@@ -346,21 +346,21 @@ class Relevance:
         for test in sorted(tests):
             add(self._files.imported(test), IMPORTED)
         if subject.brief.everywhere:
-            add(self._files.using(self._meant(subject, named)), USING)
+            add(self._files.using(self._find_meant(subject, named)), USING)
         # The files of earlier runs count only if nothing else points anywhere: "and now the other one".
         if not scores:
             add(subject.earlier, EARLIER)
         add((name for name in subject.mapped if is_source(name) and not is_test(name)), MAPPED)
         return scores
 
-    def _fixed(self, subject: Subject, verdict: Verdict | None) -> set[str]:
+    def _judging_tests(self, subject: Subject, verdict: Verdict | None) -> set[str]:
         """Return the tests that a change is judged by, which therefore may not change."""
         judged = {name for each in (verdict.failed if verdict else ()) for name in self._files.ending([each.path])}
         named = {*self._files.test_files_in(subject.brief.words)}
         tests = {name for name in self._files.names if is_test(name)} if subject.brief.about_tests else set()
         return {name for name in judged | named | tests if is_test(name)} - {subject.target}
 
-    def _meant(self, subject: Subject, named: Sequence[str]) -> frozenset[str]:
+    def _find_meant(self, subject: Subject, named: Sequence[str]) -> frozenset[str]:
         """Return the names of code that a task mentions: defined in the files it names, or written like code."""
         words = subject.brief.words
         sources = [source for name in (subject.target, *named) if (source := self._files.source(name)) is not None]

@@ -86,7 +86,7 @@ def _with_statement(source: SourceFile, new: _Statement) -> str:
     # be lost.
     if len(same) == 1 and same[0].keys <= covered and not _COMMENT.search(same[0].text):
         _refuse_other(source, [each for each in own if each is not same[0]], missing)
-        return _spliced(source, same[0].start, same[0].end, new.text)
+        return _splice(source, same[0].start, same[0].end, new.text)
     _refuse_other(source, own, missing)
     lines = new.text if len(missing) == len(new.parts) else "\n".join(part.alone for part in missing)
     place = _import_place(source)
@@ -94,7 +94,7 @@ def _with_statement(source: SourceFile, new: _Statement) -> str:
     start = "\n" if before and not before.endswith(("\n", "\r")) else ""
     # Between the first import of a file and its code stands a blank line.
     gap = "" if own or not after.strip() or after.startswith(("\n", "\r")) else "\n"
-    return _spliced(source, place, place, f"{start}{lines}\n{gap}")
+    return _splice(source, place, place, f"{start}{lines}\n{gap}")
 
 
 def _refuse_other(source: SourceFile, own: Sequence[_Statement], missing: Sequence[_Part]) -> None:
@@ -112,7 +112,7 @@ def _refuse_other(source: SourceFile, own: Sequence[_Statement], missing: Sequen
             )
 
 
-def _spliced(source: SourceFile, start: int, end: int, new: str) -> str:
+def _splice(source: SourceFile, start: int, end: int, new: str) -> str:
     done = source.slice(0, start) + new + source.slice(end, len(source.data))
     return merge.with_line_ends_of(source.text, done)
 

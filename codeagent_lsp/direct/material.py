@@ -137,7 +137,7 @@ def chosen_pieces(source: SourceFile, hints: Hints, budget: int) -> tuple[tuple[
     others. No pieces if the file has no definitions or the best one alone exceeds the budget.
     """
     leaves = functions_of(source)
-    ranked, direct = _ranked(source, leaves, hints)
+    ranked, direct = _rank(source, leaves, hints)
     taken: list[Definition] = []
     left = budget
     # Without any hint the first function, so that the model sees at least how the file is written.
@@ -148,7 +148,7 @@ def chosen_pieces(source: SourceFile, hints: Hints, budget: int) -> tuple[tuple[
             taken.append(each)
             left -= cost
     taken.sort(key=lambda each: each.outer.start_byte)
-    pieces = tuple(Piece(each.qualified, each.symbol.line_start, _shown(source, each)) for each in taken)
+    pieces = tuple(Piece(each.qualified, each.symbol.line_start, _render(source, each)) for each in taken)
     names = {piece.name for piece in pieces}
     outlined = (each for each in source.definitions if each.symbol.kind != "variable" and each.qualified not in names)
     return pieces, tuple(signature for each in outlined if (signature := each.symbol.signature))[:MOST_OUTLINE]
@@ -159,7 +159,7 @@ def pointed_at(source: SourceFile, hints: Hints) -> tuple[Definition, ...]:
     any.
     """
     leaves = functions_of(source)
-    return tuple(_ranked(source, leaves, hints)[1] or leaves)
+    return tuple(_rank(source, leaves, hints)[1] or leaves)
 
 
 def functions_of(source: SourceFile) -> list[Definition]:
@@ -184,9 +184,7 @@ def text_of(source: SourceFile, definition: Definition) -> str:
     return source.slice(source.line_start(extent.top), extent.end)
 
 
-def _ranked(
-    source: SourceFile, leaves: Sequence[Definition], hints: Hints
-) -> tuple[list[Definition], list[Definition]]:
+def _rank(source: SourceFile, leaves: Sequence[Definition], hints: Hints) -> tuple[list[Definition], list[Definition]]:
     """Return the definitions that count, best first, and those of them that are themselves meant."""
     scores = _scores(source, leaves, hints)
     ranked = sorted((each for each in leaves if scores[id(each)] >= LEAST_SCORE), key=lambda each: -scores[id(each)])
@@ -237,7 +235,7 @@ def _likelihood(source: SourceFile, definition: Definition, hints: Hints) -> flo
     return next(found, 0.0)
 
 
-def _shown(source: SourceFile, definition: Definition) -> str:
+def _render(source: SourceFile, definition: Definition) -> str:
     """Return the definition's code; a method comes below the first line of its class, as an answer has to give it."""
     text = text_of(source, definition)
     parent = next((each for each in source.definitions if each.qualified == definition.symbol.parent), None)

@@ -47,7 +47,7 @@ def methods_alone(path: str, reply: SourceFile, source: SourceFile) -> list[Give
             "ambiguous",
             "A block without a name is given beside other members. Give the whole class with the block inside it.",
         )
-    return [_given(inside, each, each.symbol.name, "") for each in members]
+    return [_member_given(inside, each, each.symbol.name, "") for each in members]
 
 
 def values_alone(path: str, reply: SourceFile, source: SourceFile) -> list[Given]:
@@ -65,7 +65,7 @@ def values_alone(path: str, reply: SourceFile, source: SourceFile) -> list[Given
             return []
         if kinds.get(own[0].symbol.parent, "") not in TYPES or _declares_several(own[0].outer):
             return []
-        found.append(_given(inside, each, own[0].qualified, own[0].symbol.parent))
+        found.append(_member_given(inside, each, own[0].qualified, own[0].symbol.parent))
     outers = {statement_of(each.outer).id for each in members}
     return found if len(outers) == sum(1 for _ in _statements(inside)) else []
 
@@ -116,7 +116,7 @@ def code_of(reply: SourceFile, definition: Definition) -> str:
     return dedented(reply.slice(start, reply.trimmed(end)), reply.parsed.grammar)
 
 
-def _given(inside: SourceFile, member: Definition, name: str, parent: str) -> Given:
+def _member_given(inside: SourceFile, member: Definition, name: str, parent: str) -> Given:
     code = code_of(inside, member)
     # The sign behind a field ends it, and is no part of it in some grammars.
     if member.symbol.kind in VALUES and inside.data[member.outer.end_byte : member.outer.end_byte + 1] == b";":

@@ -69,11 +69,11 @@ def placed(source: SourceFile, given: Sequence[Given], preferred: Sequence[str])
     """Return what to write, in the reply's order: each definition with the address (see `address`) of the one that it
     replaces, '' for a new one. EditRefused, in English for the model, if it is not clear which definition is meant.
     """
-    names = [_resolved(source, each, preferred) for each in given]
+    names = [_resolve(source, each, preferred) for each in given]
     paired: list[tuple[str, Given]] = []
     for name in dict.fromkeys(names):
         group = [each for each, own in zip(given, names, strict=True) if own == name]
-        paired += _paired(source, name, group) if name else [("", each) for each in group]
+        paired += _pair(source, name, group) if name else [("", each) for each in group]
     # In the order of the reply, in which new ones stand beside their neighbours.
     return sorted(paired, key=lambda pair: pair[1].definition.node.start_byte)
 
@@ -95,7 +95,7 @@ def address(source: SourceFile, definition: Definition) -> str:
     return f"{definition.qualified}#{alike.index(definition) + 1}" if len(alike) > 1 else definition.qualified
 
 
-def _resolved(source: SourceFile, given: Given, preferred: Sequence[str]) -> str:
+def _resolve(source: SourceFile, given: Given, preferred: Sequence[str]) -> str:
     """Return the dotted name that the file has for a definition of the reply; '' for a new one."""
     found = _of_its_kind(source, given)
     method = given.indented or is_method(source.language, given.code)
@@ -176,7 +176,7 @@ def _of_bare_name(source: SourceFile, given: Given, preferred: Sequence[str], *,
     return found
 
 
-def _paired(source: SourceFile, name: str, group: Sequence[Given]) -> list[tuple[str, Given]]:
+def _pair(source: SourceFile, name: str, group: Sequence[Given]) -> list[tuple[str, Given]]:
     """Return the definitions of the reply that mean `name`, each with the address of the one it replaces."""
     own = [(each, _header(source, each).role) for each in source.definitions if each.qualified == name]
     known, roles = [each for each, _ in own], [role for _, role in own]
@@ -189,7 +189,7 @@ def _paired(source: SourceFile, name: str, group: Sequence[Given]) -> list[tuple
     old = [(each, role) for each, role in asked if each not in new]
     for role in dict.fromkeys(role for _, role in old):
         alike = [each for each, other in own if other == role] or known
-        pairs += _joined(_of_one_role(source, [each for each, other in old if other == role], alike))
+        pairs += _join(_of_one_role(source, [each for each, other in old if other == role], alike))
     return pairs
 
 
@@ -209,7 +209,7 @@ def _of_one_role(source: SourceFile, group: Sequence[Given], own: Sequence[Defin
         yield address(source, target) if target else "", each
 
 
-def _joined(pairs: Iterable[tuple[str, Given]]) -> list[tuple[str, Given]]:
+def _join(pairs: Iterable[tuple[str, Given]]) -> list[tuple[str, Given]]:
     """Return the pairs with an address, with the code of those without one beside it: overloads stay together."""
     done: list[tuple[str, Given]] = []
     waiting: list[str] = []

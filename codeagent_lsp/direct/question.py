@@ -96,7 +96,7 @@ def messages_for(
     known of the project.
     """
     context = [
-        f"{piece.name} (for your information, it stays as it is):\n{_fenced(piece.text, piece.name)}"
+        f"{piece.name} (for your information, it stays as it is):\n{_fence(piece.text, piece.name)}"
         for piece in material.context
     ]
     example = material.example
@@ -104,13 +104,13 @@ def messages_for(
     parts = [
         f"What was said before:\n{earlier}" if earlier else "",
         material.listing,
-        EXAMPLE.format(path=example.path, code=_fenced(example.text, example.path)) if example else "",
+        EXAMPLE.format(path=example.path, code=_fence(example.text, example.path)) if example else "",
         *context,
-        *map(_shown, material.files),
-        f"What fails now:\n{_fenced(failures, '')}" if failures else "",
+        *map(_render_file, material.files),
+        f"What fails now:\n{_fence(failures, '')}" if failures else "",
         *map(told, tried),
         f"Task: {words.strip()}",
-        _asked(form, material, suspect, choices),
+        _render_question(form, material, suspect, choices),
     ]
     system = "\n\n".join(filter(None, (load("solve"), also)))
     return Message("system", system), Message("user", "\n\n".join(filter(None, parts)))
@@ -122,8 +122,8 @@ def told(tried: Tried) -> str:
         return f"Your last answer could not be used. {tried.problem}"
     if not tried.diff:
         return ""
-    with_it = f"\nWith it:\n{_fenced(tried.report, '')}" if tried.report else ""
-    return f"This was tried and does not do, find another cause:\n{_fenced(tried.diff, 'a.diff')}{with_it}"
+    with_it = f"\nWith it:\n{_fence(tried.report, '')}" if tried.report else ""
+    return f"This was tried and does not do, find another cause:\n{_fence(tried.diff, 'a.diff')}{with_it}"
 
 
 def language_of(name: str) -> str:
@@ -132,7 +132,7 @@ def language_of(name: str) -> str:
     return grammar.name if grammar is not None else ""
 
 
-def _asked(form: TextForm, material: Material, suspect: str, choices: Sequence[str]) -> str:
+def _render_question(form: TextForm, material: Material, suspect: str, choices: Sequence[str]) -> str:
     if choices:
         return CHOICE.format(line=suspect, choices="\n".join(choices))
     return SUSPECT.format(line=suspect) if suspect else _format(form, material)
@@ -145,17 +145,17 @@ def _format(form: TextForm, material: Material) -> str:
     return SEVERAL.get(form) or FORMAT[form].format(file="the code")
 
 
-def _shown(file: ShownFile) -> str:
+def _render_file(file: ShownFile) -> str:
     if file.whole:
-        return f"{file.name}\n{_fenced(file.read.text, file.name)}"
+        return f"{file.name}\n{_fence(file.read.text, file.name)}"
     head = f"{file.name} is long. These parts of it may matter:"
-    parts = [head, *(f"{file.name}\n{_fenced(piece.text, file.name)}" for piece in file.pieces)]
+    parts = [head, *(f"{file.name}\n{_fence(piece.text, file.name)}" for piece in file.pieces)]
     if file.outline:
         parts.append("It also has: " + "; ".join(file.outline))
     return "\n".join(parts)
 
 
-def _fenced(text: str, name: str) -> str:
+def _fence(text: str, name: str) -> str:
     # A fence longer than any in the text, so that Markdown in it does not close it.
     marks = "`" * max(3, *(len(run) + 1 for run in re.findall(r"`{3,}", text)), 3)
     return f"{marks}{language_of(name)}\n{text.rstrip()}\n{marks}"

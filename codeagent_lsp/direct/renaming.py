@@ -2,7 +2,7 @@
 
 Only where the words are explicit, one definition is meant, and every use is shown to be of it; otherwise there is no
 result and the model does it. Not here: uses in one text (`tools/code/uses.py`), which files are looked at
-(`session/solving/workshop.py`).
+(`session/solving/solver_workspace.py`).
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def home_of(asked: Rename, sources: Mapping[str, SourceFile], named: Collection[
     """Return the file that defines the old name, with the definitions. None if there is none; if several files define
     it and not exactly one of them is in `named`; or if the name means things of several kinds.
     """
-    found = {path: definitions for path, source in sources.items() if (definitions := _meant(asked, source))}
+    found = {path: definitions for path, source in sources.items() if (definitions := _find_meant(asked, source))}
     every = [(each, sources[path].language) for path, definitions in found.items() for each in definitions]
     if not all(of_one_kind(every[0][0], each, language) for each, language in every):
         return None  # such as a type and a function
@@ -142,7 +142,7 @@ def still_used(asked: Rename, home: Home, sources: Mapping[str, SourceFile], fil
     return tuple(path for path, source in sources.items() if _has(asked, home, path, source, files))
 
 
-def _meant(asked: Rename, source: SourceFile) -> tuple[Definition, ...]:
+def _find_meant(asked: Rename, source: SourceFile) -> tuple[Definition, ...]:
     """Return the definitions of the old name in a text that other files can use, too."""
     uses = Uses(source)
     # A local variable of the name in another function is none of the task's business.
@@ -152,7 +152,7 @@ def _meant(asked: Rename, source: SourceFile) -> tuple[Definition, ...]:
 def _has(asked: Rename, home: Home, path: str, source: SourceFile, files: ImportTargets) -> bool:
     if path != home.path:
         return bool(rename_elsewhere(source, home.source, home.definitions, asked.new, files).splices)
-    return bool(_meant(asked, source))
+    return bool(_find_meant(asked, source))
 
 
 def _uses(asked: Rename, home: Home, path: str, source: SourceFile, files: ImportTargets) -> Renamed:

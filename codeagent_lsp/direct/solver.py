@@ -2,9 +2,9 @@
 
 Check first, where the task mentions tests; do what needs no model (a rename, a small repair); show the model the files;
 ask for the changed code; stage it; check again; report what still fails, and ask again, up to a number of attempts.
-The state with the best check is kept. Not here: which files are shown and how checks are run (the `Workshop`,
-`session/solving/workshop.py`), how code is read from a reply (`direct/answer.py`), what becomes of the staged changes
-(`session/run.py`).
+The state with the best check is kept. Not here: which files are shown and how checks are run (the port
+`SolverWorkspace`, `session/solving/solver_workspace.py`), how code is read from a reply (`direct/answer.py`), what
+becomes of the staged changes (`session/run.py`).
 
 To cancel, cancel the asyncio task that runs it; what was staged until then stays for the user's decision.
 """
@@ -53,7 +53,7 @@ _LINE = re.compile(r"^[\s>*-]*(?:WRONG|RIGHT):")
 _BLANK = re.compile(r"\s")
 
 
-class Workshop(Protocol):
+class SolverWorkspace(Protocol):
     """Port: the files, checks and messages to the user that a solver works with, for one run. All of it refers to the
     staged state.
     """
@@ -206,13 +206,13 @@ class Solver:
     def __init__(
         self,
         model: Model,
-        workshop: Workshop,
+        workspace: SolverWorkspace,
         question: Question,
         limits: SolverLimits,
         emit: Callable[[events.Event], None],
     ) -> None:
         self._model = model
-        self._workshop = workshop
+        self._workspace = workspace
         self._question = question
         self._limits = limits
         self._emit = emit
@@ -224,10 +224,10 @@ class Solver:
         `is_task` is false, an answer in words is enough. ModelError if the model fails.
         """
         # Before anything is changed: all later checks are compared with this one.
-        before, first = await self._workshop.check(), self._workshop.staged()
+        before, first = await self._workspace.check(), self._workspace.staged()
         state = _State(before, first, first, before)
-        if await self._drafted(state) or await self._repaired(state):
-            return self._ended("solved", state, 0)
+        if await self._try_draft(state) or await self._try_repairs(state):
+            return self._solution("solved", state, 0)
         for number in range(self._limits.attempts):
             self._tell(number, state)
             best, fresh = state.best, False
@@ -241,17 +241,17 @@ class Solver:
                     # Tests that fail are a better witness than a model that sees nothing to do.
                     if answer.declined and not (state.verdict is not None and state.verdict.failed):
                         state.text = answer.declined
-                        return self._ended("declined", state, number + 1)
+                        return self._solution("declined", state, number + 1)
                     if not answer.has_code and not is_task and not answer.problem:
-                        return self._ended("answered", state, number + 1)
+                        return self._solution("answered", state, number + 1)
                     if await self._stands(answer, material, state, guess=guess):
-                        return self._ended("solved", state, number + 1)
+                        return self._solution("solved", state, number + 1)
                     if state.best is not best:  # the other answers are for the state before this one
                         break
             if not fresh or state.used[-1] == "line":  # it would only repeat itself in this form
                 state.refused.append(state.used[-1])
         self._settle(state)
-        return self._ended("unchanged" if state.best == first else "failing", state, self._limits.attempts)
+        return self._solution("unchanged" if state.best == first else "failing", state, self._limits.attempts)
 
     def _settle(self, state: _State) -> None:
         """Keep the best state after the last attempt; a guess only where it is better than all answers."""
@@ -260,47 +260,47 @@ class Solver:
         # Where no check had a say, a change that breaks nothing is more than none.
         elif state.best == state.first and state.harmless is not None:
             state.best = state.harmless
-        self._workshop.restore(state.best)
+        self._workspace.restore(state.best)
 
-    async def _drafted(self, state: _State) -> bool:
+    async def _try_draft(self, state: _State) -> bool:
         """Stage the draft that needs no model, if there is one, and check it. Return whether that does the task."""
-        texts, material, told = await self._workshop.draft()
+        texts, material, told = await self._workspace.draft()
         # A draft that is refused is no attempt: the model has not said anything yet.
-        if not texts or await self._workshop.stage(texts, material):
+        if not texts or await self._workspace.stage(texts, material):
             return False
-        verdict = await self._workshop.check()
+        verdict = await self._workspace.check()
         if satisfied(verdict, state.before):
             state.verdict, state.text = verdict, told
             return True
         if better(verdict, state.verdict):
-            state.best, state.verdict = self._workshop.staged(), verdict
-        self._workshop.restore(state.best)
+            state.best, state.verdict = self._workspace.staged(), verdict
+        self._workspace.restore(state.best)
         return False
 
-    async def _repaired(self, state: _State) -> bool:
+    async def _try_repairs(self, state: _State) -> bool:
         """Stage the small change that was found, if there is one; return whether all passes then."""
-        found = await self._workshop.repairs(state.before)
-        change = await self._chosen(found, state) if found is not None else None
+        found = await self._workspace.repairs(state.before)
+        change = await self._choose(found, state) if found is not None else None
         if found is None or change is None:
             return False
-        if await self._workshop.stage({found.file.name: change.text}, Material((found.file,))):
+        if await self._workspace.stage({found.file.name: change.text}, Material((found.file,))):
             return False
-        verdict = await self._workshop.check()
+        verdict = await self._workspace.check()
         if verdict is not None and verdict.good:
-            told = self._workshop.repair_told(found, change)
+            told = self._workspace.repair_told(found, change)
             state.verdict, state.text = verdict, told
             self._emit(events.Token(content=f"{told}\n\n"))
             return True
-        self._workshop.restore(state.best)
+        self._workspace.restore(state.best)
         return False
 
-    async def _chosen(self, found: Repairs, state: _State) -> Variant | None:
+    async def _choose(self, found: Repairs, state: _State) -> Variant | None:
         """Return the only change; of several in one line the one that the model names; None where it names none."""
         if len(found.changes) == 1:
             return found.changes[0]
         if not found.in_one_line:
             return None
-        material = await self._workshop.gather(state.before, (), self._room(), wide=False)
+        material = await self._workspace.gather(state.before, (), self._room(), wide=False)
         choices = {change.after: change for change in found.changes}
         asked = replace(state.situation(), suspect=found.changes[0].before, choices=tuple(choices))
         try:
@@ -316,7 +316,7 @@ class Solver:
         all passes: by chance it may well mend a part.
         """
         problem = answer.problem or ("" if answer.texts else SAME if answer.has_code else NO_CODE)
-        problem = problem or await self._workshop.stage(answer.texts, material)
+        problem = problem or await self._workspace.stage(answer.texts, material)
         if problem and guess:
             return False
         if problem:
@@ -325,20 +325,20 @@ class Solver:
             state.refuse(problem, (*answer.unknown, *sorted(unseen)))
             return False
         state.remember(answer)
-        verdict = await self._workshop.check()
+        verdict = await self._workspace.check()
         if (verdict is not None and verdict.good) if guess else satisfied(verdict, state.before):
             state.verdict = verdict
             return True
         if guess:
-            state.guessed(self._workshop.staged(), verdict)
+            state.guessed(self._workspace.staged(), verdict)
         elif better(verdict, state.verdict):
-            state.improved(self._workshop.staged(), verdict)
+            state.improved(self._workspace.staged(), verdict)
         else:
-            state.failed(self._workshop.diff(state.best, DIFF_CHARS), verdict)
+            state.failed(self._workspace.diff(state.best, DIFF_CHARS), verdict)
             # The first one: the model was asked for it as the task says, the later ones to be different.
             if state.harmless is None and no_worse(verdict, state.before):
-                state.harmless = self._workshop.staged()
-        self._workshop.restore(state.best)
+                state.harmless = self._workspace.staged()
+        self._workspace.restore(state.best)
         return False
 
     async def _answers(self, state: _State, number: int) -> AsyncGenerator[tuple[Answer, Material, bool], None]:
@@ -348,8 +348,8 @@ class Solver:
         limits, question, room = self._limits, self._question, self._room()
         begun = False
         while not begun:
-            material = await self._workshop.gather(state.verdict, state.wanted, room, wide=number > 1)
-            self._said = self._workshop.heard()
+            material = await self._workspace.gather(state.verdict, state.wanted, room, wide=number > 1)
+            self._said = self._workspace.heard()
             situation = replace(state.situation(), said=self._said)
             form = question.form(material, situation)
             try:
@@ -359,8 +359,12 @@ class Solver:
                         begun = True
                         state.used.append(form)
                     for (_, suspect), reply in zip(asks, replies, strict=True):
-                        text = self._workshop.revealed(reply.text)
-                        yield _checked(question.read(text, material, form, suspect), reply), material, form == "line"
+                        text = self._workspace.revealed(reply.text)
+                        yield (
+                            _accept(question.read(text, material, form, suspect), reply),
+                            material,
+                            form == "line",
+                        )
             except ContextOverflow:
                 # After the first reply the material must not change: the answers that were given are for this one.
                 if room < LEAST_REPLY or begun:
@@ -431,9 +435,9 @@ class Solver:
         failed = state.verdict.failed if state.verdict is not None else ()
         key = "solve.failing" if failed else "solve.attempt"
         name = failed[0].test_id if failed else ""
-        self._workshop.say(key, number=number + 1, of=self._limits.attempts, failed=len(failed), name=name)
+        self._workspace.say(key, number=number + 1, of=self._limits.attempts, failed=len(failed), name=name)
 
-    def _ended(self, ending: Ending, state: _State, attempts: int) -> Solution:
+    def _solution(self, ending: Ending, state: _State, attempts: int) -> Solution:
         problem = next((each.problem for each in reversed(state.tried) if each.problem), "")
         return Solution(ending, state.text, state.verdict, attempts, tuple(state.used), problem)
 
@@ -447,7 +451,7 @@ def _batches(asks: Sequence[_Ask], count: int) -> Iterator[Sequence[_Ask]]:
     return (asks[at : at + count] for at in range(0, len(asks), count))
 
 
-def _checked(answer: Answer, reply: Reply) -> Answer:
+def _accept(answer: Answer, reply: Reply) -> Answer:
     """Return the answer of a reply; nothing is used of a reply that was cut or repeated itself."""
     if reply.problem:
         return replace(answer, texts={}, problem=reply.problem)
@@ -475,14 +479,14 @@ class ProseFilter:
     def feed(self, piece: str) -> str:
         """Take a piece and return the prose of the lines that it completes; '' if it completes none, or only code."""
         *lines, self._line = (self._line + piece).split("\n")
-        return "".join(self._shown(line) for line in lines)
+        return "".join(self._filter_line(line) for line in lines)
 
     def close(self) -> str:
         """Return the prose of the last, incomplete line; '' if that is code or empty."""
         line, self._line = self._line, ""
-        return self._shown(line) if line else ""
+        return self._filter_line(line) if line else ""
 
-    def _shown(self, line: str) -> str:
+    def _filter_line(self, line: str) -> str:
         if self._in_call:
             return ""
         if self._in_block:

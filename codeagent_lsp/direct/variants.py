@@ -165,9 +165,9 @@ def _of_node(source: SourceFile, node: Node, names: frozenset[str]) -> Iterator[
     yield from ((1.0, (*place, new)) for new in _OTHER_NAMES.get(text, ()))
     if node.end_byte - node.start_byte <= _LONGEST:
         yield from ((0.5, splice) for splice in _without(source, node))
-        yield from ((0.5, splice) for splice in _negated(source, node))
-        yield from ((1.5, splice) for splice in _swapped(source, node))
-    yield from ((_UNLIKELY, splice) for splice in _bounded(source, node, names))
+        yield from ((0.5, splice) for splice in _negate(source, node))
+        yield from ((1.5, splice) for splice in _swap(source, node))
+    yield from ((_UNLIKELY, splice) for splice in _bound(source, node, names))
     if text in names and _is_use(node):
         yield from ((_UNLIKELY, (*place, new)) for new in sorted(names) if new != text)
         if _is_counted(node):
@@ -202,7 +202,7 @@ def _without(source: SourceFile, node: Node) -> Iterator[_Change]:
             yield *place, source.slice(kept.start_byte, kept.end_byte)
 
 
-def _bounded(source: SourceFile, node: Node, names: Collection[str]) -> Iterator[_Change]:
+def _bound(source: SourceFile, node: Node, names: Collection[str]) -> Iterator[_Change]:
     """Yield a slice of Python with a bound where it has none."""
     if node.type != "slice":
         return
@@ -225,7 +225,7 @@ def _is_set_again(source: SourceFile, definition: Node, sign: Node) -> bool:
     return re.search(rf"(?<!\w){name}(?!\w)", source.slice(definition.start_byte, target.start_byte)) is not None
 
 
-def _negated(source: SourceFile, node: Node) -> Iterator[_Change]:
+def _negate(source: SourceFile, node: Node) -> Iterator[_Change]:
     """Yield what is true or false, turned round; of a choice between two values, the other way round."""
     parts = node.named_children
     if node.type == "conditional_expression" and len(parts) == 3 and source.language == "python":
@@ -258,7 +258,7 @@ def _answers(node: Node) -> Iterator[Node]:
         yield parts[0]
 
 
-def _swapped(source: SourceFile, node: Node) -> Iterator[_Change]:
+def _swap(source: SourceFile, node: Node) -> Iterator[_Change]:
     """Yield a call with two neighbouring arguments in the other order, and an operation with its operands so."""
     parts: Sequence[Node] = ()
     if re.search(r"argument", node.type):

@@ -1,7 +1,7 @@
-"""The connection to one language server as a guarded process, by pygls' client, bounded in every direction.
+"""The connection to one language server as a guarded process, bounded in every direction.
 
-Messages stay plain JSON: a server that writes something slightly wrong must not lose its whole answer. Not here: what
-the messages mean (`language_server.py`), how the process is kept from the disk (`Launch`).
+Not here: requests and answers (`json_rpc.py`), what the messages mean (`language_server.py`), how the process is kept
+from the disk (`Launch`).
 """
 
 from __future__ import annotations
@@ -11,17 +11,10 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
-from itertools import count
-from typing import Any, cast
-
-from lsprotocol.types import ResponseError
-from pygls.client import JsonRPCClient
-from pygls.exceptions import JsonRpcException
-from pygls.protocol import JsonRPCProtocol
-from pygls.protocol.json_rpc import JsonRPCNotification, JsonRPCRequestMessage
+from typing import Any
 
 from codeagent_lsp.errors import ToolFailed
+from codeagent_lsp.language_servers.json_rpc import METHOD_NOT_FOUND, Identity, JsonRpcPeer, Refused, framed
 from codeagent_lsp.shadow.process import Guarded, run_to_end
 from codeagent_lsp.shadow.shell import Launch, ProcessLimits
 
@@ -63,9 +56,8 @@ class ServerConnection:
         self.lost = asyncio.Event()
         self.problem = ""
         self._guarded = Guarded()
-        self._client = JsonRPCClient(_PlainProtocol)
-        self._protocol = cast("_PlainProtocol", self._client.protocol)
-        self._ids = count(1)
+        self._peer = JsonRpcPeer(self._write, self._requested, self._notified)
+        self._handlers: Mapping[str, Handler] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._last_words = b""
 
@@ -73,16 +65,13 @@ class ServerConnection:
         """Set the functions that answer the server's requests and take its notifications, by method, with plain JSON;
         to be called before `start`.
         """
-        for method, handler in handlers.items():
-            self._client.feature(method)(_with_params(handler))
+        self._handlers = handlers
 
     async def start(self, launch: Launch, limits: ProcessLimits) -> None:
         """Start the process. ToolFailed if that is impossible; `close` must be called, however this ends."""
         # Cancelled halfway, a process would run that nobody knows of.
         await run_to_end(self._guarded.start(launch, limits, apart=True, talk=True))
         streams, flood = dict(self._guarded.streams), _Flood()
-        assert self._guarded.stdin is not None
-        self._protocol.set_writer(_Writer(self._guarded.stdin, self.end))
         self._tasks = [
             asyncio.create_task(self._read(_Reader(streams["stdout"], flood))),
             asyncio.create_task(self._keep_last_words(streams["stderr"], flood)),
@@ -93,24 +82,23 @@ class ServerConnection:
         ServerGone if the server has ended, ServerFailed if it refuses.
         """
         self._check()
-        identity = f"c{next(self._ids)}"  # the server's own requests have numbers, and pygls keeps both in one table
         try:
-            future = self._protocol.send_request(method, params, msg_id=identity)
-            async with asyncio.timeout(seconds):
-                return await asyncio.wrap_future(future)
+            with self._peer.request(method, params) as asked:
+                try:
+                    async with asyncio.timeout(seconds):
+                        return await asked.answer
+                except (TimeoutError, asyncio.CancelledError):
+                    self._cancel(asked.identity)
+                    raise
         except TimeoutError:
-            self._forget(identity)
             raise ServerLate(f"{self.name} did not answer {method} within {seconds:g} s.") from None
-        except asyncio.CancelledError:
-            self._forget(identity)
-            raise
-        except JsonRpcException as error:
+        except Refused as error:
             raise ServerFailed(f"{self.name}: {str(error)[:300]}") from error
 
     def notify(self, method: str, params: Any) -> None:
         """Queue a notification and return at once. ServerGone if the server has ended."""
         self._check()
-        self._protocol.notify(method, params)
+        self._peer.notify(method, params)
         self._check()
 
     async def close(self) -> None:
@@ -146,7 +134,7 @@ class ServerConnection:
             while (body := await reader.message()) is not None:
                 try:
                     message = _parse(body) if len(body) < _LARGE else await asyncio.to_thread(_parse, body)
-                    self._protocol.take(message)
+                    self._peer.take(message)
                 except Exception as error:  # noqa: BLE001 (what a handler cannot take must not end the reading)
                     logger.info("%s: %s", self.name, type(error).__name__)
             await asyncio.sleep(0.05)  # for what it says about its end
@@ -174,73 +162,36 @@ class ServerConnection:
             return
         self.problem = problem
         self.lost.set()
-        for future in self._protocol.waiting():
-            # Or those that wait would wait for their whole time.
-            future.set_exception(JsonRpcException(f"it is not running: {problem}", code=-32803))
+        # Or those that wait would wait for their whole time.
+        self._peer.fail(Refused(f"it is not running: {problem}"))
 
-    def _forget(self, identity: str) -> None:
+    def _cancel(self, identity: Identity) -> None:
         """Tell the server that an answer is not wanted any more."""
-        self._protocol.forget(identity)
         if not self.lost.is_set():
             try:
                 self.notify("$/cancelRequest", {"id": identity})
             except ServerFailed:
                 pass
 
+    def _write(self, body: bytes) -> None:
+        """Send a message without waiting; end a server that does not read."""
+        stream = self._guarded.stdin
+        assert stream is not None
+        if stream.transport.get_write_buffer_size() > MAX_UNSENT:
+            self.end("it does not read what it is sent")
+        elif not stream.is_closing():
+            stream.write(framed(body))
 
-class _PlainProtocol(JsonRPCProtocol):
-    """pygls' protocol on plain JSON, without conversion into types."""
-
-    def take(self, data: Any) -> None:
-        """Handle a message; nothing for what is none."""
-        if not isinstance(data, dict) or data.get("jsonrpc") != "2.0":
-            return
-        method, identity, params = data.get("method"), data.get("id"), data.get("params")
-        if isinstance(method, str) and identity is None:
-            self.handle_message(JsonRPCNotification(method=method, jsonrpc="2.0", params=params))
-        elif isinstance(identity, str | int) and isinstance(method, str):
-            self.handle_message(JsonRPCRequestMessage(id=identity, method=method, jsonrpc="2.0", params=params))
-        elif isinstance(identity, str | int) and method is None:
-            self._take_answer(identity, data.get("result"), data.get("error"))
-
-    def _take_answer(self, identity: str | int, result: Any, error: Any) -> None:
-        if identity in self._request_futures:  # pygls logs what nobody waits for any more
-            self._handle_response(identity, result, None if error is None else _error(error))
-
-    def waiting(self) -> list[Future[Any]]:
-        """Return the requests that are not answered, and forget them."""
-        found = [future for future in self._request_futures.values() if not future.done()]
-        self._request_futures.clear()
-        return found
-
-    def forget(self, identity: str) -> None:
-        """Drop a request whose answer is not wanted any more."""
-        self._request_futures.pop(identity, None)
-
-    def _send_data(self, data: Any) -> None:
-        """Send a message; pygls' own way logs it, and that is what the files say."""
-        body = json.dumps(data, default=self._serialize_message).encode()
-        assert self.writer is not None
-        self.writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
-
-    def _send_response(self, msg_id: Any, result: Any = None, error: ResponseError | None = None) -> None:
-        if error is None:
-            self._send_data({"jsonrpc": "2.0", "id": msg_id, "result": result})
-        else:
-            told = {"code": error.code, "message": error.message}
-            self._send_data({"jsonrpc": "2.0", "id": msg_id, "error": told})
-
-    def _handle_request(self, msg_id: Any, method_name: str, params: Any) -> None:
-        """Answer a request; pygls' own way would drop a request of ours that has the same id."""
-        handler = self.fm.features.get(method_name)
+    def _requested(self, identity: Identity, method: str, params: Any) -> None:
+        handler = self._handlers.get(method)
         if handler is None:
-            self._send_response(msg_id, None, ResponseError(-32601, "not supported"))
+            self._peer.refuse(identity, METHOD_NOT_FOUND, "not supported")
         else:
-            self._send_response(msg_id, handler(params))
+            self._peer.reply(identity, handler(params))
 
-    def _handle_notification(self, method_name: str, params: Any) -> None:
-        if method_name in self.fm.features:
-            super()._handle_notification(method_name, params)
+    def _notified(self, method: str, params: Any) -> None:
+        if handler := self._handlers.get(method):
+            handler(params)
 
 
 class _TooMuchError(Exception):
@@ -293,25 +244,6 @@ class _Reader:
         return await self._stream.readexactly(size)
 
 
-class _Writer:
-    """The input of a server in pygls' form; `over` ends one that does not read it."""
-
-    def __init__(self, stream: asyncio.StreamWriter, over: Callable[[str], None]) -> None:
-        self._stream = stream
-        self._over = over
-
-    def write(self, data: bytes) -> None:
-        """Send data, without waiting."""
-        if self._stream.transport.get_write_buffer_size() > MAX_UNSENT:
-            self._over("it does not read what it is sent")
-        elif not self._stream.is_closing():
-            self._stream.write(data)
-
-    def close(self) -> None:
-        """Close the input."""
-        self._stream.close()
-
-
 def _parse(body: bytes) -> Any:
     """Return a message as JSON. The hook lets other threads run meanwhile."""
     return json.loads(body, object_hook=_same)
@@ -319,18 +251,3 @@ def _parse(body: bytes) -> Any:
 
 def _same(found: dict[str, Any]) -> dict[str, Any]:
     return found
-
-
-def _error(found: Any) -> ResponseError:
-    error = found if isinstance(found, dict) else {}
-    code = error.get("code")
-    return ResponseError(code if isinstance(code, int) else -32603, str(error.get("message", ""))[:1000])
-
-
-def _with_params(handler: Handler) -> Handler:
-    """Return the handler under a plain signature, from which pygls reads that it wants parameters only."""
-
-    def handle(params: Any) -> Any:
-        return handler(params)
-
-    return handle

@@ -13,12 +13,18 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from codeagent_lsp.language_servers.json_rpc import (
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    REQUEST_CANCELLED,
+    Identity,
+    JsonRpcPeer,
+    Refused,
+    framed,
+)
 from codeagent_lsp.system import OWN_GROUP
 from codeagent_lsp.workspace.process_group import reap
 
-METHOD_NOT_FOUND = -32601
-INTERNAL_ERROR = -32603
-REQUEST_CANCELLED = -32800
 MAX_MESSAGE = 256 * 1024 * 1024
 LEAVE_SECONDS = 2.0
 
@@ -32,10 +38,6 @@ class ConnectionLost(Exception):
     """Raised if the server has ended or does not answer; the message has the last line of its log."""
 
 
-class Refused(Exception):
-    """Raised if the server answered a request with an error, with its message."""
-
-
 class Connection:
     """A JSON-RPC connection to one server process, from `start` to `close`. `requests` and `notifications` map methods
     to handlers and are set before `start`; `lost` is set when the server has ended, `log` has its last lines.
@@ -47,10 +49,9 @@ class Connection:
         self._command = command
         self._environ = dict(environ)
         self._process: asyncio.subprocess.Process | None = None
-        self._waiting: dict[int, asyncio.Future[Any]] = {}
-        self._answering: dict[Any, asyncio.Task[None]] = {}
+        self._peer = JsonRpcPeer(self._write, self._begin_answer, self._notified)
+        self._answering: dict[Identity, asyncio.Task[None]] = {}
         self._readers: list[asyncio.Task[None]] = []
-        self._next = 0
         self.log = ServerLog()
         self.lost: asyncio.Event = asyncio.Event()
 
@@ -75,21 +76,16 @@ class Connection:
         """
         if self.lost.is_set():
             raise ConnectionLost(self.log.last_line)
-        self._next += 1
-        identity, future = self._next, asyncio.get_running_loop().create_future()
-        self._waiting[identity] = future
-        try:
-            self._send({"id": identity, "method": method, "params": params})
-            async with asyncio.timeout(seconds):
-                return await future
-        except TimeoutError as error:
-            raise ConnectionLost(f"no answer to {method} within {seconds:g} s") from error
-        finally:
-            self._waiting.pop(identity, None)
+        with self._peer.request(method, params) as asked:
+            try:
+                async with asyncio.timeout(seconds):
+                    return await asked.answer
+            except TimeoutError as error:
+                raise ConnectionLost(f"no answer to {method} within {seconds:g} s") from error
 
     def notify(self, method: str, params: Any = None) -> None:
         """Queue a notification and return at once; ignored if the server has ended."""
-        self._send({"method": method, "params": params})
+        self._peer.notify(method, params)
 
     async def close(self, seconds: float = LEAVE_SECONDS) -> None:
         """Send `shutdown` and `exit`, wait at most `seconds` for each, then kill the process group. Never raises;
@@ -122,21 +118,15 @@ class Connection:
             process.stdin.close()
         await reap(process)
 
-    def _send(self, message: dict[str, Any]) -> None:
+    def _write(self, body: bytes) -> None:
         process = self._process
-        if process is None or process.stdin is None or self.lost.is_set():
-            return
-        data = {"jsonrpc": "2.0", **message}
-        # JSON-RPC lets `params` be left out, but not be null.
-        if data.get("params", 0) is None:
-            del data["params"]
-        body = json.dumps(data).encode()
-        process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        if process is not None and process.stdin is not None and not self.lost.is_set():
+            process.stdin.write(framed(body))
 
     async def _read(self, stream: asyncio.StreamReader) -> None:
         try:
             async for message in _messages(stream):
-                self._take(message)
+                self._peer.take(message)
             await asyncio.wait(self._readers[1:], timeout=0.2)  # the log says why it ended
         finally:
             self._lose()
@@ -144,49 +134,36 @@ class Connection:
     def _lose(self) -> None:
         """Fail all waiting requests with the end of the log."""
         self.lost.set()
-        for future in self._waiting.values():
-            if not future.done():
-                future.set_exception(ConnectionLost(self.log.last_line))
+        self._peer.fail(ConnectionLost(self.log.last_line))
 
-    def _take(self, message: dict[str, Any]) -> None:
-        method, identity = message.get("method"), message.get("id")
-        if method is None:
-            self._settle(message)
-        elif identity is not None:
-            task = asyncio.ensure_future(self._answer(identity, method, message.get("params")))
-            self._answering[identity] = task
-            task.add_done_callback(lambda _: self._finish_answer(identity, task))
-        elif method == "$/cancelRequest":
-            answering = self._answering.get(message["params"]["id"])
+    def _notified(self, method: str, params: Any) -> None:
+        if method == "$/cancelRequest":
+            answering = self._answering.get(params["id"])
             if answering is not None:
                 answering.cancel()
         elif method in self.notifications:
-            self.notifications[method](message.get("params"))
+            self.notifications[method](params)
 
-    def _settle(self, message: dict[str, Any]) -> None:
-        future = self._waiting.get(message.get("id", -1))
-        if future is None or future.done():
-            return
-        if "error" in message:
-            future.set_exception(Refused(str(message["error"].get("message", ""))))
-        else:
-            future.set_result(message.get("result"))
+    def _begin_answer(self, identity: Identity, method: str, params: Any) -> None:
+        task = asyncio.ensure_future(self._answer(identity, method, params))
+        self._answering[identity] = task
+        task.add_done_callback(lambda _: self._finish_answer(identity, task))
 
-    async def _answer(self, identity: Any, method: str, params: Any) -> None:
+    async def _answer(self, identity: Identity, method: str, params: Any) -> None:
         handler = self.requests.get(method)
         if handler is None:
-            self._send({"id": identity, "error": {"code": METHOD_NOT_FOUND, "message": method}})
+            self._peer.refuse(identity, METHOD_NOT_FOUND, method)
             return
         try:
-            self._send({"id": identity, "result": await handler(params)})
+            self._peer.reply(identity, await handler(params))
         except (OSError, ValueError, KeyError, TypeError) as error:
-            self._send({"id": identity, "error": {"code": INTERNAL_ERROR, "message": str(error)}})
+            self._peer.refuse(identity, INTERNAL_ERROR, str(error))
 
-    def _finish_answer(self, identity: Any, task: asyncio.Task[None]) -> None:
+    def _finish_answer(self, identity: Identity, task: asyncio.Task[None]) -> None:
         """Remove a finished request; answer one that was cancelled before its handler began."""
         self._answering.pop(identity, None)
         if task.cancelled():
-            self._send({"id": identity, "error": {"code": REQUEST_CANCELLED, "message": "cancelled"}})
+            self._peer.refuse(identity, REQUEST_CANCELLED, "cancelled")
 
 
 def server_command() -> list[str]:

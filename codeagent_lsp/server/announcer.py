@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.workspace.changes.changeset import Applied
 
 SHORT_ANSWER = 160
+MOST_CONFLICTS = 5
 
 _LENS_EVENTS = (
     events.ApprovalRequested,
@@ -192,7 +193,7 @@ def outcome_line(event: events.ChangesApplied, language: str) -> str:
         names = some_of((PurePath(path).name for path in event.unconfirmed), 5)
         return text("outcome.unconfirmed", language, names=names)
     if event.conflicts:
-        return text("outcome.conflict", language, places=", ".join(event.conflicts[:5]))
+        return text("outcome.conflict", language, places=some_of(event.conflicts, MOST_CONFLICTS))
     if event.outcome == "none":
         return text("outcome.none", language, reason=event.reason) if event.reason else text("outcome.silent", language)
     return text(f"outcome.{event.outcome}", language, count=len(event.files_changed))

@@ -17,6 +17,7 @@ from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.texts import text
+from codeagent_lsp.workspace.text.visible import some_of
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.announcer import Announcer
@@ -96,7 +97,7 @@ class ConflictQuestions:
         """Ask whether an undo goes over what the user has changed since."""
         proposal, language = self._manager().runs.get(run_id).proposal, self._front.language()
         mine, earlier = text("choice.mine", language), text("choice.earlier", language)
-        title = text("conflict.undo", language, places=", ".join(conflicts[:MOST_NAMED]))
+        title = text("conflict.undo", language, places=some_of(conflicts, MOST_NAMED))
         if await proposal.questions.ask(title, (mine, earlier), "") == (earlier,):
             with contextlib.suppress(SessionError):  # undone otherwise meanwhile
                 self._announcer.tell_outcome(await proposal.undo(over=True), "outcome.undone")
@@ -116,7 +117,7 @@ async def settle(proposal: Proposal, announcer: Announcer, words: ConflictWords)
     if not conflicts:
         return None
     mine, theirs, again = (text(key, language) for key in ("choice.mine", words.theirs, "choice.again"))
-    places = ", ".join(f"{relative(each.path)}:{each.line}" for each in conflicts[: words.named])
+    places = some_of((f"{relative(each.path)}:{each.line}" for each in conflicts), words.named)
     sides = text("conflict.yours", language), text(words.side, language)
     both = "\n\n".join(_both(relative(each.path), each, *sides) for each in conflicts)
     title = text(words.title, language, places=places)

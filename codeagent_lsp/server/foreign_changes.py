@@ -24,6 +24,7 @@ from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.changes.reviewed import shows_all
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.files.paths import Roots
+from codeagent_lsp.workspace.text.visible import some_of
 
 if TYPE_CHECKING:
     from codeagent_lsp.environments.environments import Environments
@@ -221,7 +222,7 @@ class ForeignChanges:
         if not isinstance(run.proposal, ForeignProposal) or not run.proposal.changeset:
             return
         paths = run.proposal.changeset.paths
-        names = ", ".join(map(run.proposal.view.roots.relative, paths[:MOST_NAMED])) + "…" * (len(paths) > MOST_NAMED)
+        names = some_of(map(run.proposal.view.roots.relative, paths), MOST_NAMED, counted=False)
         parts.announcer.tell(text("foreign.told", language, count=len(paths), names=names))
         self._tasks.start(self._ask(run, run.proposal))
 
@@ -272,7 +273,7 @@ class ForeignChanges:
         """Ask whether what the user has changed since is taken back, too."""
         language, name = self._parts.front.language(), proposal.view.roots.relative
         mine, too = text("choice.mine", language), text("choice.revert_too", language)
-        places = ", ".join(name(path) for path in proposal.contested.paths[:MOST_NAMED])
+        places = some_of(map(name, proposal.contested.paths), MOST_NAMED)
         title = text("foreign.conflict_revert", language, places=places)
         answer = await proposal.questions.ask(title, (mine, too), "")
         if answer == (too,):

@@ -19,8 +19,8 @@ from codeagent_lsp.session.services import EditorServers, Services
 from codeagent_lsp.shadow.shell import Shell, approve_none
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.diagnostics.difference import Diagnostics, Difference
-from codeagent_lsp.tools.diagnostics.edit_diagnostics import AfterEdits, BeforeAndAfter, EditDiagnostics, Found
 from codeagent_lsp.tools.diagnostics.linters import Job, check, jobs_for
+from codeagent_lsp.tools.edit_diagnostics import AfterEdits, BeforeAndAfter, EditDiagnostics, Found
 from codeagent_lsp.workspace.changes.changeset import Changeset
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files import uris

@@ -2,14 +2,14 @@
 
 However it ends, `run_completed` is the last event, staged changes stay for a decision, and the conversation is
 well-formed. Not here: the conversation with the model (`conversation/conversation.py`), the steps of a plan
-(`plan/execution.py`), how changes reach the buffers (the editor).
+(`plan_execution.py`), how changes reach the buffers (the editor).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -19,29 +19,30 @@ from codeagent_lsp.agent.intent import Intent, classify, classify_with_model
 from codeagent_lsp.agent.limits import DEFAULT_WINDOW, window_of
 from codeagent_lsp.config import AgentSettings
 from codeagent_lsp.direct.aptitude import BY_SCRIPT
-from codeagent_lsp.errors import BudgetSpent, CodeAgentError, ErrorCode, PermissionDenied, UsageError
+from codeagent_lsp.errors import AgentError, BudgetSpent, CodeAgentError, ErrorCode, PermissionDenied, UsageError
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.conversation.conversation import Conversation
 from codeagent_lsp.session.foreign_runs import ForeignProposal
 from codeagent_lsp.session.own_runs import OwnWork, own_run
-from codeagent_lsp.session.plan.execution import PlanRun, PlanStart, Steering
-from codeagent_lsp.session.plan.run_planner import PlanState, RunPlanner
+from codeagent_lsp.session.plan_execution import PlanRun, PlanStart, Steering
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.request import REWRITES, WITH_WORDS, Planning, RunKind, RunRequest, Target
 from codeagent_lsp.session.run_models import RunModels
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.run_parts import RunParts
+from codeagent_lsp.session.run_planner import PlanState, RunPlanner
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.solving.direct_path import DirectPath
 from codeagent_lsp.session.solving.task_work import TaskWork, task_work
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.toolbox import Toolbox
-from codeagent_lsp.session.unfinished import take_over
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.plan.plan import StepDraft
 from codeagent_lsp.tools.plan.written_steps import drafted_steps
 from codeagent_lsp.tools.skills.trust import is_trusted
+from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange
+from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.visible import some_of
 
 logger = logging.getLogger(__name__)
@@ -253,11 +254,12 @@ class Run:
 
     def _take_over(self) -> None:
         """Go on from what cancelled runs of the session have staged, where the user is asked about it: who stops a run
-        may not want it.
+        may not want it. The conversation says that they are staged: without them the model would build on text that is
+        not there, and what it makes again would be in the files twice once both are accepted.
         """
         if self.proposal.applies_unasked():
             return
-        if taken := take_over(self.proposal, self._earlier):
+        if taken := _stage_cancelled(self.proposal, self._earlier):
             self.record.took_over += tuple(taken)
             self._output.emit(events.ChangesTakenOver(runs=tuple(taken)))
             paths = [path for each in taken.values() for path in each]
@@ -305,6 +307,41 @@ class Run:
                 **self.session.context.used(self.record),
             )
         )
+
+
+def _stage_cancelled(proposal: Proposal, earlier: Iterable[Proposal]) -> dict[str, tuple[str, ...]]:
+    """Stage in `proposal` what the cancelled ones among the `earlier` proposals (the oldest first) have staged, and
+    return the paths by the id of their run. Changes that do not fit the user's present text stay where they are.
+    """
+    taken = proposal.changeset
+    moved: list[tuple[Proposal, Changeset]] = []
+    for other in reversed([*earlier]):  # of two runs that changed one file, the later one knew the text of the other
+        if other.record.status != "cancelled" or other.applying or other.record.unsettled or other.record.attempt_of:
+            continue
+        fitting = [fits for change in other.changeset if (fits := _fitting(change, proposal.view, taken)) is not None]
+        for change in fitting:
+            taken = taken.with_change(change)
+        moved += [(other, Changeset(tuple(fitting)))] if fitting else []
+    if moved:
+        # First here, then gone there: a process that dies in between has lost nothing.
+        proposal.staging.reset(taken)
+        for other, changes in moved:
+            other.staging.reset(other.changeset.without(changes.paths))
+    return {other.record.run_id: changes.paths for other, changes in moved}
+
+
+def _fitting(change: FileChange, view: FileView, taken: Changeset) -> FileChange | None:
+    """Return a change as one of the user's present text; None if it does not fit, or its file is `taken`."""
+    source = change.moved_from or change.path
+    if any(path in (each.path, each.moved_from) for each in taken for path in (change.path, source)):
+        return None
+    try:
+        file = view.base(source)
+    except AgentError:
+        return None
+    current = Current(None) if file is None else Current(file.text, file.version)
+    rebased = Changeset((change,)).rebase({source: current})
+    return None if rebased.conflicts else next(iter(rebased.changeset), None)
 
 
 def _planning(request: RunRequest, gate: IntentGate) -> Planning:

@@ -1,6 +1,6 @@
 """Groups the parts of one run, with small functions that several stages of its work need.
 
-Not here: the work itself (`conversation/conversation.py`, `solving/direct_path.py`, `plan/execution.py`).
+Not here: the work itself (`conversation/conversation.py`, `solving/direct_path.py`, `plan_execution.py`).
 """
 
 from __future__ import annotations

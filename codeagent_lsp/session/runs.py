@@ -1,7 +1,7 @@
 """The runs of one server by their ids, the tasks of those that are at work, and the user's commands on their plans.
 
 Cancelling a run's task is the one way to stop it. Not here: sessions (`manager.py`), one run (`run.py`), what a command
-does to a plan (`plan/execution.py`).
+does to a plan (`plan_execution.py`).
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from codeagent_lsp.tools.context import PresentTexts
 from codeagent_lsp.tools.diagnostics.difference import Diagnostics
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.permissions.approvals import StandingApprovals
-from codeagent_lsp.tools.permissions.command_permissions import Mode
+from codeagent_lsp.tools.permissions.policy import Mode
 from codeagent_lsp.tools.plan.plan import StepEdit
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.variables.variables import Variables

@@ -57,7 +57,7 @@ from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.hooks.hooks import Hooks, OwnView, RunFacts
 from codeagent_lsp.tools.lost_marks import with_secrets
 from codeagent_lsp.tools.outputs import OutputStore
-from codeagent_lsp.tools.permissions.command_permissions import Mode
+from codeagent_lsp.tools.permissions.policy import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.skills.skill_library import RunSkills
 from codeagent_lsp.tools.skills.trust import WorkspaceItem

@@ -13,7 +13,8 @@ import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
-from codeagent_lsp.lsp_client.connection import LEAVE_SECONDS, Connection, ConnectionLost, Refused, server_command
+from codeagent_lsp.language_servers.json_rpc import Refused
+from codeagent_lsp.lsp_client.connection import LEAVE_SECONDS, Connection, ConnectionLost, server_command
 from codeagent_lsp.lsp_client.disk import Disk, EditImpossible, FileWrite, commit, plan, reason
 from codeagent_lsp.protocol import EVENT_METHOD, EXPERIMENTAL_KEY, INPUT_METHOD, TERMINAL_CLIENT
 from codeagent_lsp.terminal.display import in_terminal, user_locale
@@ -121,21 +122,21 @@ class Client:
 
         ConnectionLost if the server ends early, Refused if it does not accept the task.
         """
-        return await self._served(face, self._work)
+        return await self._serve(face, self._work)
 
     async def decide(self, face: Face, run_id: str, ask: AskAboutDiff) -> Event | None:
         """Let `ask` decide about the staged changes of an earlier run by their diff. Return the run's last event; None
         if interrupted. Raises as `run`, and NothingStaged if there are none.
         """
-        return await self._served(face, lambda: self._decide(run_id, ask))
+        return await self._serve(face, lambda: self._decide(run_id, ask))
 
     async def undo(self, face: Face, run_id: str) -> Event | None:
         """Take back what an earlier run has changed, but for what the user has changed since. Return the run's last
         event; None if interrupted. Raises as `run`, and Refused if there is nothing to undo.
         """
-        return await self._served(face, lambda: self._undo(run_id))
+        return await self._serve(face, lambda: self._undo(run_id))
 
-    async def _served(self, face: Face, do: Callable[[], Coroutine[Any, Any, Event]]) -> Event | None:
+    async def _serve(self, face: Face, do: Callable[[], Coroutine[Any, Any, Event]]) -> Event | None:
         """Do something with the server and end it; None if interrupted before it was done."""
         self._face = face
         try:

@@ -233,7 +233,7 @@ def with_index(workspace: str, action: Callable[[IndexLocation], int]) -> int:
     """
     language = choose_language("auto", user_locale())
     try:
-        place = _opened(workspace, language)
+        place = _open(workspace, language)
         try:
             return action(place)
         finally:
@@ -273,14 +273,14 @@ def build(place: IndexLocation, found: Scan, out: Console | None = None) -> None
     import asyncio  # late: not needed where nearly nothing has changed
 
     if out is None and not sys.stderr.isatty():
-        status = asyncio.run(_built(place, found, lambda status: None))
+        status = asyncio.run(_build(place, found, lambda status: None))
     else:
         status = _under_a_bar(place, found, out)
     if status.state == "failed":
         raise OSError(status.problem)
 
 
-def _opened(workspace: str, language: str) -> IndexLocation:
+def _open(workspace: str, language: str) -> IndexLocation:
     folder = Path(workspace).absolute()
     if not folder.is_dir():
         raise UsageError("terminal.folder", folder=workspace)
@@ -306,10 +306,10 @@ def _under_a_bar(place: IndexLocation, found: Scan, out: Console | None) -> Stat
             if status.state == "building":
                 bar.update(task, completed=status.done, total=status.total)
 
-        return asyncio.run(_built(place, found, tell))
+        return asyncio.run(_build(place, found, tell))
 
 
-async def _built(place: IndexLocation, found: Scan, tell: Callable[[Status], None]) -> Status:
+async def _build(place: IndexLocation, found: Scan, tell: Callable[[Status], None]) -> Status:
     from codeagent_lsp.index.service import IndexService  # late: not needed where nearly nothing has changed
 
     # The index is asked for by name here, so the setting that switches it off does not count.

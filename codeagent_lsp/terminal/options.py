@@ -99,10 +99,10 @@ def _setting(assignment: str) -> tuple[str, Any]:
         problems = [item for item in load({key: candidate}, policy=policy)[1] if item.key != "policy.unknown"]
         if not problems:
             return key, candidate
-    raise _refused(key, problems[0])
+    raise _refusal(key, problems[0])
 
 
-def _refused(key: str, problem: SettingError) -> UsageError:
+def _refusal(key: str, problem: SettingError) -> UsageError:
     """Return the error of a setting that a command line cannot have: nothing is ignored there, and nothing runs."""
     if problem.key == "setting.unknown":
         import difflib  # late: only a mistake needs it

@@ -154,7 +154,7 @@ def trust_command(
     if not yes and answer is None and not sys.stdin.isatty():
         say(words("trust.no_terminal"))
         return EXIT_REJECTED
-    for item in open_ones if yes else _chosen(open_ones, answer or _entered, words):
+    for item in open_ones if yes else _choose(open_ones, answer or _prompt, words):
         knowledge.trust.add(item.digest, item.name)
     say(said_of(knowledge.trust, open_ones, words))
     return EXIT_DONE if all(knowledge.trust.covers(item.digest) for item in open_ones) else EXIT_REJECTED
@@ -181,15 +181,15 @@ def _refuse(words: str) -> int:
     return EXIT_USAGE
 
 
-def _chosen(items: Sequence[WorkspaceItem], answer: Answer, words: Callable[..., str]) -> Sequence[WorkspaceItem]:
+def _choose(items: Sequence[WorkspaceItem], answer: Answer, words: Callable[..., str]) -> Sequence[WorkspaceItem]:
     """Return those that the user trusts: all, none, or each that is shown whole and accepted."""
     said = answer(words("trust.ask")).strip().lower()
     if said == "e":
-        return [item for item in items if _accepted(item, answer, words)]
+        return [item for item in items if _ask_about(item, answer, words)]
     return items if said in ("y", "yes") else ()
 
 
-def _accepted(item: WorkspaceItem, answer: Answer, words: Callable[..., str]) -> bool:
+def _ask_about(item: WorkspaceItem, answer: Answer, words: Callable[..., str]) -> bool:
     say(f"\n{visible(item.detail)}\n")
     return answer(words("trust.ask_one", what=name_of(item, words))).strip().lower() in ("y", "yes")
 
@@ -201,7 +201,7 @@ def _line(item: WorkspaceItem, words: Callable[..., str], *, trusted: bool) -> s
     )
 
 
-def _entered(question: str) -> str:
+def _prompt(question: str) -> str:
     try:
         return input(f"{question} ")
     except EOFError:

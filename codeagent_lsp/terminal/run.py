@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from codeagent_lsp.errors import UsageError
-from codeagent_lsp.lsp_client.connection import ConnectionLost, Refused
+from codeagent_lsp.language_servers.json_rpc import Refused
+from codeagent_lsp.lsp_client.connection import ConnectionLost
 from codeagent_lsp.lsp_client.disk import FileWrite
 from codeagent_lsp.system import call_on_stop
 from codeagent_lsp.terminal.client import Client, NothingStaged
@@ -145,14 +146,14 @@ def _command(name: str, options: Callable[[], RunOptions], work: Work) -> int:
         sys.stderr.write(f"codeagent-lsp {name}: {error.localized(language)}\n")
         return EXIT_USAGE
     try:
-        return asyncio.run(_served(given, work))
+        return asyncio.run(_serve(given, work))
     except BrokenPipeError:  # the reader of our output is gone
         return EXIT_FAILED
     finally:
         _let_go_of_stdout()
 
 
-async def _served(options: RunOptions, work: Work) -> int:
+async def _serve(options: RunOptions, work: Work) -> int:
     language = choose_language(str(dict(options.settings).get("language", "auto")), user_locale())
     interrupted = asyncio.Event()
     call_on_stop(asyncio.get_running_loop(), interrupted.set, (signal.SIGINT, signal.SIGTERM))

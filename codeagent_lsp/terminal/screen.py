@@ -96,7 +96,7 @@ class Screen:
         self._stage.pause()
         self._keyboard.forget()
         try:
-            kind, detail = self._asked(title)
+            kind, detail = self._find_question(title)
             if is_diff(detail):
                 self._show_diff(detail)
                 choices = without_review(choices)
@@ -162,7 +162,7 @@ class Screen:
         finally:
             self._stage.resume()
 
-    def _asked(self, title: str) -> tuple[str, str]:
+    def _find_question(self, title: str) -> tuple[str, str]:
         """Return the type of the event that told of a question, and its detail; '' where it was another one."""
         kind, subject, detail = self._about
         # Prompts come with a title in one line, maybe cut.
@@ -239,13 +239,13 @@ def is_diff(detail: str) -> bool:
 
 def diff_lines(diff: str, language: str = "en") -> Iterator[Text]:
     """Yield a unified diff as coloured lines, at most 400, then a line that counts the rest."""
-    lines = list(_rendered(diff.split("\n")))
+    lines = list(_render(diff.split("\n")))
     yield from lines[:MAX_LINES]
     if len(lines) > MAX_LINES:
         yield Text(text("terminal.more", language, count=len(lines) - MAX_LINES), style="dim")
 
 
-def _rendered(lines: list[str]) -> Iterator[Text]:
+def _render(lines: list[str]) -> Iterator[Text]:
     old = new = old_left = new_left = 0
     origin, seen, digits = "", False, _digits(lines)
     for line in lines:

@@ -129,9 +129,9 @@ class Dialogue:
         candidates = [*await self._here(), *self._services(), self._embedded()]
         while True:
             candidate = await self._one_of(candidates)
-            chosen = await self._completed(candidate)
+            chosen = await self._complete(candidate)
             if chosen is not None and await self._answers(chosen):
-                return self._kept(chosen)
+                return self._keep(chosen)
 
     # What there is to choose.
 
@@ -179,7 +179,7 @@ class Dialogue:
 
     # What a choice needs besides.
 
-    async def _completed(self, candidate: Candidate) -> Chosen | None:
+    async def _complete(self, candidate: Candidate) -> Chosen | None:
         """Return the model of a choice, with all that it needs; None to choose again."""
         if candidate.settings.get("model.provider") == "embedded":
             return Chosen(candidate.settings) if self._has_embedded() else None
@@ -190,7 +190,7 @@ class Dialogue:
         while True:
             key = await self._key(service) if service else _KEYLESS
             try:
-                models = await self._offered(Chosen(settings, key))
+                models = await self._list_models(Chosen(settings, key))
                 break
             except ModelUnauthorized as error:
                 self._tell(error)
@@ -235,7 +235,7 @@ class Dialogue:
             raise _Ended
         return said.strip()
 
-    async def _offered(self, chosen: Chosen) -> list[str] | None:
+    async def _list_models(self, chosen: Chosen) -> list[str] | None:
         """Return the models that a server lists, none if it has no list; None if it refuses or is not there.
         ModelUnauthorized if it wants another key.
         """
@@ -302,7 +302,7 @@ class Dialogue:
         )
         return True
 
-    def _kept(self, chosen: Chosen) -> int:
+    def _keep(self, chosen: Chosen) -> int:
         path = keep_model(chosen.settings, chosen.key or None)
         self.say("setup.kept", path=short_path(path))
         if chosen.key:

@@ -54,12 +54,12 @@ class CommandOutput:
     @property
     def waiting(self) -> list[str]:
         """The lines that are not due yet, with the unfinished one."""
-        return [*self._lines, *filter(None, [_rewritten(self._begun)])]
+        return [*self._lines, *filter(None, [_last_written(self._begun)])]
 
     def feed(self, piece: str) -> None:
         """Add a piece of output, of any length."""
         *ended, self._begun = (self._begun + piece).split("\n")
-        self._lines += map(_rewritten, ended)
+        self._lines += map(_last_written, ended)
 
     def take(self) -> list[str]:
         """Return the finished lines that are due, each once."""
@@ -207,7 +207,7 @@ class Stage:
 
     def _print_often(self) -> None:
         if self._often is not None:
-            shown, self._often = _counted(*self._often), None
+            shown, self._often = _with_count(*self._often), None
             self._print(shown)
 
     def _part(self) -> None:
@@ -230,15 +230,15 @@ class Stage:
             "\n".join(f"{'':{INDENT}}{_cut(line)}" for line in self._output.waiting[-TAIL_LINES:]), style="dim"
         )
         output.no_wrap, output.overflow = True, "ellipsis"
-        often = _counted(*self._often) if self._often else Text()
+        often = _with_count(*self._often) if self._often else Text()
         return Group(*(part for part in (often, answer, output) if part.plain.strip()), self._spinner)
 
 
-def _counted(line: Text, count: int) -> Text:
+def _with_count(line: Text, count: int) -> Text:
     return line.copy().append(f" ×{count}", style="dim") if count > 1 else line
 
 
-def _rewritten(line: str) -> str:
+def _last_written(line: str) -> str:
     """Return what is seen of a line that was rewritten from its beginning, as progress bars do."""
     return line.rstrip("\r").rpartition("\r")[2]
 
@@ -315,7 +315,7 @@ class PlainMarkdown(Markdown):
         self.parsed = parser.parse(markup)
         for token in self.parsed:
             if token.children:
-                token.children = [*_shown(token.children)]
+                token.children = [*_with_targets(token.children)]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         begun = False
@@ -325,7 +325,7 @@ class PlainMarkdown(Markdown):
                 yield piece
 
 
-def _shown(inline: Iterable[Token]) -> Iterator[Token]:
+def _with_targets(inline: Iterable[Token]) -> Iterator[Token]:
     """Yield the tokens of a paragraph with the target of each link and picture as text behind its words."""
     target = words = ""
     for token in inline:

@@ -62,7 +62,7 @@ class Story:
         self._above: _CallKey | None = None  # whose output the next line is, if it is output
         self._tellers: dict[str, Callable[[Event], None]] = {
             "token": self._token,
-            "thought": self._thought,
+            "thought": self._show_thinking,
             "usage": self._end_answer,
             "tool_calls": self._tool_calls,
             "tool_result": self._tool_result,
@@ -103,7 +103,7 @@ class Story:
         self.answer = event["content"] if self._answered else self.answer + event["content"]
         self._answered = False
 
-    def _thought(self, event: Event) -> None:
+    def _show_thinking(self, event: Event) -> None:
         self._stage.activity = text("progress.thinking", self._language)
 
     def _end_answer(self, event: Event) -> None:

@@ -77,9 +77,9 @@ class Summary:
         if run_id in self.attempts:
             return self
         named = replace(self, run_id=run_id or self.run_id, session_id=str(event.get("session_id") or self.session_id))
-        return named._after(event)
+        return named._take(event)
 
-    def _after(self, event: Mapping[str, Any]) -> Summary:
+    def _take(self, event: Mapping[str, Any]) -> Summary:
         match event["type"]:
             case "error":
                 return replace(self, told=event["error"])
@@ -194,12 +194,12 @@ def _net(written: Iterable[FileWrite]) -> tuple[FileChange, ...]:
     """Return what all writes together have changed."""
     changes: dict[Path, FileChange] = {}
     for write in written:
-        before = changes[write.path].base if write.path in changes else _decoded(write.before)
-        changes[write.path] = FileChange(str(write.path), before, _decoded(write.after))
+        before = changes[write.path].base if write.path in changes else _decode(write.before)
+        changes[write.path] = FileChange(str(write.path), before, _decode(write.after))
     return tuple(change for change in changes.values() if not change.empty)
 
 
-def _decoded(data: bytes | None) -> str | None:
+def _decode(data: bytes | None) -> str | None:
     return None if data is None else data.decode("utf-8", "replace")
 
 

@@ -40,13 +40,12 @@ from codeagent_lsp.messages import UNREADABLE, Status, ToolCall, ToolError, Tool
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import Calls, PresentTexts, TaskWords, ToolContext
-from codeagent_lsp.tools.diagnostics.edit_diagnostics import with_remark
+from codeagent_lsp.tools.edit_diagnostics import with_remark
 from codeagent_lsp.tools.hooks.hooks import Hooks
 from codeagent_lsp.tools.lost_marks import check_marks, mark_looked_for
 from codeagent_lsp.tools.outputs import OutputStore, name_of, truncate
 from codeagent_lsp.tools.permissions.approvals import Approvals, about, asked_detail, asked_title, fingerprint
-from codeagent_lsp.tools.permissions.command_permissions import CommandEnvironment, Decision, Mode
-from codeagent_lsp.tools.permissions.policy import decide, resolved_paths
+from codeagent_lsp.tools.permissions.policy import CommandEnvironment, Decision, Mode, decide, resolved_paths
 from codeagent_lsp.tools.registry import CallOutcome, ToolRegistry, own_call
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.tools.variables.variables import Variables

@@ -22,8 +22,9 @@ from acp import PROTOCOL_VERSION, connect_to_agent, run_agent
 from codeagent_lsp.acp_agent import session_server
 from codeagent_lsp.acp_agent.agent import Agent
 from codeagent_lsp.app import create_server
+from codeagent_lsp.language_servers.json_rpc import Refused
 from codeagent_lsp.llm import survey
-from codeagent_lsp.lsp_client.connection import Connection, ConnectionLost, Refused
+from codeagent_lsp.lsp_client.connection import Connection, ConnectionLost
 from codeagent_lsp.server import server as server_module
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.server.wire import lifecycle
@@ -108,15 +109,13 @@ class InProcessConnection(Connection):
         for task in tuple(self._answering.values()):
             task.cancel()
 
-    def _send(self, message: dict[str, Any]) -> None:
+    def _write(self, body: bytes) -> None:
         if self._server is not None and not self.lost.is_set():
-            given = {name: value for name, value in message.items() if name != "params" or value is not None}
-            body = json.dumps({"jsonrpc": "2.0", **given}).encode()
             self._server.protocol.receive(read(body)[0])
 
     def _arrives(self, body: bytes) -> None:
         if self._server is not None:
-            self._take(json.loads(body))
+            self._peer.take(json.loads(body))
 
 
 class _Delivery:

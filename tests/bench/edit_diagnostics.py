@@ -20,7 +20,7 @@ from statistics import median, quantiles
 from codeagent_lsp.language_servers import running_servers
 from codeagent_lsp.language_servers.session_servers import SessionServers
 from codeagent_lsp.tools.diagnostics.difference import Difference
-from codeagent_lsp.tools.diagnostics.edit_diagnostics import REMARK_SECONDS, AfterEdits, BeforeAndAfter, EditDiagnostics
+from codeagent_lsp.tools.edit_diagnostics import REMARK_SECONDS, AfterEdits, BeforeAndAfter, EditDiagnostics
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots
 from tests.bench.histories import Repository

@@ -1,4 +1,4 @@
-"""Attempts: checked, told what failed, the best kept; over a workshop in memory and a scripted model."""
+"""Attempts: checked, told what failed, the best kept; over a workspace in memory and a scripted model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PROVED = Proof({form: Score(3, 3) for form in ("whole", "function", "blocks")})
 
 
 class Bench:
-    """A `Workshop` in memory: one file, and a check over its text."""
+    """A `SolverWorkspace` in memory: one file, and a check over its text."""
 
     def __init__(self, check: Callable[[str], Verdict | None], refusals: Mapping[str, str] | None = None) -> None:
         self.text = NOW

@@ -21,6 +21,7 @@ from codeagent_lsp.index.store import (
 )
 from codeagent_lsp.index.symbols import SymbolInfo
 from codeagent_lsp.index.words import question
+from tests.examples import examples
 from tests.index.rig import put, shop
 
 
@@ -142,7 +143,7 @@ def test_words_of_folders_and_of_the_name() -> None:
     assert stem == {"user", "model"}
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60), deadline=None)
 @given(text=st.text(max_size=200))
 def test_any_question_is_answered(store: Store, text: str) -> None:
     for path, score in matching(store, question(text)):

@@ -260,7 +260,7 @@ class Actions:
     def wrong_types(server: Server) -> bool:
         values: list[Any] = [
             None,
-            1,
+            7,
             "x",
             [],
             {},
@@ -275,18 +275,18 @@ class Actions:
                 server.send(method=method, params=value)
             server.send(method=value, params=1)
             server.send(id=value, result=1)
-            server.send(id="c1000", error=value)
+            server.send(id=1000, error=value)
             server.write(json.dumps({"jsonrpc": value, "id": 1, "method": "x"}).encode())
         return False
 
     @staticmethod
     def wrong_capabilities(server: Server) -> bool:
-        server.send(id="c1", result={"capabilities": {"positionEncoding": ["utf-8"], "hoverProvider": [1]}})
+        server.send(id=1, result={"capabilities": {"positionEncoding": ["utf-8"], "hoverProvider": [1]}})
         return True
 
     @staticmethod
     def nothing_at_start(server: Server) -> bool:
-        server.send(id="c1", result=7)
+        server.send(id=1, result=7)
         return True
 
     @staticmethod
@@ -303,7 +303,7 @@ class Actions:
             ("initialize", {}), ("shutdown", None), ("$/anything", 1), ("eval", {"code": "1"}),
         ]  # fmt: skip
         for number, (method, params) in enumerate(asked):
-            for identity in (number, "c1", f"c{number}"):
+            for identity in (number, 1, f"c{number}"):
                 server.send(id=identity, method=method, params=params)
         return False
 

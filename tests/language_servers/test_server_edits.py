@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from codeagent_lsp.language_servers.server_edits import server_edit
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots
+from tests.examples import examples
 
 FILES = {"a.py": "aa = 1\n", "b.py": "x = aa\n", "sub/d.py": "d = 3\n"}
 NAMES = st.sampled_from([*FILES, "c.py", "new/e.py"])
@@ -56,6 +58,7 @@ def as_change(root: Path, part: tuple[Any, ...]) -> dict[str, Any]:
     return {"kind": kind, "uri": uri}
 
 
+@pytest.mark.hypothesis
 def test_parts_in_any_order_are_made_as_the_protocol_says_or_refused(tmp_path: Path) -> None:
     root = tmp_path.resolve()
     for name, text in FILES.items():
@@ -65,7 +68,7 @@ def test_parts_in_any_order_are_made_as_the_protocol_says_or_refused(tmp_path: P
     made = []
 
     @given(st.lists(PARTS, min_size=1, max_size=4, unique_by=lambda part: part if part[0] != "edit" else part[:2]))
-    @settings(max_examples=120, deadline=None)
+    @settings(max_examples=examples(120), deadline=None)
     def check(parts: list[tuple[Any, ...]]) -> None:
         edit = {"documentChanges": [as_change(root, part) for part in parts]}
         try:

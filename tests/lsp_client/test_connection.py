@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.lsp_client.connection import Connection, ConnectionLost, Refused
+from codeagent_lsp.language_servers.json_rpc import Refused
+from codeagent_lsp.lsp_client.connection import Connection, ConnectionLost
 
 _LIBRARY = """
 import json, sys, time

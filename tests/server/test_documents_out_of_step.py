@@ -19,6 +19,7 @@ from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.files.uris import from_path
 from codeagent_lsp.workspace.text.document import Change, Document
 from codeagent_lsp.workspace.text.position import Encoding
+from tests.examples import examples
 from tests.server.editor_client import ALL, connect, obedient
 from tests.server.loopback import Loopback
 from tests.tools.fakes import Bench
@@ -73,7 +74,7 @@ def _unfit(draw: st.DrawFn, text: str, encoding: Encoding) -> Change:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(300), suppress_health_check=[HealthCheck.too_slow])
 @given(st.data(), _ENCODINGS)
 def test_the_text_is_the_clients_or_known_not_to_be(data: st.DataObject, encoding: Encoding) -> None:
     lost = list[str]()

@@ -17,7 +17,7 @@ from codeagent_lsp.server.editor import laid, misplaced
 from codeagent_lsp.server.text_edits import minimal_edits, same_text
 from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange
 from codeagent_lsp.workspace.text.document import Change
-from tests.examples import pairwise
+from tests.examples import examples, pairwise
 from tests.leaping import leaping
 from tests.server.test_editor_sent_again import NOTES, RATES, lines
 from tests.server.typing_client import VERSIONED, VSCODE, Habit, TypingClient
@@ -118,7 +118,7 @@ _TEXTS = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n"]), max_size=8).map(
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(400), suppress_health_check=[HealthCheck.too_slow])
 @given(_TEXTS, _TEXTS, _TEXTS)
 def test_what_is_taken_back_is_what_was_misplaced_and_nothing_else(base: str, text: str, typed: str) -> None:
     """Whatever was typed: either the change is right where it was made, or taking it back leaves what was typed."""

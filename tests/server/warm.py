@@ -58,7 +58,7 @@ _PARTS = (
     "codeagent_lsp.session.redaction.recording",
     "codeagent_lsp.session.run",
     "codeagent_lsp.session.own_commands",
-    "codeagent_lsp.session.plan.execution",
+    "codeagent_lsp.session.plan_execution",
     "codeagent_lsp.direct.question",
     "codeagent_lsp.records.sanitizer",
     "codeagent_lsp.environments.local",

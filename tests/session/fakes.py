@@ -37,7 +37,7 @@ from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.permissions.approvals import StandingApprovals
-from codeagent_lsp.tools.permissions.command_permissions import Mode
+from codeagent_lsp.tools.permissions.policy import Mode
 from codeagent_lsp.tools.plan.plan import StepEdit
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.workspace.changes.changeset import Applied, ApplyOutcome, Changeset, Current

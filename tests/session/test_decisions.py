@@ -14,7 +14,7 @@ from codeagent_lsp.direct.gathering import Subject
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.request import RunRequest
-from codeagent_lsp.session.solving.workshop import SolvingWorkshop
+from codeagent_lsp.session.solving.solver_workspace import TaskWorkspace
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.changes.changeset import Applied, Changeset
 from tests.session.fakes import World, say, until, world, write
@@ -171,12 +171,12 @@ async def test_a_hunk_that_is_not_there_any_more_is_refused_with_all_others(tmp_
 async def test_an_earlier_state_comes_back_without_what_was_decided_since(tmp_path: Path) -> None:
     made, proposal = await proposed(tmp_path / "w", a="ONE\ntwo\n", b="ONE\n", c="1\n")
     run = made.manager.runs.get(proposal.record.run_id)
-    workshop = SolvingWorkshop(run._parts, Subject(Brief("a task")), small=False)
-    best = workshop.staged()
+    workspace = TaskWorkspace(run._parts, Subject(Brief("a task")), small=False)
+    best = workspace.staged()
     stage(made, proposal, c="2\n")
     proposal.discard(files(made, "b"))
     await proposal.apply(files(made, "a"))
-    workshop.restore(best)
+    workspace.restore(best)
     assert staged(made, proposal) == {"c": "1\n"}
 
 

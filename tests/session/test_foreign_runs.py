@@ -16,6 +16,7 @@ from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.workspace.changes.changeset import Changeset
 from codeagent_lsp.workspace.text.position import split_lines
+from tests.examples import examples
 from tests.session.foreign import Desk
 
 TEXT = "one\n2\n3\nfour\n5\n6\nseven\n"
@@ -280,7 +281,7 @@ class Story:
 
 
 @pytest.mark.slow  # a hundred stories
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS, st.sampled_from(["\n", "\r\n"]))
 def test_nothing_is_lost_whatever_happens(steps: list[tuple[str, int, bool]], ends: str) -> None:
     async def tell(folder: Path) -> None:

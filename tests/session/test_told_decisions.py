@@ -20,6 +20,7 @@ from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.edits import merge
+from tests.examples import examples
 from tests.session.fakes import World, call, calls, say, world
 from tests.session.rewind.test_rewinding import rewound
 
@@ -126,7 +127,7 @@ async def test_runs_that_were_not_talked_of_are_not_told(tmp_path: Path) -> None
     assert "discarded" not in await told(made)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=st.integers(0, 2**32), hunks=st.integers(1, 6), typed=st.integers(0, 4))
 def test_every_hunk_is_told_as_it_is(seed: int, hunks: int, typed: int) -> None:
     """Hunks are applied, left out or changed at random, and the user types in other lines: each is told rightly."""

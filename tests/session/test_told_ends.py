@@ -30,7 +30,7 @@ SCRIPTS = {
     "a plan": [calls(PLAN), *FIRST, say("First."), SECOND, say("Second.")],
 }
 OUTCOMES: tuple[ApplyOutcome | None, ...] = (None, None, None, "none", "unknown")
-SEEDS, LOTS = 2, 80
+SEEDS, LOTS = 1, 80
 
 
 class Decisions:

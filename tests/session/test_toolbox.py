@@ -14,7 +14,7 @@ from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.session.toolbox import AuditedShell, commands_line
 from codeagent_lsp.shadow.guard_messages import KILLED
 from codeagent_lsp.shadow.shell import Command, CommandResult, Finished, Isolation, OnOutput, no_output
-from codeagent_lsp.tools.permissions.command_permissions import Mode
+from codeagent_lsp.tools.permissions.policy import Mode
 from tests.session.fakes import World, call, calls, say, world
 from tests.tools.shells import DIRECT, OPEN_COPY, OVERLAY, FakeEnvironments
 

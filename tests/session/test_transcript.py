@@ -6,6 +6,7 @@ import html
 import random
 import re
 from dataclasses import replace
+from functools import cache
 from html.parser import HTMLParser
 from typing import Any, get_args
 
@@ -268,12 +269,18 @@ class _Tags(HTMLParser):
 
 def _live(markdown: str) -> list[str]:
     """The tags with which a renderer would load or run something, or lead elsewhere."""
-    parser = MarkdownIt("commonmark", {"html": True}).enable("table")
-    parser.validateLink = lambda url: True  # type: ignore[method-assign]
     tags = _Tags()
-    tags.feed(parser.render(markdown))
+    tags.feed(_renderer().render(markdown))
     tags.close()
     return tags.live
+
+
+@cache
+def _renderer() -> MarkdownIt:
+    """One that lets every address through; made once, as that takes as long as a page."""
+    parser = MarkdownIt("commonmark", {"html": True}).enable("table")
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]
+    return parser
 
 
 @pytest.mark.parametrize(

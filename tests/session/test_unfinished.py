@@ -10,7 +10,7 @@ from codeagent_lsp.agent.context.history import NOTE
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.run import Run
-from codeagent_lsp.tools.permissions.command_permissions import Mode
+from codeagent_lsp.tools.permissions.policy import Mode
 from tests.session.fakes import World, call, calls, say, until, world
 from tests.session.rewind.test_rewinding import rewound
 from tests.session.test_told_decisions import STRONG

@@ -14,6 +14,7 @@ from codeagent_lsp.shadow.collect import WrittenFiles, WrittenLimits
 from codeagent_lsp.shadow.upper import Upper
 from codeagent_lsp.shadow.upper_walk import OPAQUE
 from codeagent_lsp.workspace.files.ignore import IgnoreRules
+from tests.examples import examples
 from tests.shadow.rig import snapshot
 
 Told = dict[str, tuple[str, bytes]]
@@ -235,7 +236,7 @@ _DATA = st.sampled_from([b"", b"one", b"two", b"x\0"])
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(disk=st.dictionaries(_NAMES, _DATA), first=st.dictionaries(_NAMES, _DATA), second=st.dictionaries(_NAMES, _DATA))
 def test_after_preparing_there_is_what_is_wanted_and_nothing_to_tell(
     tmp_path_factory: pytest.TempPathFactory,

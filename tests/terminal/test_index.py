@@ -210,7 +210,7 @@ class TestBuild:
 class TestMap:
     def test_an_unchanged_folder_loads_neither_the_parser_nor_edits_nor_commands(self, root: Path) -> None:
         cli.main(["index", "--workspace", str(root)])
-        names = ("index.parse", "index.outline", "workspace.edits.patch", "shadow.shell", "llm.model", "agent.prompt")
+        names = ("index.parse", "workspace.edits.patch", "shadow.shell", "llm.model", "agent.prompt")
         program = (
             "import sys; from codeagent_lsp import cli; cli.main(sys.argv[2:]);"
             "print('loaded', *(name for name in sys.argv[1].split() if 'codeagent_lsp.' + name in sys.modules))"

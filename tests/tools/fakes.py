@@ -16,7 +16,7 @@ from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.context import tool_context
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.permissions.approvals import Approvals
-from codeagent_lsp.tools.permissions.command_permissions import Mode
+from codeagent_lsp.tools.permissions.policy import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.todos.todo_list import TodoList
 from codeagent_lsp.tools.tool import Tool

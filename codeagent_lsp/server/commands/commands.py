@@ -363,7 +363,7 @@ def model_commands(backend: Backend) -> Table:
     }
 
 
-# The commands of `codeagent.plan.*`. Not here: how a plan is carried out (`session/plan`).
+# The commands of `codeagent.plan.*`. Not here: how a plan is carried out (`session/plan_execution.py`).
 
 
 class PlanCommands:

@@ -1,6 +1,6 @@
 """Holds one run's conversation with the model: its system prompt, messages and tools, and the agent loop over them.
 
-Not here: the loop itself (`agent/loop.py`), a run's beginning and end (`run.py`), a plan's steps (`plan/execution.py`).
+Not here: the loop itself (`agent/loop.py`), a run's beginning and end (`run.py`), a plan's steps (`plan_execution.py`).
 """
 
 from __future__ import annotations
@@ -40,19 +40,18 @@ from codeagent_lsp.session.conversation.tool_selection import (
     tool_selection_for,
 )
 from codeagent_lsp.session.decisions import decisions
-from codeagent_lsp.session.plan.run_planner import RunPlanner
 from codeagent_lsp.session.replay import message_to_dict
 from codeagent_lsp.session.request import ANSWERS, Planning, RunRequest
 from codeagent_lsp.session.run_output import PLANNING_CALL
 from codeagent_lsp.session.run_parts import RunParts, hear, remember, selection_of
+from codeagent_lsp.session.run_planner import RunPlanner
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.state import Compacted
 from codeagent_lsp.session.toolbox import commands_line
 from codeagent_lsp.tools.context import Reader, TaskWords, ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.files.read_tools import LARGE_FILE_LINES, render
-from codeagent_lsp.tools.permissions.command_permissions import Mode
-from codeagent_lsp.tools.permissions.policy import effects_of
+from codeagent_lsp.tools.permissions.policy import Mode, effects_of
 from codeagent_lsp.tools.plan.plan import Planner
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.traits import ToolGroups

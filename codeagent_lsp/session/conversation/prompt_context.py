@@ -23,8 +23,7 @@ from codeagent_lsp.session.conversation.repo_maps import RepoMaps, budgets
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.orchestration.orchestration_tools import Delegates
-from codeagent_lsp.tools.permissions.command_permissions import Mode
-from codeagent_lsp.tools.permissions.policy import resolved_paths
+from codeagent_lsp.tools.permissions.policy import Mode, resolved_paths
 from codeagent_lsp.tools.skills.skill_library import RunSkills
 from codeagent_lsp.tools.skills.trust import is_trusted
 

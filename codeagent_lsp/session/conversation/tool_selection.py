@@ -18,8 +18,7 @@ from codeagent_lsp.messages import Message, ToolSpec, without_forms
 from codeagent_lsp.session.request import Planning
 from codeagent_lsp.session.run_output import PLANNING_CALL
 from codeagent_lsp.tools.catalogue import SMALL_SET
-from codeagent_lsp.tools.permissions.command_permissions import Mode
-from codeagent_lsp.tools.permissions.policy import effects_of
+from codeagent_lsp.tools.permissions.policy import Mode, effects_of
 from codeagent_lsp.tools.registry import ToolRegistry, own_name
 from codeagent_lsp.tools.traits import CORE, EXTENDED
 from codeagent_lsp.workspace.text.excerpts import join_names

@@ -1,7 +1,7 @@
 """Implements a run's direct path: the model answers with changed code instead of tool calls, and the program stages and
 checks it.
 
-Not here: the attempts (`direct/solver.py`), files and checks (`workshop.py`), which form a model is good at
+Not here: the attempts (`direct/solver.py`), files and checks (`solver_workspace.py`), which form a model is good at
 (`direct/answer.py`).
 """
 
@@ -28,7 +28,7 @@ from codeagent_lsp.session.conversation.repo_maps import SMALL_WINDOW, unless_fa
 from codeagent_lsp.session.decisions import decisions
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.session.run_parts import RunParts, remember, selection_of
-from codeagent_lsp.session.solving.workshop import SelectionWorkshop, SolvingWorkshop
+from codeagent_lsp.session.solving.solver_workspace import SelectionWorkspace, TaskWorkspace
 from codeagent_lsp.workspace.text.excerpts import excerpt
 from codeagent_lsp.workspace.text.position import LineIndex
 from codeagent_lsp.workspace.text.visible import some_of
@@ -76,7 +76,7 @@ class DirectPath:
         if work.told:
             remember(parts, Message("user", brief.words))
         # After the words are stored: looking for the subject may take seconds and can be cancelled.
-        workshop = SolvingWorkshop(parts, await self._subject(request, brief), small=self._window <= SMALL_WINDOW)
+        workspace = TaskWorkspace(parts, await self._subject(request, brief), small=self._window <= SMALL_WINDOW)
         instructions, became = await asyncio.to_thread(self._instructions), await decisions(parts)
         also = "\n\n".join(filter(None, (instructions, became, *request.given)))
         limits = self._limits()
@@ -84,7 +84,7 @@ class DirectPath:
         question = FilesQuestion(
             brief.words, self._proof, limits.reply_tokens, self._form, earlier, also, repairs=brief.repairs
         )
-        solver = Solver(self._model, workshop, question, limits, parts.output.emit)
+        solver = Solver(self._model, workspace, question, limits, parts.output.emit)
         solution = await solver.solve(is_task=work.is_task)
         remember(parts, Message("assistant", self.words.conversation(solution)))
         if solution.ending == "solved":
@@ -103,12 +103,12 @@ class DirectPath:
         asked = RewriteRequest(name, target.file.text, target.start, target.end, instruction, request.diagnostics)
         system = system_prompt("rewrite", parts.services.workspace.environment())
         room = RewriteLimits(limits.window, limits.reply_tokens, limits.temperature)
-        workshop = SelectionWorkshop(parts, target, checks=request.kind != "document")
+        workspace = SelectionWorkspace(parts, target, checks=request.kind != "document")
         # A rewritten selection is as long as the selection, and documentation or types can double it.
         longest = max(limits.reply_tokens, 2 * estimate_tokens(target.file.text[target.start : target.end]))
         solver = Solver(
             self._model,
-            workshop,
+            workspace,
             SelectionQuestion(asked, system, room),
             replace(limits, reply_tokens=min(longest, limits.window // 2)),
             parts.output.emit,
@@ -116,9 +116,9 @@ class DirectPath:
         return await solver.solve(is_task=True)
 
     async def check(self, request: RunRequest) -> Verdict | None:
-        """Run the checks on a change that was made by tools; result as of `SolvingWorkshop.check_change`."""
-        workshop = SolvingWorkshop(self._parts, Subject(self._brief(Work(request))), small=False)
-        return await workshop.check_change()
+        """Run the checks on a change that was made by tools; result as of `TaskWorkspace.check_change`."""
+        workspace = TaskWorkspace(self._parts, Subject(self._brief(Work(request))), small=False)
+        return await workspace.check_change()
 
     def _brief(self, work: Work) -> Brief:
         """Return how the task is to be checked; its `words` include the selection and the diagnostics."""

@@ -3,7 +3,7 @@ reported.
 
 A task that asks for a change is not completed while nothing has changed or its check fails: it is tried once more in
 another way, and then stopped. Not here: the loop (`../conversation/conversation.py`), the attempts of the direct path
-(`direct_path.py`), the steps of a plan (`plan/execution.py`).
+(`direct_path.py`), the steps of a plan (`plan_execution.py`).
 """
 
 from __future__ import annotations

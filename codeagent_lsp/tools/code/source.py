@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from codeagent_lsp.errors import EditRefused, ErrorCode, ToolFailed
 from codeagent_lsp.index import grammars, parse
-from codeagent_lsp.index.outline import body_of
+from codeagent_lsp.index.parse import body_of
 from codeagent_lsp.index.symbols import Import, SymbolInfo
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 new text that the old one did not have, and the other way round. Pure, but for the ports of the client's own diagnostics
 and of language servers.
 
-Not here: getting the diagnostics (`linters.py`, `syntax.py`, `edit_diagnostics.py`).
+Not here: getting the diagnostics (`linters.py`, `syntax.py`, `tools/edit_diagnostics.py`).
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from codeagent_lsp.tools.hooks.hook_protocol import (
     told_path,
     tool_input,
 )
-from codeagent_lsp.tools.permissions.command_permissions import Decision, asking
+from codeagent_lsp.tools.permissions.policy import Decision, asking
 from codeagent_lsp.tools.skills.trust import Brings
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits

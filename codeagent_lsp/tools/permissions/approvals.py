@@ -22,8 +22,7 @@ from typing import Any
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.state import changing, replace_text
 from codeagent_lsp.texts import text
-from codeagent_lsp.tools.permissions.command_permissions import CommandEnvironment, Decision
-from codeagent_lsp.tools.permissions.policy import subjects_of
+from codeagent_lsp.tools.permissions.policy import CommandEnvironment, Decision, subjects_of
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.text.visible import ends_of, escape_notation, shown_exactly
 

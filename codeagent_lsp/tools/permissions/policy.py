@@ -1,13 +1,16 @@
-"""Permission decisions: rules and modes applied to one exact call. Pure functions.
+"""Permission decisions: rules, modes and isolation applied to one exact call.
 
-Deny wins, then ask, then allow; calls that no rule covers are decided by the mode and the tool's effect. Whether
-the model may read a file without asking is the same for every tool that shows its text, and cheap, as maps and searches
-ask it for every file. Not here: asking the user (`executor.py`), the grammar of shell commands.
+Deny wins, then ask, then allow; calls that no rule covers are decided by the mode and the tool's effect. A shell
+command is judged by its words and by where it would run: security rests on isolation, not on command names, so in a
+shadow that lets nothing out a command needs no question unless a rule of the user asks for one. Whether the model may
+read a file without asking is the same for every tool that shows its text, and cheap, as maps and searches ask it for
+every file. Not here: asking the user (`executor.py`), the grammar of shell commands (`shell_policy.py`).
 """
 
 from __future__ import annotations
 
 import fnmatch
+import json
 import os
 import re
 import unicodedata
@@ -17,23 +20,20 @@ from dataclasses import dataclass, replace
 from glob import iglob
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from codeagent_lsp.config import PermissionsSettings
+from codeagent_lsp.config import PermissionsSettings, ShellSettings
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.system import bash
-from codeagent_lsp.tools.permissions.command_permissions import (
-    NOWHERE,
-    CommandEnvironment,
-    CommandRules,
-    Decision,
-    Mode,
-    asking,
-    decide_by_place,
-    judged_command,
-)
+from codeagent_lsp.texts import text
 from codeagent_lsp.tools.traits import Effect, ToolTraits
 from codeagent_lsp.workspace.files.paths import Roots, is_build_file
+
+if TYPE_CHECKING:  # heavy, and a process that runs no commands does without it
+    from codeagent_lsp.shadow.shell import Isolation
+
+Verdict = Literal["allow", "ask", "deny"]
+Mode = Literal["ask", "acceptEdits", "readOnly", "bypass"]
 
 _NAME = re.compile(r"[\w.*-]+")
 _RULE = re.compile(r"^(?P<tool>[\w.*-]+)(?:\((?P<pattern>.*)\))?$", re.DOTALL)
@@ -50,6 +50,51 @@ READ_FILE = ToolTraits(
 )
 READ_NAMES = ("read", "file_read")
 """Other names of `read_file`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The verdict about one call with its reason in English. `remember`: an approval may be kept for later calls;
+    `firm`: the verdict holds whatever the isolation; `guarded`: a deny rule may cover the call unseen, so that it asks
+    in every mode; `key`: of the reason among the texts for the user, '' for one that only English has.
+    """
+
+    verdict: Verdict
+    reason: str
+    remember: bool = True
+    firm: bool = False
+    guarded: bool = False
+    key: str = ""
+
+    def reason_in(self, language: str) -> str:
+        """Return the reason for the user."""
+        return text(self.key, language) if self.key else self.reason
+
+
+def asking(key: str, *, remember: bool = True, firm: bool = False) -> Decision:
+    """Return the decision to ask, for the reason of this key."""
+    return Decision("ask", text(key, "en"), remember, firm, key=key)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEnvironment:
+    """The shell settings and the isolation of commands; None, with a `reason`, if commands cannot run."""
+
+    shell: ShellSettings
+    isolation: Isolation | None
+    reason: str = ""
+
+    @property
+    def terms(self) -> str:
+        """What an approval of a command is bound to, as JSON: the isolation in force, the network, the readable places,
+        the image.
+        """
+        found, shell = self.isolation, self.shell
+        kept = [found.level, found.confined, found.offline, found.hidden] if found else []
+        return json.dumps([*kept, shell.allow_network, sorted(shell.readable), shell.container_image])
+
+
+NOWHERE = CommandEnvironment(ShellSettings(), None, "Commands cannot run here.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +150,35 @@ def decide(
     # Only commands are judged by where they run, too; all other tools can do no more than their arguments say.
     if ruled.verdict == "deny" or traits.effect != "run":
         return ruled
-    return decide_by_place(ruled, arguments, place, settings.mode)
+    return _decide_by_environment(ruled, arguments, place, settings.mode)
+
+
+def reading(path: str, settings: PermissionsSettings, roots: Roots) -> Decision:
+    """Return the decision for a call of `read_file` on one file, an absolute path."""
+    return decide(READ_FILE, {"path": path}, settings, roots, names=READ_NAMES)
+
+
+def may_read(settings: PermissionsSettings, roots: Roots) -> Callable[[str], bool]:
+    """Return a predicate for whether a file (absolute path) may be read without asking the user."""
+    return lambda path: reading(path, settings, roots).verdict == "allow"
+
+
+def subjects_of(traits: ToolTraits, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the subjects of a call as the model wrote them: paths, then other subjects; ('',) if there are none."""
+    found = (*_paths_named(traits, arguments), *_parameter_texts(traits.subject_parameter, arguments))
+    return found or ("",)
+
+
+def resolved_paths(traits: ToolTraits, arguments: Mapping[str, Any], roots: Roots) -> tuple[str, ...]:
+    """Return the call's paths as real paths, without those outside of the workspace and those of a patch that cannot be
+    read, which the tool itself refuses.
+    """
+    found = []
+    with suppress(AgentError):
+        for path in _paths_named(traits, arguments):
+            with suppress(AgentError):
+                found.append(roots.resolve(path))
+    return tuple(found)
 
 
 def _in_own_name(settings: PermissionsSettings, name: str, others: Iterable[str]) -> PermissionsSettings:
@@ -149,10 +222,10 @@ def _by_rules(
         return asking("asked.rule", firm=True)
     command = arguments.get(traits.command_parameter)
     if isinstance(command, str):
-        decision = judged_command(
+        decision = _judge_command(
             command,
             _command_rules(traits.name, settings),
-            CommandPlaces(roots),
+            _CommandPlaces(roots),
             str(arguments.get("working_dir") or ""),
         )
         # Guarded: a deny rule may cover what runs unseen, which not even the mode bypass passes over.
@@ -179,88 +252,81 @@ def _by_rules(
     return Decision("allow", "Reading and staging need no approval.")
 
 
-def subjects_of(traits: ToolTraits, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the subjects of a call as the model wrote them: paths, then other subjects; ('',) if there are none."""
-    found = (*_paths_named(traits, arguments), *_parameter_texts(traits.subject_parameter, arguments))
-    return found or ("",)
+def _judge_command(command: str, rules: _CommandRules, places: _CommandPlaces, folder: str = "") -> Decision:
+    """Return the decision about a command line by its words alone, wherever it runs; `folder` is the absolute path of
+    the folder it starts in. `deny` means that it is never run.
 
-
-def resolved_paths(traits: ToolTraits, arguments: Mapping[str, Any], roots: Roots) -> tuple[str, ...]:
-    """Return the call's paths as real paths, without those outside of the workspace and those of a patch that cannot be
-    read, which the tool itself refuses.
+    A `firm` decision (a rule of the user, or the name of a secret) holds under any isolation. Otherwise `allow` means
+    that the command only reads, and `ask` that the isolation may decide instead.
     """
-    found = []
-    with suppress(AgentError):
-        for path in _paths_named(traits, arguments):
-            with suppress(AgentError):
-                found.append(roots.resolve(path))
-    return tuple(found)
+    from codeagent_lsp.tools.permissions.shell_policy import (  # late: its tables are large
+        covered_by,
+        covering_rule,
+        followed_folders,
+        judge,
+        paths_named,
+        version_files,
+    )
+
+    judgement = judge(command, allow=rules.allow, ask=rules.ask, deny=rules.deny)
+    if judgement.decision == "deny":
+        return Decision("deny", _first(judgement.reasons))
+    if judgement.unread:
+        return Decision("ask", _first(judgement.reasons), firm=True, guarded=judgement.unread == "deny")
+    if (rule := covering_rule(rules.ask, command)) is not None:
+        return Decision("ask", f"The ask rule {rule!r} covers this command.", firm=True)
+    named = paths_named(command, folder)
+    if any(map(places.is_secret, named or ())):
+        return asking("asked.command_secret", firm=True)
+    # Allowed by the user and not by its words: links and version files are then the user's matter.
+    firm = judgement.decision == "allow" and covered_by(rules.allow, command)
+    if judgement.decision == "allow" and not firm:
+        if named is None or any(map(places.leads_out, named)):
+            return asking("asked.link")
+        if any(map(places.holds_ways_out, followed_folders(command, folder))):
+            return asking("asked.links")
+        if any(map(places.is_file, version_files(command, folder))):
+            return asking("asked.version")
+    return Decision(judgement.decision, _first(judgement.reasons), firm=firm)
 
 
-def _paths_named(traits: ToolTraits, arguments: Mapping[str, Any]) -> list[str]:
-    found: list[str] = []
-    for name in traits.path_parameters:
-        value = arguments.get(name)
-        found.extend(
-            _patched_paths(value) if name == "patch" and isinstance(value, str) else _parameter_texts(name, arguments)
-        )
-    return found
-
-
-def _patched_paths(patch: str) -> Sequence[str]:
-    """Return the paths in a patch."""
-    from codeagent_lsp.workspace.edits.patch import paths_of  # late: heavy, and a process that only reads has no patch
-
-    return paths_of(patch)
-
-
-def _parameter_texts(parameter: str, arguments: Mapping[str, Any]) -> list[str]:
-    """Return the texts of a parameter: its own, those in its list, or for `list.key` those of the
-    objects in the list.
+def _decide_by_environment(
+    decision: Decision, arguments: Mapping[str, Any], place: CommandEnvironment, mode: Mode
+) -> Decision:
+    """Return the decision changed by how the call would run: a rule that allows a command does not allow it the
+    network, and without isolation every command asks.
     """
-    head, _, rest = parameter.partition(".")
-    value = arguments.get(head)
-    if rest:
-        items = value if isinstance(value, list) else []
-        return [str(item.get(rest)) for item in items if isinstance(item, Mapping)]
-    if isinstance(value, list):
-        return [item for item in value if isinstance(item, str)]
-    return [value] if isinstance(value, str) else []
-
-
-def _command_rules(tool: str, settings: PermissionsSettings) -> CommandRules:
-    def patterns(texts: Iterable[str], *, widen: bool = False) -> tuple[str, ...]:
-        own = (rule for rule in _rules(texts, widen=widen) if fnmatch.fnmatchcase(tool, rule.tool))
-        return tuple("*" if rule.pattern is None else rule.pattern for rule in own)
-
-    ask, deny = patterns(settings.ask, widen=True), patterns(settings.deny, widen=True)
-    return CommandRules(patterns(settings.allow), ask, deny)
-
-
-def _rules(texts: Iterable[str], *, widen: bool = False) -> list[Rule]:
-    """Return the parsed rules; with `widen`, an invalid rule covers its whole tool, so that a typo allows nothing."""
-    rules = []
-    for text in texts:
-        rule = Rule.parse(text)
-        name = _NAME.match(_bare(text)) if rule is None and widen else None
-        rules.append(Rule(name[0], None) if name else rule)
-    return [rule for rule in rules if rule is not None]
-
-
-def _matches(pattern: str, subject: str) -> bool:
-    pattern, clean = (unicodedata.normalize("NFC", text) for text in (pattern, subject.removeprefix("./")))
-    # `src/**` means the folder itself as well.
-    if pattern.endswith("/**") and clean == pattern[:-3]:
-        return True
-    # `app/[id]/*` is a folder of some frameworks, and may as well be one of two letters.
-    return any(fnmatch.fnmatchcase(clean, each) for each in (pattern, pattern.replace("[", "[[]")))
-
-
-# What the words of a command stand for in a workspace: secrets, links that lead out, patterns that match either.
+    shell, isolation = place.shell, place.isolation
+    if isolation is None:
+        return Decision("deny", place.reason)
+    # Before rules and settings: nothing of a command in the real folder can be taken back.
+    if isolation.level == "direct":
+        return asking("asked.direct", remember=False)
+    widened = arguments.get("allow_network") and not shell.allow_network and mode != "bypass"
+    if decision.firm and not (widened and decision.verdict == "allow"):
+        return decision
+    if widened:
+        return asking("asked.network")
+    if shell.confirm == "never":
+        return Decision("allow", "The setting shell.confirm asks for nothing.")
+    if shell.confirm == "unisolated":
+        if isolation.complete and not shell.allow_network:
+            return Decision("allow", "It runs in the shadow, without network; nothing it does gets out.")
+        return decision
+    return asking("asked.confirm")
 
 
 @dataclass(frozen=True, slots=True)
-class CommandPlaces:
+class _CommandRules:
+    """The user's rules for one tool: patterns without the tool's name. A rule that names the tool alone is `*`."""
+
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _CommandPlaces:
     """The files of one workspace, as a command's words name them; relative ones are in its first folder. Methods look
     at the disk and block.
     """
@@ -345,11 +411,64 @@ def _links(folder: str) -> list[str]:
     return found
 
 
-def reading(path: str, settings: PermissionsSettings, roots: Roots) -> Decision:
-    """Return the decision for a call of `read_file` on one file, an absolute path."""
-    return decide(READ_FILE, {"path": path}, settings, roots, names=READ_NAMES)
+def _paths_named(traits: ToolTraits, arguments: Mapping[str, Any]) -> list[str]:
+    found: list[str] = []
+    for name in traits.path_parameters:
+        value = arguments.get(name)
+        found.extend(
+            _patched_paths(value) if name == "patch" and isinstance(value, str) else _parameter_texts(name, arguments)
+        )
+    return found
 
 
-def may_read(settings: PermissionsSettings, roots: Roots) -> Callable[[str], bool]:
-    """Return a predicate for whether a file (absolute path) may be read without asking the user."""
-    return lambda path: reading(path, settings, roots).verdict == "allow"
+def _patched_paths(patch: str) -> Sequence[str]:
+    """Return the paths in a patch."""
+    from codeagent_lsp.workspace.edits.patch import paths_of  # late: heavy, and a process that only reads has no patch
+
+    return paths_of(patch)
+
+
+def _parameter_texts(parameter: str, arguments: Mapping[str, Any]) -> list[str]:
+    """Return the texts of a parameter: its own, those in its list, or for `list.key` those of the
+    objects in the list.
+    """
+    head, _, rest = parameter.partition(".")
+    value = arguments.get(head)
+    if rest:
+        items = value if isinstance(value, list) else []
+        return [str(item.get(rest)) for item in items if isinstance(item, Mapping)]
+    if isinstance(value, list):
+        return [item for item in value if isinstance(item, str)]
+    return [value] if isinstance(value, str) else []
+
+
+def _command_rules(tool: str, settings: PermissionsSettings) -> _CommandRules:
+    def patterns(texts: Iterable[str], *, widen: bool = False) -> tuple[str, ...]:
+        own = (rule for rule in _rules(texts, widen=widen) if fnmatch.fnmatchcase(tool, rule.tool))
+        return tuple("*" if rule.pattern is None else rule.pattern for rule in own)
+
+    ask, deny = patterns(settings.ask, widen=True), patterns(settings.deny, widen=True)
+    return _CommandRules(patterns(settings.allow), ask, deny)
+
+
+def _rules(texts: Iterable[str], *, widen: bool = False) -> list[Rule]:
+    """Return the parsed rules; with `widen`, an invalid rule covers its whole tool, so that a typo allows nothing."""
+    rules = []
+    for written in texts:
+        rule = Rule.parse(written)
+        name = _NAME.match(_bare(written)) if rule is None and widen else None
+        rules.append(Rule(name[0], None) if name else rule)
+    return [rule for rule in rules if rule is not None]
+
+
+def _matches(pattern: str, subject: str) -> bool:
+    pattern, clean = (unicodedata.normalize("NFC", name) for name in (pattern, subject.removeprefix("./")))
+    # `src/**` means the folder itself as well.
+    if pattern.endswith("/**") and clean == pattern[:-3]:
+        return True
+    # `app/[id]/*` is a folder of some frameworks, and may as well be one of two letters.
+    return any(fnmatch.fnmatchcase(clean, each) for each in (pattern, pattern.replace("[", "[[]")))
+
+
+def _first(reasons: Sequence[str]) -> str:
+    return reasons[0] if reasons else ""

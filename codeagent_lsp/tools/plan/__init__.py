@@ -1,5 +1,5 @@
 """The feature `plan`: steps for long work, and the plan document that the user approves. How a run works on the steps
-is in `session/plan`.
+is in `session/plan_execution.py`.
 """
 
 from codeagent_lsp.tools import Feature

@@ -2,7 +2,7 @@
 the plan document that a user approves before work starts: Markdown under a title.
 
 `SECTIONS` are the expected headings of the document, as keys of the catalogue. The values are pure. Not here: the tools
-(`plan_tools.py`), carrying it out, writing and approving it (`session/plan`).
+(`plan_tools.py`), carrying it out, writing and approving it (`session/plan_execution.py`).
 """
 
 from __future__ import annotations

@@ -151,13 +151,19 @@ class TestFramework(ABC):
 @dataclass(frozen=True, slots=True)
 class Ecosystem:
     """Frameworks that share their project files. `find` returns the project of a folder, with a target in it, if it has
-    tests; `suffixes` are those of its source files, `marker` is the file that shows such a project.
+    tests; `suffixes` are those of its source files, `marker` is the file that shows such a project, which is only
+    looked for where it is, unless it may be `unmarked`.
     """
 
     frameworks: tuple[TestFramework, ...]
     marker: str
     suffixes: Words
     find: Callable[[FileView, str, str], Project | None]
+    unmarked: bool = False
+
+    def may_be_in(self, view: FileView, folder: str) -> bool:
+        """Return whether a folder may be a project of this kind, without reading any file."""
+        return self.unmarked or view.exists(os.path.join(folder, self.marker))
 
 
 def command(project: Project, selection: Selection, *, offline: bool) -> Command:

@@ -128,7 +128,9 @@ def _below(view: FileView, folder: str, seen: list[Ecosystem]) -> Iterator[Proje
 def _at(view: FileView, folder: str, start: str, wanted: Ecosystem | None) -> Iterator[tuple[Ecosystem, Project]]:
     target = "" if start == folder else relative_name(start, folder)
     for ecosystem in ECOSYSTEMS:
-        if wanted in (None, ecosystem) and (project := ecosystem.find(view, folder, target)) is not None:
+        if wanted not in (None, ecosystem) or not ecosystem.may_be_in(view, folder):
+            continue
+        if (project := ecosystem.find(view, folder, target)) is not None:
             yield ecosystem, project
 
 

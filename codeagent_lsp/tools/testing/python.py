@@ -298,4 +298,4 @@ def _sources(project: Project, view: FileView) -> str:
     return ".,src" if view.exists(os.path.join(project.folder, "src")) else "."
 
 
-PYTHON = Ecosystem((PYTEST, UNITTEST), "pyproject.toml", (".py",), _find)
+PYTHON = Ecosystem((PYTEST, UNITTEST), "pyproject.toml", (".py",), _find, unmarked=True)

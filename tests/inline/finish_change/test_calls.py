@@ -23,6 +23,7 @@ from codeagent_lsp.inline.finish_change.calls import (
     renamed_parameters,
     repair_arguments,
 )
+from tests.examples import examples
 
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta")
 ORDER: dict[ParameterKind, int] = {"positional": 0, "either": 1, "rest": 2, "keyword": 3, "rest_keywords": 4}
@@ -113,14 +114,14 @@ def written(arguments: Sequence[Argument], placed: Sequence[Placed]) -> list[Arg
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_every_value_goes_to_the_parameter_that_it_went_to(data: st.DataObject) -> None:
     every_value_goes_where_it_went(data)
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.data())
 def test_every_value_goes_to_its_parameter_in_thousands_of_calls(data: st.DataObject) -> None:
     every_value_goes_where_it_went(data)
@@ -150,7 +151,7 @@ def every_value_goes_where_it_went(data: st.DataObject) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.data())
 def test_a_call_of_an_unchanged_signature_needs_nothing(data: st.DataObject) -> None:
     signature = data.draw(changes()).old
@@ -169,7 +170,7 @@ def places_of(names: Sequence[str], optional: Sequence[str] = (), annotation: st
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.data(), st.sampled_from(("script", "go")))
 def test_by_place_every_value_goes_where_its_parameter_is(data: st.DataObject, family: Family) -> None:
     old_names = data.draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=5))

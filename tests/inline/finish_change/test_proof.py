@@ -14,6 +14,7 @@ from codeagent_lsp.inline.finish_change.finishing import Finished, changed_decla
 from codeagent_lsp.language_servers.session_servers import FoundDiagnostics
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers
 from codeagent_lsp.workspace.files.paths import Roots
+from tests.examples import examples
 from tests.language_servers.rig import Staged
 
 LIB, USE, MORE = "/w/lib.py", "/w/use.py", "/w/more.py"
@@ -131,7 +132,7 @@ async def test_it_ends_when_it_is_cancelled() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(), st.integers(1, 6), st.integers(1, 6))
 def test_whatever_servers_say_nothing_new_is_wrong(seed: int, before: int, after: int) -> None:
     """A server that calls lines right and wrong by chance, but always the same line alike."""

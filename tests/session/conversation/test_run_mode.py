@@ -8,8 +8,8 @@ from typing import cast
 import pytest
 
 from codeagent_lsp.session.conversation.conversation import RunMode
-from codeagent_lsp.session.plan.run_planner import RunPlanner
-from codeagent_lsp.tools.permissions.command_permissions import Mode
+from codeagent_lsp.session.run_planner import RunPlanner
+from codeagent_lsp.tools.permissions.policy import Mode
 
 
 @dataclass

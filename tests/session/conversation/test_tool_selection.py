@@ -17,7 +17,7 @@ from codeagent_lsp.llm.providers.scripted import ScriptedModel
 from codeagent_lsp.messages import Message, ToolCall
 from codeagent_lsp.session.conversation.tool_selection import ToolSelection
 from codeagent_lsp.tools.catalogue import BUILTIN, SMALL_SET
-from codeagent_lsp.tools.permissions.command_permissions import Mode
+from codeagent_lsp.tools.permissions.policy import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.traits import CORE, EXTENDED, ToolTraits
 from tests.session.fakes import MIDDLING, call, calls, say, world

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from codeagent_lsp.agent.context.gather import MOST_FILES
 from codeagent_lsp.direct.material import Material
-from codeagent_lsp.session.solving.workshop import NameChanges
+from codeagent_lsp.session.solving.solver_workspace import NameChanges
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from tests.direct.shop import over, shop
 

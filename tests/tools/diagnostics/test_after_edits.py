@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.language_servers.session_servers import FoundDiagnostics
-from codeagent_lsp.tools.diagnostics import edit_diagnostics
-from codeagent_lsp.tools.diagnostics.edit_diagnostics import AfterEdits, BeforeAndAfter, EditDiagnostics
+from codeagent_lsp.tools import edit_diagnostics
+from codeagent_lsp.tools.edit_diagnostics import AfterEdits, BeforeAndAfter, EditDiagnostics
 from codeagent_lsp.workspace.files.file_view import FileView, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots
 from tests.tools.fakes import Bench

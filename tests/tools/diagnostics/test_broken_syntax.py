@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeagent_lsp.tools.diagnostics.edit_diagnostics import AfterEdits, BeforeAndAfter, EditDiagnostics
 from codeagent_lsp.tools.diagnostics.syntax import broken_syntax, data_errors
+from codeagent_lsp.tools.edit_diagnostics import AfterEdits, BeforeAndAfter, EditDiagnostics
 from codeagent_lsp.workspace.files.file_view import FileView, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots
+from tests.examples import examples
 from tests.tools.fakes import Bench
 
 C = "int size(int n) {\n    int most = 3;\n    if (n > most) {\n        return most;\n    }\n    return n;\n}\n"
@@ -68,7 +69,7 @@ _VALUES = st.recursive(
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(_VALUES, st.sampled_from(["", " // why\n", "/* , */ "]), st.booleans())
 def test_what_is_json5_can_be_read(value: object, comment: str, is_last: bool) -> None:
     text = json.dumps(value, indent=1)
@@ -78,7 +79,7 @@ def test_what_is_json5_can_be_read(value: object, comment: str, is_last: bool) -
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(_VALUES, st.data())
 def test_a_lost_bracket_or_comma_is_told(value: object, data: st.DataObject) -> None:
     # Without texts, in which brackets and commas are no syntax.

@@ -8,8 +8,8 @@ import random
 import pytest
 import yaml
 
-from codeagent_lsp.tools.diagnostics.edit_diagnostics import AfterEdits, BeforeAndAfter, EditDiagnostics
 from codeagent_lsp.tools.diagnostics.syntax import data_errors, moved_entries
+from codeagent_lsp.tools.edit_diagnostics import AfterEdits, BeforeAndAfter, EditDiagnostics
 from codeagent_lsp.workspace.files.file_view import FileView, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots
 from tests.tools.fakes import Bench

@@ -10,8 +10,7 @@ from codeagent_lsp.config import PermissionsSettings
 from codeagent_lsp.errors import PatchRefused
 from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.permissions import shell_policy
-from codeagent_lsp.tools.permissions.command_permissions import Mode
-from codeagent_lsp.tools.permissions.policy import Rule, decide, effects_of, subjects_of
+from codeagent_lsp.tools.permissions.policy import Mode, Rule, decide, effects_of, subjects_of
 from tests.tools.fakes import Bench
 
 TRAITS = {cls.traits.name: cls.traits for cls in BUILTIN}

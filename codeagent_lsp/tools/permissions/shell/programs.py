@@ -1,10 +1,8 @@
-"""The programs in the words of a command: of `sed`, `awk`, editors, interpreters, and the aliases and settings of
-`git`. Pure functions.
+"""The programs in the words of a command: of `sed`, `awk`, editors and interpreters. Pure functions.
 
 Says which commands such a program starts, as far as they occur in it as literal texts, and whether it could start
-others. For ask and deny rules. Aliases and settings in files are not seen here: a subcommand that git does not have is
-therefore covered only by an allow rule that names it (`tools/permissions/shell_policy.py`). Not here: programs that
-only compute and print (`harmless.py`, `argument_programs.py`).
+others. For ask and deny rules. Not here: what `git` runs (`git_programs.py`), programs that only compute and print
+(`harmless.py`, `argument_programs.py`).
 """
 
 from __future__ import annotations

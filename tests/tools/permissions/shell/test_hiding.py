@@ -8,8 +8,7 @@ import pytest
 
 from codeagent_lsp.config import PermissionsSettings, ShellSettings
 from codeagent_lsp.tools.commands.command_tools import RunCmd
-from codeagent_lsp.tools.permissions.command_permissions import CommandEnvironment
-from codeagent_lsp.tools.permissions.policy import decide
+from codeagent_lsp.tools.permissions.policy import CommandEnvironment, decide
 from codeagent_lsp.tools.permissions.shell.unread import meet
 from codeagent_lsp.tools.permissions.shell_policy import judge
 from tests.tools.fakes import Bench

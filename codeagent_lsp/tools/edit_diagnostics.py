@@ -2,7 +2,7 @@
 
 Sources in order: language servers of our own, on the staged texts; linters that check one file quickly, in the shadow;
 the syntax alone. The user's own texts are checked once, and again only when they change. Not here: comparing
-(`difference.py`), when it is asked for and which results get the remark (`executor.py`, the proposal).
+(`diagnostics/difference.py`), when it is asked for and which results get the remark (`executor.py`, the proposal).
 """
 
 from __future__ import annotations

@@ -19,10 +19,10 @@ from codeagent_lsp.agent.context.history import note
 from codeagent_lsp.agent.loop import LoopResult
 from codeagent_lsp.errors import BudgetSpent, CodeAgentError, SessionError, StepWaits
 from codeagent_lsp.session.conversation.conversation import Conversation
-from codeagent_lsp.session.plan.run_planner import PlanState, RunPlanner
 from codeagent_lsp.session.proposal import REFUSED
 from codeagent_lsp.session.request import Planning, short_title
 from codeagent_lsp.session.run_parts import RunParts, remember
+from codeagent_lsp.session.run_planner import PlanState, RunPlanner
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.plan.plan import Plan, PlanStep, StepEdit
 from codeagent_lsp.workspace.changes.changeset import Applied, Changeset

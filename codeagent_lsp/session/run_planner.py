@@ -2,7 +2,7 @@
 and describe it.
 
 Not here: the tools (`tools/plan/plan_tools.py`), which changes are possible (`tools/plan/plan.py`), the work on the
-steps (`execution.py`).
+steps (`plan_execution.py`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Implements the `Workshop` of one run: files as the run sees them, checks in the shadow, staging, progress messages.
+"""Implements the `SolverWorkspace` of one run: files as the run sees them, checks in the shadow, staging, progress
+messages.
 
 Not here: the attempts (`direct/solver.py`), when a run works this way (`direct_path.py`).
 """
@@ -48,8 +49,8 @@ NAMED_PLACES = 5
 _NO_TEXTS: tuple[Mapping[str, str], Material, str] = ({}, Material(), "")
 
 
-class _RunWorkshop:
-    """The base of both workshops: the staged state, the checker, and progress messages."""
+class _RunWorkspace:
+    """The base of both workspaces: the staged state, the checker, and progress messages."""
 
     def __init__(self, parts: RunParts) -> None:
         self._parts = parts
@@ -134,8 +135,8 @@ class _RunWorkshop:
         return Checker(self._executor(self._parts.services.registry, context), self._parts.output.emit)
 
 
-class SelectionWorkshop(_RunWorkshop):
-    """The workshop of a quick action: the file with the user's selection, as it was then, and with `checks` the tests
+class SelectionWorkspace(_RunWorkspace):
+    """The workspace of a quick action: the file with the user's selection, as it was then, and with `checks` the tests
     beside it. Staging needs no further permission, as the user has named this place.
     """
 
@@ -165,8 +166,8 @@ class SelectionWorkshop(_RunWorkshop):
         return ""
 
 
-class SolvingWorkshop(_RunWorkshop):
-    """The workshop of one task. `small` models are shown less of long files."""
+class TaskWorkspace(_RunWorkspace):
+    """The workspace of one task. `small` models are shown less of long files."""
 
     def __init__(self, parts: RunParts, subject: Subject, *, small: bool) -> None:
         super().__init__(parts)
@@ -179,7 +180,7 @@ class SolvingWorkshop(_RunWorkshop):
         """Run the checks of the task and return their result; None if there are none or commands cannot run. If the
         task is about all uses of a name, a removed name that is still used counts as a failure.
         """
-        verdict = await self._check(await self._planned())
+        verdict = await self._check(await self._plan_check())
         if not self._subject.brief.everywhere or not self.staged():
             return verdict
         words = self._subject.brief.words
@@ -208,7 +209,7 @@ class SolvingWorkshop(_RunWorkshop):
 
     async def repairs(self, before: Verdict | None) -> Repairs | None:
         """Return the small changes with which the failing tests pass, where the task is a repair."""
-        plan = await self._planned()
+        plan = await self._plan_check()
         if before is None or not self._subject.brief.repairs or not may_be_small(before, plan):
             return None
         candidates = await asyncio.to_thread(
@@ -280,7 +281,7 @@ class SolvingWorkshop(_RunWorkshop):
         applied = [path for part in record.applied for path in part.changeset.paths]
         return tuple(map(relative, dict.fromkeys((*applied, *self.staged().paths))))
 
-    async def _planned(self) -> CheckPlan:
+    async def _plan_check(self) -> CheckPlan:
         """Return the check to run. New tests are part of it once they are staged."""
         if self._plan is None:
             self._plan = await asyncio.to_thread(self._plan_of_words)

@@ -12,8 +12,7 @@ from codeagent_lsp.config import PermissionsSettings, ShellSettings
 from codeagent_lsp.shadow.shell import Isolation
 from codeagent_lsp.tools.commands.command_tools import RunCmd
 from codeagent_lsp.tools.permissions import policy
-from codeagent_lsp.tools.permissions.command_permissions import NOWHERE, CommandEnvironment, Decision, asking
-from codeagent_lsp.tools.permissions.policy import decide
+from codeagent_lsp.tools.permissions.policy import NOWHERE, CommandEnvironment, Decision, asking, decide
 from codeagent_lsp.tools.testing.testing_tools import RunTests
 from tests.tools.fakes import Bench
 from tests.tools.shells import DIRECT, OPEN_COPY, OVERLAY

@@ -1,0 +1,114 @@
+"""One side of a JSON-RPC connection as LSP has it: requests both ways and notifications, in plain JSON.
+
+Messages stay plain: a server that writes something slightly wrong must not lose its whole answer. Not here: the process
+at the other end and the reading of its bytes (`server_connection.py`, `lsp_client/connection.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any, NamedTuple, TypeAlias
+
+METHOD_NOT_FOUND = -32601
+INTERNAL_ERROR = -32603
+REQUEST_CANCELLED = -32800
+
+Identity: TypeAlias = int | str
+"""The id of a request."""
+
+
+class Refused(Exception):
+    """Raised if the other side answers a request with an error, with its message."""
+
+
+class Asked(NamedTuple):
+    """A request that was sent: its id and the answer to come, which raises Refused for an error."""
+
+    identity: Identity
+    answer: asyncio.Future[Any]
+
+
+class JsonRpcPeer:
+    """The messages of one connection. `write` sends the JSON of one; `requested` is called with the id, method and
+    parameters of each request of the other side, to be answered by `reply` or `refuse`, `notified` with each
+    notification.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[bytes], None],
+        requested: Callable[[Identity, str, Any], None],
+        notified: Callable[[str, Any], None],
+    ) -> None:
+        self._write = write
+        self._requested = requested
+        self._notified = notified
+        self._ids = count(1)
+        self._waiting: dict[Identity, asyncio.Future[Any]] = {}
+
+    @contextmanager
+    def request(self, method: str, params: Any) -> Iterator[Asked]:
+        """Send a request; an answer that comes after the end of the context is ignored."""
+        asked = Asked(next(self._ids), asyncio.get_running_loop().create_future())
+        self._waiting[asked.identity] = asked.answer
+        try:
+            self._send(id=asked.identity, method=method, params=params)
+            yield asked
+        finally:
+            self._waiting.pop(asked.identity, None)
+
+    def notify(self, method: str, params: Any) -> None:
+        """Send a notification."""
+        self._send(method=method, params=params)
+
+    def reply(self, identity: Identity, result: Any) -> None:
+        """Answer a request."""
+        self._send(id=identity, result=result)
+
+    def refuse(self, identity: Identity, code: int, message: str) -> None:
+        """Answer a request with an error."""
+        self._send(id=identity, error={"code": code, "message": message})
+
+    def take(self, message: Any) -> None:
+        """Handle a message of the other side; nothing for what is none."""
+        if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+            return
+        method, identity = message.get("method"), message.get("id")
+        if isinstance(identity, bool):  # True would be found as 1
+            return
+        if isinstance(method, str) and identity is None:
+            self._notified(method, message.get("params"))
+        elif isinstance(method, str) and isinstance(identity, Identity):
+            self._requested(identity, method, message.get("params"))
+        elif method is None and isinstance(identity, Identity):
+            self._settle(identity, message.get("result"), message.get("error"))
+
+    def fail(self, error: Exception) -> None:
+        """Fail all requests that wait for an answer, as none comes any more."""
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(error)
+
+    def _settle(self, identity: Identity, result: Any, error: Any) -> None:
+        answer = self._waiting.get(identity)
+        if answer is None or answer.done():
+            return
+        if error is None:
+            answer.set_result(result)
+        else:
+            answer.set_exception(Refused(str(error.get("message", "")) if isinstance(error, dict) else ""))
+
+    def _send(self, **message: Any) -> None:
+        # JSON-RPC lets `params` be left out, but not be null.
+        if message.get("params", 0) is None:
+            del message["params"]
+        self._write(json.dumps({"jsonrpc": "2.0", **message}).encode())
+
+
+def framed(body: bytes) -> bytes:
+    """Return a message with the header that goes before it."""
+    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
