@@ -863,6 +863,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "document.at": ("The agent's answer is in {place}", "智能体的回答在 {place}"),
     "output.left_out": ("[… {count} characters of output left out …]", "[……此处省略 {count} 个字符的输出……]"),
+    "progress.starting": ("starting", "启动中"),
     "progress.thinking": ("thinking", "思考中"),
     "progress.checking": ("checking the changes", "正在检查更改"),
     "progress.writing": ("writing", "书写中"),

@@ -64,7 +64,7 @@ class Screen:
         """Print the head of a run in the folder `place`, and begin to show the activity line."""
         self._stage.print(Text.assemble(("● ", "cyan"), (one_line(title), "bold")))
         self._stage.print(Text(f"  {visible(place)}\n", style="dim"))
-        self._stage.activity = text("progress.thinking", self._language)
+        self._stage.activity = text("progress.starting", self._language)
         self._stage.resume()
 
     def close(self, note: str = "", written: Sequence[FileWrite] = ()) -> None:

@@ -62,6 +62,7 @@ class Story:
         self._above: _CallKey | None = None  # whose output the next line is, if it is output
         self._tellers: dict[str, Callable[[Event], None]] = {
             "token": self._token,
+            "response_start": self._show_thinking,
             "thought": self._show_thinking,
             "usage": self._end_answer,
             "tool_calls": self._tool_calls,
