@@ -79,9 +79,11 @@ class Form:
 
     @property
     def usual(self) -> dict[str, Any] | None:
-        """The values that the server suggests, by field; None if a required one has no default."""
+        """The values that the server suggests, by field; None if a required one has no default, or none of them. {} for
+        a form without fields, which only wants a yes.
+        """
         values = {name: field["default"] for name, field in self.fields.items() if field.get("default") is not None}
-        return values if self.required <= values.keys() else None
+        return values if self.required <= values.keys() and (values or not self.fields) else None
 
     @property
     def wants_secret(self) -> bool:

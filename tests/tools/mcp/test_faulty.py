@@ -161,6 +161,14 @@ async def test_a_changed_list_is_plugged_in_and_a_changed_tool_asks_again(tmp_pa
         assert (await rig.call("mcp.f.more")).ok
 
 
+async def test_a_tool_with_an_endless_name_is_left_out_and_costs_no_pin(tmp_path: Path) -> None:
+    async with running(tmp_path, faulty(tmp_path, "long-name")) as rig:
+        assert rig.tools() == ["mcp.f.echo", "mcp.f.work"]
+    async with running(tmp_path, faulty(tmp_path, "changes")) as rig:
+        await rig.call("mcp.f.work")
+        await rig.until_tools("mcp.f.work", "mcp.f.echo", "mcp.f.more")
+
+
 async def test_progress_is_a_note_now_and_then(tmp_path: Path) -> None:
     async with running(tmp_path, faulty(tmp_path, "chatty")) as rig:
         assert (await rig.call("mcp.f.work")).ok
