@@ -1511,6 +1511,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "{url} has no model {name}. It offers: {available}. Set model.name to one of these.",
         "{url} 没有模型 {name}。可用：{available}。请把 model.name 设为其中之一。",
     ),
+    "model.withheld": (
+        "{url} does not serve the model {name}: {reason}. Set model.name to another one, or check with its provider "
+        "whether this account may use it.",
+        "{url} 不提供模型 {name}：{reason}。请把 model.name 设为其他模型，或向提供方确认该账户是否有权使用。",
+    ),
     "model.not_pulled": (
         "{url} does not have the model {name}. Run `ollama pull {name}`, or set model.name to one of: {available}.",
         "{url} 没有模型 {name}。请运行 `ollama pull {name}`，或把 model.name 设为其中之一：{available}。",

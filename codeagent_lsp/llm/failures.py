@@ -11,7 +11,7 @@ import math
 import re
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -37,6 +37,7 @@ from codeagent_lsp.workspace.text.visible import printable_line
 
 LONGEST_REASON = 300
 BODY_LIMIT = 64 * 1024
+MOST_NAMES = 20
 
 _OVERFLOW = re.compile(
     r"context[ _-]?(length|size|window)|maximum context|exceed_context|exceeds? the available context"
@@ -184,8 +185,18 @@ def _out_of_quota(reason: str, body: bytes, *, told: bool) -> bool:
 
 def _missing(url: str, reason: str) -> ModelError:
     if _NO_MODEL.search(reason) and "html" not in reason.lower():
-        return ModelNotFound("model.unknown", url=url, name=f"({reason})", available="?")
+        return ModelNotFound("model.unknown", url=url, name=f"({reason})", available="?", reason=reason)
     return ModelNotFound("model.no_endpoint", url=url)
+
+
+def unknown_model(error: ModelError, name: str, names: Sequence[str]) -> ModelNotFound:
+    """Return, without raising it, the error for a refused model's name, with the `names` of the models that the server
+    lists; with the server's own reason in `error` where it lists none, or this model too, as for a key without access.
+    """
+    url, reason = error.values.get("url"), error.values.get("reason")
+    if reason and (name in names or not names):
+        return ModelNotFound("model.withheld", url=url, name=name, reason=reason)
+    return ModelNotFound("model.unknown", url=url, name=name, available=", ".join(names[:MOST_NAMES]) or "?")
 
 
 def _param(body: bytes) -> str:
