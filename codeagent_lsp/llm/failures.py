@@ -37,6 +37,8 @@ from codeagent_lsp.workspace.text.visible import printable_line
 
 LONGEST_REASON = 300
 BODY_LIMIT = 64 * 1024
+PAGE = "HTML"
+"""What stands for a page instead of its text, in all languages."""
 MOST_NAMES = 20
 
 _OVERFLOW = re.compile(
@@ -63,6 +65,10 @@ _NO_TOOLS = re.compile(
 _SERVER_PARSE = re.compile(r"failed to parse", re.IGNORECASE)
 # `1h2m3s`, `6m0s`, `850ms`: durations of Go, as OpenAI sends them; `m` before `s` is of milliseconds.
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:([\d.]+)s)?(?:([\d.]+)ms)?")
+_OF_GATEWAYS: Mapping[int, tuple[str, type[ModelRejected | ContextOverflow]]] = {
+    403: ("model.blocked", ModelRejected),
+    413: ("model.too_large", ContextOverflow),
+}
 _UNITS = (3600.0, 60.0, 1.0, 0.001)
 
 
@@ -108,6 +114,10 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes, where: E
     # This request alone is more than a minute's tokens: to wait would not help.
     if status == 429 and _is_larger_than_limit(reason):
         return ContextOverflow("model.overflow", reason=reason)
+    # A page is of something before the model, which knows neither windows nor keys.
+    if _is_page(body, headers.get("content-type", "")) and status in _OF_GATEWAYS:
+        key, kind = _OF_GATEWAYS[status]
+        return kind(key, url=url, status=status, reason=reason)
     # 500 too: llama.cpp and others report it so.
     if status == 413 or (status in (400, 422, 500) and _OVERFLOW.search(reason)):
         return ContextOverflow("model.overflow", stated=window_in(body.decode("utf-8", "replace")), reason=reason)
@@ -163,10 +173,14 @@ def server_message(body: bytes, content_type: str) -> str:
         return _message_of(json.loads(source))
     except (ValueError, RecursionError):
         pass
-    if "html" in content_type or source[:200].lower().lstrip().startswith(("<!doctype", "<html")):
+    if _is_page(body, content_type):
         title = re.search(r"<title[^>]*>([^<]{1,100})", source, re.IGNORECASE)
-        return f"an HTML page{f' ({title[1].strip()})' if title else ''}"
+        return f"{PAGE} ({title[1].strip()})" if title else PAGE
     return source
+
+
+def _is_page(body: bytes, content_type: str) -> bool:
+    return "html" in content_type or body.lstrip()[:20].lower().startswith((b"<!doctype", b"<html"))
 
 
 def _is_larger_than_limit(reason: str) -> bool:
