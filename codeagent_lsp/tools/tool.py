@@ -44,7 +44,8 @@ FILE_PATH: Mapping[str, str] = MappingProxyType({"file_path": "path"})
 class ToolOutput:
     """The result of a tool: `text` for the model, `data` for programs. `failed` says in a few words how a program that
     the tool has run has failed; the tool itself has not. `artifacts` are files that it kept for the user, `images` are
-    for a model that sees, `summary` says the same as `text` in a few words, for a user.
+    for a model that sees, `summary` says the same as `text` in a few words, for a user; `todos` is the whole todo list,
+    if the tool has changed it.
     """
 
     text: str
@@ -53,6 +54,7 @@ class ToolOutput:
     artifacts: tuple[Mapping[str, Any], ...] = ()
     images: tuple[Image, ...] = ()
     summary: str = ""
+    todos: tuple[Mapping[str, Any], ...] | None = None
 
 
 class Tool(ABC, Generic[P]):
