@@ -1536,9 +1536,9 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "model.blocked": (
         "{url} answered with a web page in place of the model ({status}): {reason}. This is most likely a proxy, a "
-        "firewall or the server's own protection, not the API key. Check model.baseUrl and the network, then try again.",
-        "{url} 返回的是网页而不是模型的回复（{status}）：{reason}。原因很可能是代理、防火墙或服务器自身的防护，而不是 API 密钥。"
-        "请检查 model.baseUrl 和网络，然后重试。",
+        "firewall or the server's own protection, not the API key. Check model.baseUrl and the network, and try again.",
+        "{url} 返回的是网页而不是模型的回复（{status}）：{reason}。原因很可能是代理、防火墙或服务器自身的防护，"
+        "而不是 API 密钥。请检查 model.baseUrl 和网络，然后重试。",
     ),
     "model.quota": (
         "{url} says that the account has no credit left: {reason}. Top it up or choose another model.",

@@ -301,8 +301,8 @@ class ToolFinished(Event, name="tool_result"):
     set if it failed. `summary` is a few words in the user's language, for clients to show in place of a long output.
 
     `time_ms` is its duration in milliseconds; `artifacts` are the files that it exported, `{name, size, path, sha256}`
-    each; `step_id` and `step_number` are the plan's step, if there is one. `todos` is the session's whole todo list after
-    a call that has changed it, `{id, content, status, priority}` each: what the call asks for may be refused.
+    each; `step_id` and `step_number` are the plan's step, if there is one. `todos` is the session's whole todo list
+    after a call that has changed it, `{id, content, status, priority}` each: what the call asks for may be refused.
     """
 
     tool: str = ""
