@@ -2,7 +2,7 @@
 
 It speaks the older era over standard input and output. Faults: none, dies, silent, noisy, garbage, exits, hangs, huge,
 huge-last, endless, wrong-id, late, changes, changes-quietly, mute-later, chatty, asks, forks, deaf, refuses, old-only,
-long-name.
+long-name, asks-and-ends.
 """
 
 from __future__ import annotations
@@ -111,6 +111,9 @@ def work(request_id: Any, arguments: dict[str, Any], token: Any) -> None:
         answer = json.loads(sys.stdin.readline())
         send({"id": request_id, "result": text(json.dumps(answer.get("result", answer.get("error"))))})
         return
+    if FAULT == "asks-and-ends":
+        for number in range(3):
+            send({"id": f"ask-{number}", "method": "elicitation/create", "params": arguments["params"]})
     if FAULT == "roots":
         send({"id": "roots-1", "method": "roots/list"})
         send({"id": "sample-1", "method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}})

@@ -206,6 +206,34 @@ async def test_a_server_asks_the_user_in_a_call(tmp_path: Path) -> None:
         assert "asked for a secret" in rig.notes[-1]
 
 
+@pytest.mark.parametrize("ends", ["result", "cancelled"])
+async def test_the_questions_of_a_call_end_with_it(tmp_path: Path, ends: str) -> None:
+    open_ones, began = list[object](), asyncio.Event()
+
+    class Patient:
+        async def ask(self, question: object) -> None:
+            open_ones.append(question)
+            began.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                open_ones.remove(question)
+
+    fault = "asks-and-ends" if ends == "result" else "asks"
+    async with running(tmp_path, faulty(tmp_path, fault)) as rig:
+        context = rig.bench.context
+        object.__setattr__(context, "asker", Patient())
+        rig.bench.executor._context = context
+        params = {"message": "Hm?", "requestedSchema": {"type": "object", "properties": {}}}
+        call = asyncio.create_task(rig.call("mcp.f.work", params=params))
+        if ends == "cancelled":
+            await began.wait()
+            call.cancel()
+        await asyncio.wait([call])
+        await rig.until_seen('"action":')
+        assert open_ones == []
+
+
 async def test_the_clock_stands_while_the_user_thinks(tmp_path: Path) -> None:
     class Slow:
         async def ask(self, question: object) -> None:
