@@ -33,6 +33,7 @@ from codeagent_lsp.errors import (
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.learned_facts import window_in
 from codeagent_lsp.network import PROXY_LOGIN, client_refused, proxy_refused, redact_url, refusal
+from codeagent_lsp.workspace.text.numbers import whole_number
 from codeagent_lsp.workspace.text.visible import printable_line
 
 LONGEST_REASON = 300
@@ -153,8 +154,9 @@ def from_event(error: Any, where: Endpoint) -> ModelError:
     if _QUOTA.search(reason):
         return ModelRejected("model.quota", url=where.root, reason=reason)
     # The error inside of a stream is treated as the response that it would have been.
-    if str(code).isdigit() and 400 <= int(str(code)) < 600:
-        return from_response(int(str(code)), {}, json.dumps({"error": error}).encode(), where)
+    status = whole_number(str(code))
+    if status is not None and 400 <= status < 600:
+        return from_response(status, {}, json.dumps({"error": error}).encode(), where)
     return ModelStreamBroken("model.stream_error", url=where.root, reason=reason)
 
 
