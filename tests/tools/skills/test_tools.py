@@ -14,9 +14,9 @@ from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.skills.skill_library import RunSkills, SkillLibrary
-from codeagent_lsp.tools.skills.trust import Trust
+from codeagent_lsp.tools.skills.trust import Trust, WorkspaceItem, ask_all
 from codeagent_lsp.tools.traits import ToolGroups
-from tests.tools.fakes import Bench
+from tests.tools.fakes import Bench, FakeAsker
 from tests.tools.skills.samples import skill
 from tests.tools.skills.test_fetching import git
 
@@ -233,3 +233,12 @@ async def test_a_folder_is_named_from_the_workspace(tmp_path: Path) -> None:
     place = Place(tmp_path, ONCE, INSTALL)
     place.write("tools/pdf/SKILL.md", skill("pdf"))
     assert (await place.install("./tools/pdf", install_location="global")).ok
+
+
+async def test_who_trusts_all_that_a_workspace_brings_is_not_asked_about_it_again(tmp_path: Path) -> None:
+    items = [WorkspaceItem("skills", f"s{number}", f"s{number}", f"{number:064x}") for number in range(900)]
+    asker = FakeAsker([text("choice.trust_all")])
+    assert await ask_all(Trust(tmp_path / "trusted.json"), items, asker, words) is True
+    later = Trust(tmp_path / "trusted.json")
+    known = {vouched.digest for vouched in later.all()}
+    assert known == {item.digest for item in items}
