@@ -61,9 +61,7 @@ def _kept_fields(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _usual(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments with the usual words for states and priorities in the todos, numbers as ids, and each text
-    as one line: a second line would look like another todo, in a state of its own.
-    """
+    """Return the arguments with the usual words for states and priorities in the todos, and numbers as ids."""
     items = unpack_json(given.get("todos"))
     if not isinstance(items, list):
         return given
@@ -71,7 +69,7 @@ def _usual(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _usual_item(item: Mapping[str, Any]) -> dict[str, Any]:
-    made = {key: " ".join(value.split()) if isinstance(value, str) else value for key, value in item.items()}
+    made = dict(item)
     if isinstance(made.get("id"), int) and not isinstance(made["id"], bool):
         made["id"] = str(made["id"])
     for key, names in (("status", _STATES), ("priority", _PRIORITIES)):
@@ -236,6 +234,7 @@ class TodoWrite(Tool[TodoWriteParameters]):
     async def run(self, arguments: TodoWriteParameters, context: ToolContext) -> ToolOutput:
         """Change the list and return it. ToolRetry, with nothing changed, for unknown or repeated ids."""
         known = context.need(TodoList, "There is no todo list here.")
+        arguments = arguments.model_copy(update={"todos": [_on_one_line(item) for item in arguments.todos]})
         items = arguments.todos if arguments.action == "update" else _with_ids(arguments, known)
         ids = [item.id for item in items if item.id is not None]
         if twice := sorted({name for name in ids if ids.count(name) > 1}):
@@ -287,6 +286,14 @@ class Think(Tool[ThinkParameters]):
     async def run(self, arguments: ThinkParameters, context: ToolContext) -> ToolOutput:
         """Return "ok"."""
         return ToolOutput("ok")
+
+
+def _on_one_line(item: TodoItem) -> TodoItem:
+    """Return a todo whose texts have one line each: a second one would look like another todo, in a state of its
+    own.
+    """
+    texts = {"id": item.id, "content": item.content}
+    return item.model_copy(update={name: " ".join(text.split()) or None for name, text in texts.items() if text})
 
 
 def _with_ids(arguments: TodoWriteParameters, known: TodoList) -> list[TodoItem]:
