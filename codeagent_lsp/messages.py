@@ -129,7 +129,8 @@ class ToolResult:
 
     `stats` holds `time_ms`; `context` holds `cwd` and `params_input`. `failed` says how a program that the tool has run
     has failed, for example `exit code 1`; the call of the tool itself is `ok`. `artifacts` are the files that it
-    exported, `images` what it shows to a model that sees; `summary` says what came out in a few words, for a user.
+    exported, `images` what it shows to a model that sees; `summary` says what came out in a few words, for a user;
+    `todos` is the whole todo list, where the call has changed it.
     """
 
     status: Status
@@ -142,6 +143,7 @@ class ToolResult:
     artifacts: tuple[Mapping[str, Any], ...] = ()
     images: tuple[Image, ...] = ()
     summary: str = ""
+    todos: tuple[Mapping[str, Any], ...] | None = None
 
     @property
     def ok(self) -> bool:

@@ -1512,6 +1512,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "{url} has no model {name}. It offers: {available}. Set model.name to one of these.",
         "{url} 没有模型 {name}。可用：{available}。请把 model.name 设为其中之一。",
     ),
+    "model.withheld": (
+        "{url} does not serve the model {name}: {reason}. Set model.name to another one, or check with its provider "
+        "whether this account may use it.",
+        "{url} 不提供模型 {name}：{reason}。请把 model.name 设为其他模型，或向提供方确认该账户是否有权使用。",
+    ),
     "model.not_pulled": (
         "{url} does not have the model {name}. Run `ollama pull {name}`, or set model.name to one of: {available}.",
         "{url} 没有模型 {name}。请运行 `ollama pull {name}`，或把 model.name 设为其中之一：{available}。",
@@ -1529,6 +1534,12 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "model.apiKey.",
         "{url} 拒绝了 API 密钥（{status}）：{reason}。请运行 `codeagent-lsp setup`，"
         "或设置 CODEAGENT_API_KEY 或 model.apiKey。",
+    ),
+    "model.blocked": (
+        "{url} answered with a web page in place of the model ({status}): {reason}. This is most likely a proxy, a "
+        "firewall or the server's own protection, not the API key. Check model.baseUrl and the network, and try again.",
+        "{url} 返回的是网页而不是模型的回复（{status}）：{reason}。原因很可能是代理、防火墙或服务器自身的防护，"
+        "而不是 API 密钥。请检查 model.baseUrl 和网络，然后重试。",
     ),
     "model.quota": (
         "{url} says that the account has no credit left: {reason}. Top it up or choose another model.",
@@ -1598,6 +1609,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "model.overflow": (
         "The conversation does not fit the model's window: {reason}. Start a new one or use a larger window.",
         "对话超出模型窗口：{reason}。请新建对话或使用更大的窗口。",
+    ),
+    "model.too_large": (
+        "{url}, or a proxy before it, takes no request of this size ({status}): {reason}. Start a new conversation, "
+        "attach less, or raise the limit there.",
+        "{url} 或其前面的代理不接受这么大的请求（{status}）：{reason}。请新建对话、减少附件，或在该处调高上限。",
     ),
     "model.prompt_cut": (
         "The server has cut the prompt: {name} has read {told} tokens of about {ours}, its window is {window}. Start a "

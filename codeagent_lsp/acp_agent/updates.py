@@ -73,7 +73,6 @@ class Updates:
         self._language = language
         self._calls: dict[str, _Call] = {}  # those at work, by their ids
         self._steps: list[dict[str, Any]] = []
-        self._todos: dict[str, dict[str, Any]] = {}
         self._said = ""
         self._cost = 0.0
         self._asked: dict[str, str] = {}  # by run, the tool call under which its changes are asked about
@@ -169,8 +168,6 @@ class Updates:
                 locations=self._places(arguments) or None,
                 raw_input=dict(arguments),
             )
-            if name == "todowrite":
-                yield from self._todo_plan(arguments)
 
     def _on_step_output(self, event: Mapping[str, Any]) -> Iterable[Update]:
         """Keep the output; it is asked for by `output`, as it may come in a thousand pieces a second."""
@@ -196,18 +193,18 @@ class Updates:
     def _on_tool_result(self, event: Mapping[str, Any]) -> Iterable[Update]:
         name = event.get("call_id") or next(iter(self._calls), None)
         call = self._calls.pop(name, None) if name else None
+        if event.get("todos") is not None:
+            yield from self._todo_plan(event["todos"])
         if name is None or call is None:
-            return []
+            return
         words = event.get("error") or event.get("summary") or event.get("output") or ""
         shown = words if call.kind != "execute" else event.get("output") or call.output or words
-        return [
-            schema.ToolCallProgress(
-                session_update="tool_call_update",
-                tool_call_id=name,
-                status="completed" if event.get("success", True) else "failed",
-                content=[*call.diffs, *_as_content(shown)],
-            )
-        ]
+        yield schema.ToolCallProgress(
+            session_update="tool_call_update",
+            tool_call_id=name,
+            status="completed" if event.get("success", True) else "failed",
+            content=[*call.diffs, *_as_content(shown)],
+        )
 
     def _diffs(self, changes: Iterable[Mapping[str, Any]]) -> list[Any]:
         """Return changes as diffs; a deleted file is one whose new text is empty. That a file can be executed then, or
@@ -312,20 +309,15 @@ class Updates:
         entries = [_entry(str(step.get("title", "")), str(step.get("state", ""))) for step in self._steps]
         return [schema.AgentPlanUpdate(session_update="plan", entries=entries)] if entries else []
 
-    def _todo_plan(self, arguments: Mapping[str, Any]) -> Iterable[Update]:
-        """Return a list of todos as the plan, where the run has none of its own."""
-        todos = [todo for todo in arguments.get("todos") or () if isinstance(todo, Mapping)]
-        if arguments.get("action", "replace") == "replace":
-            self._todos = {}
-        for number, todo in enumerate(todos):
-            name = str(todo.get("id", number))
-            self._todos[name] = {**self._todos.get(name, {}), **todo}
+    def _todo_plan(self, todos: Iterable[Mapping[str, Any]]) -> Iterable[Update]:
+        """Return the todo list as the plan, where the run has none of its own."""
         entries = [
             _entry(str(todo.get("content", "")), str(todo.get("status", "")), str(todo.get("priority", "medium")))
-            for todo in self._todos.values()
+            for todo in todos
             if todo.get("status") != "cancelled"
         ]
-        if entries and not self._steps:
+        # An empty list, too: the one before it would stay.
+        if not self._steps:
             yield schema.AgentPlanUpdate(session_update="plan", entries=entries)
 
 

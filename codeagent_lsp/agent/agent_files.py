@@ -18,6 +18,7 @@ from codeagent_lsp.tools.skills.skill_folders import FrontMatterError, parse
 from codeagent_lsp.tools.skills.skill_library import UNTRUSTED_WORDS, digest_of, quote_untrusted
 from codeagent_lsp.tools.skills.trust import Trust, WorkspaceItem
 from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.text.numbers import whole_number
 from codeagent_lsp.workspace.text.visible import one_line, visible
 
 PROJECT_FOLDER = ".codeagent/agents"
@@ -164,7 +165,7 @@ def _profile(path: str, place: Place, data: bytes, trust: Trust) -> Profile | Ag
         return AgentProblem(path, "its name must be small letters, digits and dashes.")
     if not description or not document.body.strip():
         return AgentProblem(path, "it needs a description in its head and a text after it.")
-    if limit and not (limit.isdigit() and 1 <= int(limit) <= MOST_ITERATIONS):
+    if limit and not 1 <= (whole_number(limit) or 0) <= MOST_ITERATIONS:
         return AgentProblem(path, f"max_iterations must be a number from 1 to {MOST_ITERATIONS}.")
     tools, digest = document.many("tools"), digest_of({"agent": data})
     return Profile(
@@ -177,7 +178,7 @@ def _profile(path: str, place: Place, data: bytes, trust: Trust) -> Profile | Ag
         tools,
         # A file of the workspace must not choose where code is sent, and at what price.
         one_line(document.one("model"), 100) if place == "user" else "",
-        int(limit) if limit else None,
+        whole_number(limit),
         digest,
         place == "user" or trust.covers(digest),
     )

@@ -393,6 +393,7 @@ def result_event(call: ToolCall, result: ToolResult) -> events.ToolFinished:
         time_ms=result.stats.get("time_ms"),
         artifacts=result.artifacts or None,
         summary=result.summary or None,
+        todos=result.todos,
     )
 
 

@@ -17,6 +17,7 @@ from codeagent_lsp.index.grammars import is_made, is_source, is_test
 from codeagent_lsp.tools.code.imports import ImportTargets, resolved
 from codeagent_lsp.tools.code.source import SourceFile, source_of
 from codeagent_lsp.workspace.files.file_view import FileText, FileView
+from codeagent_lsp.workspace.text.numbers import whole_number
 
 MOST_SEARCHED = 400
 
@@ -142,7 +143,8 @@ class WorkspaceFiles:
         """Return the workspace's files and lines (name, 1-based line) that a test's report mentions, each once, the
         last first.
         """
-        found = [(name, int(line)) for path, line in _TRACE.findall(report) for name in self.ending([path])]
+        traces = [(path, line) for path, digits in _TRACE.findall(report) if (line := whole_number(digits))]
+        found = [(name, line) for path, line in traces for name in self.ending([path])]
         # The last first: in Python's tracebacks the innermost frame comes last.
         return list(dict.fromkeys(reversed(found)))
 

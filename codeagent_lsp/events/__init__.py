@@ -303,7 +303,8 @@ class ToolFinished(Event, name="tool_result"):
     show in place of a long output.
 
     `time_ms` is its duration in milliseconds; `artifacts` are the files that it exported, `{name, size, path, sha256}`
-    each; `step_id` and `step_number` are the plan's step, if there is one.
+    each; `step_id` and `step_number` are the plan's step, if there is one. `todos` is the session's whole todo list
+    after a call that has changed it, `{id, content, status, priority}` each: what the call asks for may be refused.
     """
 
     tool: str = ""
@@ -319,6 +320,7 @@ class ToolFinished(Event, name="tool_result"):
     time_ms: float | None = None
     artifacts: tuple[Mapping[str, Any], ...] | None = None
     summary: str | None = None
+    todos: tuple[Mapping[str, Any], ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

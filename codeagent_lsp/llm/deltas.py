@@ -19,6 +19,7 @@ from codeagent_lsp.llm.model import FinishReason, ModelInfo, ReasoningChunk, Rep
 from codeagent_lsp.llm.thinking import ThinkFilter
 from codeagent_lsp.llm.wire import WrittenCall, pack, read_calls
 from codeagent_lsp.messages import Usage
+from codeagent_lsp.workspace.text.numbers import whole_number
 
 REPLY_LIMIT = 4 * 1024 * 1024
 NO_ANSWER = "The reply reached the token limit before any answer. Think less and answer shorter."
@@ -287,7 +288,7 @@ def _usage(value: Mapping[str, Any]) -> Usage:
 
 def _index(value: Any) -> int | None:
     """Return the index of a call, which some servers send as text."""
-    return int(value) if isinstance(value, int) or (isinstance(value, str) and value.isdecimal()) else None
+    return int(value) if isinstance(value, int) else whole_number(value) if isinstance(value, str) else None
 
 
 def token_count(value: Any) -> int:

@@ -69,7 +69,7 @@ class Exchange:
                 raise failures.from_response(response.status_code, response.headers, body_start, self._where)
             # A login page of a proxy or a wrong path, with status 200.
             if "html" in response.headers.get("content-type", ""):
-                raise ModelStreamBroken("model.stream_garbled", url=self._where.root, reason="an HTML page")
+                raise ModelStreamBroken("model.stream_garbled", url=self._where.root, reason=failures.PAGE)
             yield response
         finally:
             # Also where the stream is left early: closing is what stops the server's work.

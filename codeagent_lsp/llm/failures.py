@@ -11,7 +11,7 @@ import math
 import re
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -33,10 +33,14 @@ from codeagent_lsp.errors import (
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.learned_facts import window_in
 from codeagent_lsp.network import PROXY_LOGIN, client_refused, proxy_refused, redact_url, refusal
+from codeagent_lsp.workspace.text.numbers import whole_number
 from codeagent_lsp.workspace.text.visible import printable_line
 
 LONGEST_REASON = 300
 BODY_LIMIT = 64 * 1024
+PAGE = "HTML"
+"""What stands for a page instead of its text, in all languages."""
+MOST_NAMES = 20
 
 _OVERFLOW = re.compile(
     r"context[ _-]?(length|size|window)|maximum context|exceed_context|exceeds? the available context"
@@ -62,6 +66,10 @@ _NO_TOOLS = re.compile(
 _SERVER_PARSE = re.compile(r"failed to parse", re.IGNORECASE)
 # `1h2m3s`, `6m0s`, `850ms`: durations of Go, as OpenAI sends them; `m` before `s` is of milliseconds.
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:([\d.]+)s)?(?:([\d.]+)ms)?")
+_OF_GATEWAYS: Mapping[int, tuple[str, type[ModelRejected | ContextOverflow]]] = {
+    403: ("model.blocked", ModelRejected),
+    413: ("model.too_large", ContextOverflow),
+}
 _UNITS = (3600.0, 60.0, 1.0, 0.001)
 
 
@@ -107,6 +115,10 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes, where: E
     # This request alone is more than a minute's tokens: to wait would not help.
     if status == 429 and _is_larger_than_limit(reason):
         return ContextOverflow("model.overflow", reason=reason)
+    # A page is of something before the model, which knows neither windows nor keys.
+    if _is_page(body, headers.get("content-type", "")) and status in _OF_GATEWAYS:
+        key, kind = _OF_GATEWAYS[status]
+        return kind(key, url=url, status=status, reason=reason)
     # 500 too: llama.cpp and others report it so.
     if status == 413 or (status in (400, 422, 500) and _OVERFLOW.search(reason)):
         return ContextOverflow("model.overflow", stated=window_in(body.decode("utf-8", "replace")), reason=reason)
@@ -142,8 +154,9 @@ def from_event(error: Any, where: Endpoint) -> ModelError:
     if _QUOTA.search(reason):
         return ModelRejected("model.quota", url=where.root, reason=reason)
     # The error inside of a stream is treated as the response that it would have been.
-    if str(code).isdigit() and 400 <= int(str(code)) < 600:
-        return from_response(int(str(code)), {}, json.dumps({"error": error}).encode(), where)
+    status = whole_number(str(code))
+    if status is not None and 400 <= status < 600:
+        return from_response(status, {}, json.dumps({"error": error}).encode(), where)
     return ModelStreamBroken("model.stream_error", url=where.root, reason=reason)
 
 
@@ -162,10 +175,14 @@ def server_message(body: bytes, content_type: str) -> str:
         return _message_of(json.loads(source))
     except (ValueError, RecursionError):
         pass
-    if "html" in content_type or source[:200].lower().lstrip().startswith(("<!doctype", "<html")):
+    if _is_page(body, content_type):
         title = re.search(r"<title[^>]*>([^<]{1,100})", source, re.IGNORECASE)
-        return f"an HTML page{f' ({title[1].strip()})' if title else ''}"
+        return f"{PAGE} ({title[1].strip()})" if title else PAGE
     return source
+
+
+def _is_page(body: bytes, content_type: str) -> bool:
+    return "html" in content_type or body.lstrip()[:20].lower().startswith((b"<!doctype", b"<html"))
 
 
 def _is_larger_than_limit(reason: str) -> bool:
@@ -184,8 +201,18 @@ def _out_of_quota(reason: str, body: bytes, *, told: bool) -> bool:
 
 def _missing(url: str, reason: str) -> ModelError:
     if _NO_MODEL.search(reason) and "html" not in reason.lower():
-        return ModelNotFound("model.unknown", url=url, name=f"({reason})", available="?")
+        return ModelNotFound("model.unknown", url=url, name=f"({reason})", available="?", reason=reason)
     return ModelNotFound("model.no_endpoint", url=url)
+
+
+def unknown_model(error: ModelError, name: str, names: Sequence[str]) -> ModelNotFound:
+    """Return, without raising it, the error for a refused model's name, with the `names` of the models that the server
+    lists; with the server's own reason in `error` where it lists none, or this model too, as for a key without access.
+    """
+    url, reason = error.values.get("url"), error.values.get("reason")
+    if reason and (name in names or not names):
+        return ModelNotFound("model.withheld", url=url, name=name, reason=reason)
+    return ModelNotFound("model.unknown", url=url, name=name, available=", ".join(names[:MOST_NAMES]) or "?")
 
 
 def _param(body: bytes) -> str:

@@ -20,6 +20,7 @@ from typing import Any, Literal
 from codeagent_lsp.messages import Usage
 from codeagent_lsp.state import read_json, replace_json
 from codeagent_lsp.texts import clauses, text
+from codeagent_lsp.workspace.text.numbers import whole_number
 
 FILE = "windows.json"
 REPLY = "reply"
@@ -75,8 +76,8 @@ def reply_in(error: str, asked: int) -> int | None:
     """
     if not _REPLY.search(error):
         return None
-    numbers = (int(re.sub(r"[,_.]", "", digits)) for digits in re.findall(r"\d[\d,_]*\d", error))
-    return max((number for number in numbers if LEAST_REPLY <= number < asked), default=None)
+    numbers = (whole_number(re.sub(r"[,_.]", "", digits)) for digits in re.findall(r"\d[\d,_]*\d", error))
+    return max((number for number in numbers if number and LEAST_REPLY <= number < asked), default=None)
 
 
 class LearnedFacts:

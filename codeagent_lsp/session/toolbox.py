@@ -258,7 +258,8 @@ class Toolbox:
         return AuditedShell(shell, self._record)
 
     def _note(self, line: str) -> None:
-        self._output.emit(events.StatusChanged(message=line))
+        # Masked here, as its words may be those of others: what an MCP server or a hook says of its progress.
+        self._output.emit(events.StatusChanged(message=self._services.hide(line)))
 
     def _screens(self) -> Screens | None:
         if self._services.shells.screens is None:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from codeagent_lsp.errors import ToolRetry
+from codeagent_lsp.workspace.text.numbers import whole_number
 
 # `items[0].name`, `[*].path`.
 _PART = re.compile(r"\.?([^.\[\]]+)|\[(\d+|\*)\]")
@@ -173,8 +174,8 @@ def _by_parameter(mapping: Mapping[str, str], properties: Mapping[str, Any]) -> 
 
 
 def _step(value: Any, key: str | int, path: str) -> Any:
-    if isinstance(key, str) and key.isdecimal() and isinstance(value, list):
-        key = int(key)  # `rows.0.name` for `rows[0].name`
+    if isinstance(key, str) and isinstance(value, list) and (place := whole_number(key)) is not None:
+        key = place  # `rows.0.name` for `rows[0].name`
     if key in _OF_LISTS and isinstance(value, list):
         return _OF_LISTS[key](value)
     if isinstance(key, int) and isinstance(value, list) and key < len(value):

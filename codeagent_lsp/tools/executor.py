@@ -290,6 +290,7 @@ class ToolExecutor:
                 artifacts=output.artifacts,
                 images=output.images,
                 summary=output.summary,
+                todos=output.todos,
             )
             return done, "success"
         return result, "failure" if result.error and _is_failure(result.error) else "neither"

@@ -45,7 +45,7 @@ class ToolOutput:
     """The result of a tool: `text` for the model, `data` for programs (None if it is only text). `failed` says in a few
     words how a program that the tool has run has failed, '' if it did not; the call of the tool itself has succeeded.
     `artifacts` are files that it kept for the user, `images` are for models that take pictures, `summary` says the same
-    as `text` in a few words, for a user.
+    as `text` in a few words, for a user; `todos` is the whole todo list, None unless the tool has changed it.
     """
 
     text: str
@@ -54,6 +54,7 @@ class ToolOutput:
     artifacts: tuple[Mapping[str, Any], ...] = ()
     images: tuple[Image, ...] = ()
     summary: str = ""
+    todos: tuple[Mapping[str, Any], ...] | None = None
 
 
 class Tool(ABC, Generic[P]):

@@ -57,6 +57,24 @@ def names_in(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*.py"))
 
 
+async def test_todos_are_shown_as_they_are_and_not_as_they_were_asked_for(workspace: Path, state: Path) -> None:
+    script = [
+        call("todowrite", todos=[{"content": "Look"}, {"content": "Mend"}]),
+        call("todowrite", action="update", todos=[{"id": "1", "status": "done"}]),
+        call("todowrite", todos=[{"id": "1", "content": "All", "status": "done"}, {"id": "1", "content": "Twice"}]),
+        call("todowrite", action="add", todos=[{"content": "Test", "status": "In Progress"}]),
+        {"text": "It works."},
+    ]
+    async with Editor(workspace, state, script) as editor:
+        await editor.prompt(await editor.new(), TASK)
+        plans = editor.of(schema.AgentPlanUpdate)
+    assert [[(entry.content, entry.status) for entry in plan.entries] for plan in plans] == [
+        [("Look", "pending"), ("Mend", "pending")],
+        [("Look", "completed"), ("Mend", "pending")],
+        [("Look", "completed"), ("Mend", "pending"), ("Test", "in_progress")],
+    ]
+
+
 @pytest.mark.journey
 async def test_a_change_is_shown_and_then_written(workspace: Path, state: Path) -> None:
     async with Editor(workspace, state, FIX) as editor:

@@ -132,16 +132,35 @@ def test_a_plan_follows_its_steps() -> None:
 
 
 def test_todos_are_a_plan_where_there_is_no_other() -> None:
-    todos = [{"id": "a", "content": "Look", "status": "completed", "priority": "high"}, {"id": "b", "content": "Do"}]
+    todos = (
+        {"id": "1", "content": "Look", "status": "completed", "priority": "high"},
+        {"id": "2", "content": "Do", "status": "in_progress", "priority": "medium"},
+        {"id": "3", "content": "Not", "status": "cancelled", "priority": "medium"},
+    )
     _, found = told(
-        calls("todowrite", action="replace", todos=todos),
-        calls("todowrite", action="update", todos=[{"id": "b", "status": "in_progress"}]),
+        calls("todowrite", todos=[{"content": "Look"}, {"content": "Do"}]),
+        events.ToolFinished(tool="todowrite", call_id="c0", todos=todos),
+        calls("todowrite", todos=[{"content": "All", "status": "completed"}]),
+        events.ToolFinished(tool="todowrite", call_id="c0", success=False),
     )
     plans = [each for each in found if isinstance(each, schema.AgentPlanUpdate)]
     assert [(entry.content, entry.priority, entry.status) for entry in plans[-1].entries] == [
         ("Look", "high", "completed"),
         ("Do", "medium", "in_progress"),
     ]
+    assert len(plans) == 1, "what was asked for is not what is there"
+
+
+def test_an_emptied_list_of_todos_is_shown_as_such() -> None:
+    todos = ({"id": "1", "content": "Look", "status": "pending", "priority": "high"},)
+    _, found = told(
+        calls("todowrite", todos=[{"content": "Look"}]),
+        events.ToolFinished(tool="todowrite", call_id="c0", todos=todos),
+        calls("todowrite", todos=[]),
+        events.ToolFinished(tool="todowrite", call_id="c0", todos=()),
+    )
+    plans = [each for each in found if isinstance(each, schema.AgentPlanUpdate)]
+    assert [len(plan.entries) for plan in plans] == [1, 0]
 
 
 def test_usage_has_the_window_and_the_sum_of_the_cost() -> None:

@@ -126,6 +126,27 @@ def test_statuses(status: int, message: str, kind: type[ModelError], key: str) -
 
 
 @pytest.mark.parametrize(
+    ("status", "kind", "key", "next_step"),
+    [
+        (401, ModelUnauthorized, "model.unauthorized", "model.apiKey"),
+        (403, ModelRejected, "model.blocked", "model.baseUrl"),
+        (413, ContextOverflow, "model.too_large", "413"),
+        (502, ModelBusy, "model.busy", "Bad"),
+    ],
+)
+@pytest.mark.parametrize("kind_of_content", ["text/html; charset=utf-8", "text/plain", ""])
+def test_a_page_is_of_something_before_the_model(
+    status: int, kind: type[ModelError], key: str, next_step: str, kind_of_content: str
+) -> None:
+    page = b"\n<!DOCTYPE html><html><head><title>Bad</title></head><body>blocked</body></html>"
+    made = from_response(status, {"content-type": kind_of_content}, page, WHERE)
+    assert (type(made), made.key) == (kind, key)
+    for language in ("en", "zh-cn"):
+        told = made.localized(language)
+        assert "HTML (Bad)" in told and next_step in told and "{" not in told and "page (" not in told
+
+
+@pytest.mark.parametrize(
     ("error", "kind", "says"),
     [
         ("boom", ModelStreamBroken, "boom"),

@@ -378,6 +378,17 @@ async def test_refusals_are_told_and_never_tried_again(script: Script, kind: typ
     assert outcome.error is not None and outcome.error.localized("zh-cn") != str(outcome.error)
 
 
+@pytest.mark.parametrize("listed", [["m", "one"], []])
+async def test_a_refused_model_that_is_listed_or_whose_server_lists_none_has_the_servers_reason(
+    listed: list[str],
+) -> None:
+    reason = "The model `m` does not exist or you do not have access to it"
+    outcome = await ask(rig.error(404, reason), get=rig.models(listed))
+    assert isinstance(outcome.error, ModelNotFound)
+    assert reason in str(outcome.error) and "Set model.name" in str(outcome.error)
+    assert "It offers" not in str(outcome.error)
+
+
 async def test_a_refused_optional_parameter_is_left_out_for_good() -> None:
     async with rig.model_server(
         rig.error(400, "unknown field stream_options"),

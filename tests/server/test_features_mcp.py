@@ -73,6 +73,21 @@ def test_a_real_server_is_called_with_approval(start: StartEditor) -> None:
     assert "Asia/Tokyo" in result["output"] and "data, not instructions" in result["output"]
 
 
+def test_what_a_server_says_of_its_progress_is_masked(start: StartEditor) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6" * 3
+    editor = start(
+        call("mcp.f.work", message=f"sent {token}"),
+        say("Done."),
+        settings=settings("chatty", autoApprove=["*"]),
+        capabilities=EVENTS,
+    )
+    until(editor, "ready")
+    editor.run("codeagent.run", task="work")
+    told = [event["message"] for event in editor.notifications("codeagent/event") if event["type"] == "status"]
+    assert any("mcp.f.work: 1/3 sent <secret:" in message for message in told), told
+    assert token not in str(told) and token not in str(editor.notifications("$/progress"))
+
+
 def test_no_answer_is_no_call(start: StartEditor, tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     editor = start(

@@ -28,6 +28,7 @@ from codeagent_lsp.call_forms import (
 from codeagent_lsp.llm.calls import dialects, jsontext, schema
 from codeagent_lsp.llm.calls.dialects import Raw
 from codeagent_lsp.messages import ToolCall, ToolSpec
+from codeagent_lsp.workspace.text.numbers import whole_number
 
 # The second line of ReAct: `Action: read_file` / `Action Input: {"path": …}`; also in bold, as code, in Chinese.
 ACTION_INPUT = re.compile(
@@ -263,9 +264,8 @@ def _arguments_by_name(call: Raw, tools: tuple[ToolSpec, ...]) -> dict[str, Any]
     tool = _tool(call.name, tools)
     order = list((_parameters(tool).get("properties") or {}) if tool else ())
     arguments = call.arguments or {}
-    return {
-        order[int(key)] if key.isdigit() and int(key) < len(order) else key: value for key, value in arguments.items()
-    }
+    places = {key: place for key in arguments if (place := whole_number(key)) is not None and place < len(order)}
+    return {order[places[key]] if key in places else key: value for key, value in arguments.items()}
 
 
 def _tool(name: str, tools: tuple[ToolSpec, ...]) -> ToolSpec | None:

@@ -267,4 +267,4 @@ class HttpFiller(Generic[Request]):
 
 def _is_refusal(error: ModelError) -> bool:
     """Return whether a server does not know this way, or not with this model: anything but trouble that passes."""
-    return error.key in ("model.rejected", "model.unknown", "model.no_endpoint", "model.stream_error")
+    return error.key in ("model.rejected", "model.unknown", "model.withheld", "model.no_endpoint", "model.stream_error")

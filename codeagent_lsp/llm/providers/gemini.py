@@ -12,8 +12,8 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any, Unpack
 
-from codeagent_lsp.errors import ModelError, ModelNotFound, ModelRejected
-from codeagent_lsp.llm import deltas
+from codeagent_lsp.errors import ModelError, ModelRejected
+from codeagent_lsp.llm import deltas, failures
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.learned_facts import Facts
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, TextChunk
@@ -117,11 +117,10 @@ class GeminiModel(HttpModel):
 
     async def _missing(self, error: ModelError) -> ModelError:
         try:
-            names = ", ".join(str(entry["id"]) for entry in await model_entries(self._where, self._limits))
+            names = [str(entry["id"]) for entry in await model_entries(self._where, self._limits)]
         except ModelError:
-            names = ""
-        where = self._where.root
-        return ModelNotFound("model.unknown", url=where, name=self._info.name, available=names[:1000] or "?")
+            names = []
+        return failures.unknown_model(error, self._info.name, names)
 
 
 class GeminiAssembler(deltas.Assembler):

@@ -159,7 +159,7 @@ class HttpModel:
 
     async def _missing(self, error: ModelError) -> ModelError:
         """Return the error for a model that the server does not know, perhaps with those that it has."""
-        return error
+        return failures.unknown_model(error, self._info.name, ())
 
     def _acceptable(self, body: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the parameters that this server has rejected before."""

@@ -149,13 +149,7 @@ class OpenAIModel(HttpModel):
         return learned
 
     async def _missing(self, error: ModelError) -> ModelError:
-        names = await list_models(self._where, self._limits)
-        return ModelNotFound(
-            "model.unknown",
-            url=self._where.root,
-            name=self._info.name,
-            available=", ".join(names[:20]) or "?",
-        )
+        return failures.unknown_model(error, self._info.name, await list_models(self._where, self._limits))
 
 
 def cache_key(where: Endpoint, request: ModelRequest) -> dict[str, str]:

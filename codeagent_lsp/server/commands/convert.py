@@ -21,6 +21,7 @@ from codeagent_lsp.session.request import Planning, RunKind, RunRequest, Target,
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.plan.plan import StepEdit
 from codeagent_lsp.workspace.files import uris
+from codeagent_lsp.workspace.text.numbers import whole_number
 from codeagent_lsp.workspace.text.position import LineIndex, offset_at
 
 if TYPE_CHECKING:
@@ -119,7 +120,8 @@ def chosen_hunks(arguments: Mapping[str, Any], view: FileView) -> ChosenHunks | 
         # Ids are hexadecimal; one of digits alone is a number, which counts from 1.
         if not path or not re.fullmatch(r"[0-9a-f]+", hunk) or not hunk.strip("0"):
             raise UsageError("command.kind", command="codeagent.apply", name="hunks", kind="path#id")
-        chosen.setdefault(_path(path, view), set()).add(int(hunk) - 1 if hunk.isdecimal() else hunk)
+        number = whole_number(hunk)
+        chosen.setdefault(_path(path, view), set()).add(hunk if number is None else number - 1)
     return {path: frozenset(hunks) for path, hunks in chosen.items()}
 
 

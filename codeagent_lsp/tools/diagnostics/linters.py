@@ -24,6 +24,7 @@ from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Finished, Shell
 from codeagent_lsp.tools.diagnostics.difference import Diagnostic, Severity
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.files.paths import relative_name
+from codeagent_lsp.workspace.text.numbers import whole_number
 
 Read = Callable[[str], Iterator[Diagnostic]]
 
@@ -139,7 +140,7 @@ def _diagnostic(
     path: Any, line: Any, column: Any, severity: Severity, message: Any, source: str, code: Any
 ) -> Iterator[Diagnostic]:
     """Yield a diagnostic; none if a value has the wrong type."""
-    numbers = [int(number) for number in (line, column) if str(number).isdecimal()]
+    numbers = [number for each in (line, column) if (number := whole_number(str(each))) is not None]
     if isinstance(path, str) and path and len(numbers) == 2 and isinstance(message, str):
         yield Diagnostic(path, max(numbers[0], 1), max(numbers[1], 1), severity, message, source, _text(code))
 

@@ -35,7 +35,7 @@ from codeagent_lsp.tools.mcp.errors import (
     protocol_code,
 )
 from codeagent_lsp.tools.mcp.host import Calling, Clock, Host
-from codeagent_lsp.tools.mcp.listing import MAX_TOOLS, RemoteTool
+from codeagent_lsp.tools.mcp.listing import MAX_NAME, MAX_TOOLS, RemoteTool
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 from codeagent_lsp.tools.mcp.stdio import Health
 from codeagent_lsp.tools.mcp.transports import transport_for
@@ -126,8 +126,8 @@ class Connection:
             raise self.diagnosis.problem(error) from error
 
     async def tools(self) -> tuple[RemoteTool, ...]:
-        """Ask the server for its tools and return at most 128. McpProblem if it fails or takes longer than the server's
-        limit.
+        """Ask the server for its tools; return at most 128, whose names have at most 128 characters. McpProblem if
+        it fails or takes longer than the server's limit.
         """
         if self._open.server_capabilities.tools is None:
             return ()
@@ -139,6 +139,8 @@ class Connection:
                 for _ in range(MAX_PAGES):
                     page = await self._open.list_tools(cursor=cursor, cache_mode="refresh")
                     for tool in page.tools:
+                        if len(tool.name) > MAX_NAME:
+                            continue
                         words = (tool.description or tool.title or "")[:MAX_DESCRIPTION]
                         hints = tool.annotations
                         reads = hints is not None and hints.read_only_hint is True

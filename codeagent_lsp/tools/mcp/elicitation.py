@@ -12,6 +12,7 @@ from typing import Any
 from mcp.client.session import ClientRequestContext
 from mcp.types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult, ErrorData
 
+from codeagent_lsp.background_tasks import until_first
 from codeagent_lsp.tools.asking import Asker, Question, own_title
 from codeagent_lsp.tools.mcp.host import Calling, Clock
 from codeagent_lsp.workspace.text.visible import one_line
@@ -44,10 +45,11 @@ class Elicitation:
             yield
         finally:
             self._calls.remove(calling)
+            calling.over.set()
 
     async def answer(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult | ErrorData:
         """Ask the user on behalf of the last call and return the answer; decline without a running call, for an invalid
-        form, and after 5 forms in one call.
+        form, and after 5 forms in one call. The question is withdrawn when the call ends.
         """
         # A server does not say in which of its calls it asks.
         calling = self._calls[-1] if self._calls else None
@@ -61,9 +63,18 @@ class Elicitation:
         if form.wants_secret:
             asked.note(asked.words("mcp.secret", server=self._server))
             return ElicitResult(action="decline")
-        async with self._clock.paused():
+        answers: dict[str, Any] | None = None
+
+        async def ask() -> None:
+            nonlocal answers
             answers = await ask_form(form, self._server, asked.asker, asked.words)
-        return ElicitResult(action="decline") if answers is None else ElicitResult(action="accept", content=answers)
+
+        # Who has got its result, or was cancelled, has nothing more to ask.
+        async with self._clock.paused():
+            await until_first(ask(), calling.over.wait())
+        if answers is not None:
+            return ElicitResult(action="accept", content=answers)
+        return ElicitResult(action="cancel" if calling.over.is_set() else "decline")
 
 
 # MCP elicitation: a server's question to the user in the middle of a call, as a small form.
@@ -79,9 +90,11 @@ class Form:
 
     @property
     def usual(self) -> dict[str, Any] | None:
-        """The values that the server suggests, by field; None if a required one has no default."""
+        """The values that the server suggests, by field; None if a required one has no default, or none of them. {} for
+        a form without fields, which only wants a yes.
+        """
         values = {name: field["default"] for name, field in self.fields.items() if field.get("default") is not None}
-        return values if self.required <= values.keys() else None
+        return values if self.required <= values.keys() and (values or not self.fields) else None
 
     @property
     def wants_secret(self) -> bool:

@@ -68,12 +68,15 @@ class Host:
 
 @dataclass(slots=True)
 class Calling:
-    """One running call. `label` is the tool's full name, `seconds` its time limit; `forms` counts the elicitations."""
+    """One running call. `label` is the tool's full name, `seconds` its time limit; `forms` counts the elicitations;
+    `over` is set once it has ended.
+    """
 
     context: ToolContext
     label: str
     seconds: float
     forms: int = 0
+    over: asyncio.Event = field(default_factory=asyncio.Event)
     _told: float = field(default=-NOTE_SECONDS)
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:

@@ -18,8 +18,14 @@ from codeagent_lsp.state import read_json, replace_text
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 
 MAX_TOOLS = 128
+MAX_NAME = 128
+"""Most characters of a tool's name as its server lists it, as MCP recommends since 2025-11."""
 
-MAX_FILE = 4 << 20
+MAX_PINS = 2 * MAX_TOOLS
+"""Most tools of one server that are pinned. Who lists more under ever new names is asked about at each of them: else it
+could make the file too large to be read, and with it the pins of all servers would be gone.
+"""
+MAX_FILE = 16 << 20
 MAX_SERVER = 512 << 10
 """Most characters of one server's stored listing; of a longer one, only the pins are stored."""
 
@@ -65,12 +71,17 @@ class _Known:
     tools: tuple[RemoteTool, ...] = ()
     approved: dict[str, RemoteTool] = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
+    @property
+    def full(self) -> bool:
+        """Whether no tool is pinned at first sight any more."""
+        return len(self.pins) >= MAX_PINS
+
+    def to_dict(self, *, listings: bool = True) -> dict[str, Any]:
         return {
             "identity": self.identity,
             "pins": self.pins,
-            "tools": _rows(self.tools),
-            "approved": _rows(self.approved.values()),
+            "tools": _rows(self.tools) if listings else [],
+            "approved": _rows(self.approved.values()) if listings else [],
         }
 
 
@@ -88,19 +99,25 @@ class Pins:
         return self._of(server).tools
 
     def keep(self, server: ServerSettings, tools: Iterable[RemoteTool]) -> None:
-        """Store the tools that the server lists now in the file, and pin those that are seen for the first time."""
+        """Store the tools that the server lists now in the file, and pin those that are seen for the first time, up to
+        256 of a server.
+        """
         known = self._of(server)
         for tool in known.tools:  # as they were until now
             self._remember(known, tool)
         known.tools = tuple(tools)
         for tool in known.tools:
-            known.pins.setdefault(tool.name, tool.pin)
+            if not known.full:
+                known.pins.setdefault(tool.name, tool.pin)
             self._remember(known, tool)
         self._write()
 
     def changed(self, server: ServerSettings, tool: RemoteTool) -> bool:
-        """Return whether a tool differs from its pin. One of our own server differs when this program was updated."""
-        return not server.own and self._of(server).pins.get(tool.name, tool.pin) != tool.pin
+        """Return whether a tool differs from its pin, or has none because the server has too many. One of our own
+        server differs when this program was updated.
+        """
+        known = self._of(server)
+        return not server.own and known.pins.get(tool.name, "" if known.full else tool.pin) != tool.pin
 
     def approved(self, server: ServerSettings, tool: RemoteTool) -> RemoteTool | None:
         """Return the tool as it was when it was pinned; None if its text is not known any more."""
@@ -113,6 +130,10 @@ class Pins:
             known.pins[tool.name] = tool.pin
             known.approved[tool.name] = tool
             self._write()
+
+    def _text(self, *, listings: bool = True) -> str:
+        known = {name: each.to_dict(listings=listings) for name, each in (self._servers or {}).items()}
+        return json.dumps(known, default=str)
 
     @staticmethod
     def _remember(known: _Known, tool: RemoteTool) -> None:
@@ -130,7 +151,9 @@ class Pins:
         return known
 
     def _write(self) -> None:
-        text = json.dumps({name: known.to_dict() for name, known in (self._servers or {}).items()}, default=str)
+        text = self._text()
+        if len(text) > MAX_FILE:  # the pins have to be read again, the listings are known once the servers run
+            text = self._text(listings=False)
         try:
             replace_text(self._file, text)
         except OSError:  # what is known holds as long as this process

@@ -232,7 +232,7 @@ class Plan:
         arranged: list[PlanStep] = []
         unused = self.steps.unused
         for edit in wanted:
-            title = edit.title.strip()
+            title = " ".join(edit.title.split())
             if not title:
                 raise SessionError("plan.no_title", number=len(arranged) + 1)
             if not edit.step_id:

@@ -88,10 +88,13 @@ class CreatePlan(Tool[CreatePlanParameters]):
     async def run(self, arguments: CreatePlanParameters, context: ToolContext) -> ToolOutput:
         """Make the plan; the text says what happens next. ToolRetry if a plan may not be made now."""
         steps = tuple(
-            StepDraft(step.title.strip() or step.title, step.description, tuple(step.expected_tools))
+            # One line: a second one would look like another step, in a state of its own.
+            StepDraft(" ".join(step.title.split()) or step.title, step.description, tuple(step.expected_tools))
             for step in arguments.steps
         )
-        return ToolOutput(_planner(context).create(arguments.goal, steps, arguments.estimated_complexity))
+        return ToolOutput(
+            _planner(context).create(" ".join(arguments.goal.split()), steps, arguments.estimated_complexity)
+        )
 
 
 class PlanEnterParameters(Parameters):

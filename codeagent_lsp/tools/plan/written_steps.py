@@ -13,12 +13,12 @@ from codeagent_lsp.tools.plan.plan import FENCE, MOST_STEPS, TITLE_CHARS, StepDr
 FEWEST = 2
 
 # Greedy to the last stars, as titles may have some.
-_ITEM = re.compile(r" {0,3}(?:[-*+]\s+)?(?:\[.\]\s+)?(?:(\d+)[.)]\s+)?(?:\*\*(.+)\*\*.*|(\S.*))$")
+_ITEM = re.compile(r" {0,3}(?:[-*+]\s+)?(?:\[.\]\s+)?(?:(\d{1,9})[.)]\s+)?(?:\*\*(.+)\*\*.*|(\S.*))$")
 _MARKED = re.compile(r" {0,3}(?:[-*+]|\d+[.)])\s")
 # `1.`, `2)`, `3、`, `Step 4:`, `步骤 5：`, `第 6 步：`, each also as a heading or in bold.
 _NUMBERED = re.compile(
     r" {0,3}(?:#{1,6}\s+)?(?:[-*+]\s+)?(?:\[[ xX]\]\s+)?(?P<bold>\*\*)?"
-    r"(?:(?:step|phase|步骤|阶段)\s*(?P<step>\d+)\s*[.:)：、–—-]?|第\s*(?P<nth>\d+)\s*步\s*[.:：、]?|(?P<plain>\d+)\s*[.)、](?!\d))"
+    r"(?:(?:step|phase|步骤|阶段)\s*(?P<step>\d{1,9})\s*[.:)：、–—-]?|第\s*(?P<nth>\d{1,9})\s*步\s*[.:：、]?|(?P<plain>\d{1,9})\s*[.)、](?!\d))"
     r"\s*(?(bold)(?P<close>\*\*)?)\s*[:：]?\s*(?P<words>\S.*)$",
     re.IGNORECASE,
 )

@@ -18,7 +18,9 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from codeagent_lsp.errors import AgentError
@@ -31,12 +33,20 @@ MAX_DEPTH = 6
 Value = str | tuple[str, ...]
 
 MAX_LINES = 400
+MAX_HEAD = 16 * 1024
+"""Most characters of a head. Its parser is slow, and every run reads the heads of all skills."""
+MAX_NESTING = 20
 
 _PAIR = re.compile(r"([A-Za-z_][\w-]*):[ \t]+(\S.*)$")
 # `description: Use it when: always` is no YAML, since the value has a colon.
 _PLAIN = re.compile(r"[^\s\"'\[\]{}|>&*!%@`#-].*(?::(?:\s|$)|\t)")
 _ODD = re.compile(r"\[[^\[\]]*\][ \t]*[^\s#,]|\"[^\"]*\"[ \t]+[^\s#]|'[^']*'[ \t]+[^\s#]|[@`]|\*\W")
 """The beginnings of values that are no YAML, and that nobody means as such."""
+
+
+_OPENING = re.compile(r"[\[{]|^\s+|[-?:]\s", re.MULTILINE)
+"""What may begin something nested."""
+_RUN = re.compile(rf"(?:[\[{{][\s'\"]*){{{MAX_NESTING + 1}}}")
 
 
 class TooMuch(ValueError):
@@ -123,7 +133,7 @@ class FrontMatterError(ValueError):
 
     def __init__(self, line: int, problem: str) -> None:
         super().__init__(f"line {line}: {problem}")
-        self.line = line
+        self.line, self.problem = line, problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +166,12 @@ def parse(source: str, names: Collection[str]) -> Document:
         raise FrontMatterError(1, "the head begins with --- and never ends.")
     if end > MAX_LINES:
         raise FrontMatterError(1, f"the head has more than {MAX_LINES} lines.")
-    return Document(_head(lines[1:end], names), "\n".join(lines[end + 1 :]).strip("\n") + "\n")
+    if sum(map(len, lines[1:end])) > MAX_HEAD:
+        raise FrontMatterError(1, f"the head has more than {MAX_HEAD:,} characters.")
+    head = _head(tuple(lines[1:end]), frozenset(names))
+    if isinstance(head, FrontMatterError):
+        raise FrontMatterError(head.line, head.problem)
+    return Document(head, "\n".join(lines[end + 1 :]).strip("\n") + "\n")
 
 
 def _names(view: FileView, folder: str) -> set[str]:
@@ -192,7 +207,15 @@ def _check(found: dict[str, bytes]) -> None:
         raise TooMuch(f"it holds more than {MAX_BYTES >> 20} MiB.")
 
 
-def _head(lines: Sequence[str], names: Collection[str]) -> dict[str, Value]:
+@lru_cache(maxsize=MAX_ENTRIES)  # the parser is slow, and each run reads the heads of all skills several times
+def _head(lines: Sequence[str], names: Collection[str]) -> Mapping[str, Value] | FrontMatterError:
+    try:
+        return MappingProxyType(_parsed_head(lines, names))
+    except FrontMatterError as error:
+        return error
+
+
+def _parsed_head(lines: Sequence[str], names: Collection[str]) -> dict[str, Value]:
     found: dict[str, Value] = {}
     node = _mapping(lines)
     for key, value in node.value if node is not None else ():
@@ -229,10 +252,17 @@ def _mapping(lines: Sequence[str]) -> Any:
 def _compose(lines: Sequence[str]) -> Any:
     import yaml  # late: only who reads skills and agents needs it
 
-    try:
-        return yaml.compose("\n".join(lines), Loader=yaml.BaseLoader)
-    except RecursionError:
-        raise FrontMatterError(2, "what is nested so deeply cannot be read.") from None
+    text, depth = "\n".join(lines), 0
+    # The time of the parser grows with the square of the depth, at the first bracket already.
+    if (found := _RUN.search(text)) is not None:
+        raise FrontMatterError(text.count("\n", 0, found.start()) + 2, "what is nested so deeply cannot be read.")
+    for event in yaml.parse(text, Loader=yaml.BaseLoader) if len(_OPENING.findall(text)) > MAX_NESTING else ():
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_NESTING:
+            raise FrontMatterError(
+                event.start_mark.line + 2 if event.start_mark else 2, "what is nested so deeply cannot be read."
+            )
+    return yaml.compose(text, Loader=yaml.BaseLoader)
 
 
 def _quote_value(line: str) -> str:

@@ -51,6 +51,7 @@ LOOKED_AT = 20_000
 UNTRUSTED_WORDS = "of this workspace and not trusted yet: the user is asked before {use}; it says of itself"
 """Introduces the words of a skill or an agent that the user does not trust, so that they are no instructions."""
 
+_CHANGED = "The skill {name} has changed since it was read. Read it again with skill_loader."
 _UNTRUSTED_DESCRIPTION, _UNTRUSTED_TRIGGERS, _UNTRUSTED_TRIGGER = 120, 5, 30
 
 
@@ -199,16 +200,24 @@ class SkillLibrary:
         return (item_of(skill, view) for skill in self.catalogue(view).skills if skill.place == "project")
 
     def content(self, view: FileView, skill: Skill, name: str) -> str:
-        """Return the text of another file of a skill. ToolFailed if there is no such file, or it is no text."""
+        """Return the text of another file of a skill. ToolFailed if there is no such file, if it is no text, or if a
+        skill of the workspace has changed since it was read: the user's trust is in what it was then.
+        """
         if name not in skill.files:
             names = ", ".join(skill.files) or "none"
             raise ToolFailed(f"The skill {skill.name} has no file {name!r}. Files: {names}.", ErrorCode.NOT_FOUND)
-        path = os.path.join(skill.folder, *name.split("/"))  # noqa: PTH118 - see above
         try:
-            data = skill_folders.project_file(view, path) if skill.place == "project" else Path(path).read_bytes()
-            return (data or b"").decode("utf-8")
+            if skill.place == "project":
+                # Read as a whole again: the question about it may have been open for hours.
+                files = skill_folders.project_tree(view, skill.folder)
+                if digest_of(files) != skill.digest:
+                    raise ToolFailed(_CHANGED.format(name=skill.name), ErrorCode.NOT_FOUND)
+                return files[name].decode("utf-8")
+            return Path(skill.folder, *name.split("/")).read_bytes().decode("utf-8")
         except OSError as error:
             raise ToolFailed(f"{name} cannot be read: {error.strerror}.") from None
+        except skill_folders.TooMuch:
+            raise ToolFailed(_CHANGED.format(name=skill.name), ErrorCode.NOT_FOUND) from None
         except UnicodeDecodeError:
             raise ToolFailed(f"{name} is no text.", ErrorCode.INVALID_PARAM) from None
 

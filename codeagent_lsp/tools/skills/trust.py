@@ -22,7 +22,8 @@ from codeagent_lsp.tools.asking import Asker, Question
 from codeagent_lsp.tools.permissions.approvals import MAX_SUBJECT, exactly
 from codeagent_lsp.workspace.text.visible import ends_of, one_line, visible
 
-MAX_KEPT = 500
+MAX_KEPT = 1000
+"""Most approvals of a workspace: as much as it can bring, or it would be asked about for ever."""
 
 ItemKind = Literal["skills", "commands", "agents", "hooks", "tools"]
 
@@ -70,14 +71,22 @@ class Trust:
         return digest in self._kept_here or digest in read_json(self._file)
 
     def add(self, digest: str, name: str) -> None:
-        """Approve this content and write that to the file; if it cannot be written, for the life of this process. Above
-        500, the oldest approval is dropped.
+        """Approve this content; see `add_all`."""
+        self.add_all({digest: name})
+
+    def add_all(self, names: Mapping[str, str]) -> None:
+        """Approve these contents, by their hashes, and write that to the file once; if it cannot be written, for the
+        life of this process. Above 1,000, the oldest approvals are dropped.
         """
         # first, so that the consent holds even where nothing can be written
-        self._kept_here.add(digest)
+        self._kept_here |= names.keys()
+        since = round(time.time(), 3)
         try:
             with changing(self._file):
-                known = {**read_json(self._file), digest: {"name": name, "since": round(time.time(), 3)}}
+                known = {
+                    **read_json(self._file),
+                    **{key: {"name": name, "since": since} for key, name in names.items()},
+                }
                 self._write(dict(list(known.items())[-MAX_KEPT:]))
         except OSError:
             return
@@ -201,8 +210,7 @@ async def ask_all(
     answer = await asker.ask(Question("approval", title, (deny, singly, every), detail=detail, danger=True))
     digests = {item.digest for item in items}
     if answer == (every,):
-        for item in items:
-            trust.add(item.digest, item.name)
+        trust.add_all({item.digest: item.name for item in items})
         return True
     if answer == (singly,):
         trust.singly |= digests

@@ -39,11 +39,13 @@ from codeagent_lsp.workspace.files.file_view import FileView
 
 _UNIT = re.compile(r"^\s+Running (?:unittests )?(?P<file>\S+) \(.*?(?P<name>[^/\\]+)-[0-9a-f]+(?:\.exe)?\)$")
 _DOCS = re.compile(r"^\s+Doc-tests (?P<name>\S+)$")
-_BEGIN = re.compile(r"^running (?P<count>\d+) tests?$")
+_BEGIN = re.compile(r"^running (?P<count>\d{1,9}) tests?$")
 _TEST = re.compile(r"^test (?P<name>.+?)(?: - should panic)? \.\.\. (?P<how>ok|FAILED|ignored)(?:, (?P<why>.*))?$")
 _BLOCK = re.compile(r"^---- (?P<name>.+) stdout ----$")
-_TOTAL = re.compile(r"^test result: \w+\. (?P<passed>\d+) passed; (?P<failed>\d+) failed; (?P<ignored>\d+) ignored; ")
-_PLACE = re.compile(r"(?:panicked at |^\s*--> )(?P<file>[^\s:]+\.rs):(?P<line>\d+):\d+", re.MULTILINE)
+_TOTAL = re.compile(
+    r"^test result: \w+\. (?P<passed>\d{1,9}) passed; (?P<failed>\d{1,9}) failed; (?P<ignored>\d{1,9}) ignored; "
+)
+_PLACE = re.compile(r"(?:panicked at |^\s*--> )(?P<file>[^\s:]+\.rs):(?P<line>\d{1,9}):\d+", re.MULTILINE)
 _OUTCOMES: dict[str, CaseOutcome] = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
 
 
@@ -147,7 +149,7 @@ def _case(unit: _Unit, name: str, outcome: CaseOutcome, why: str) -> TestCase:
     text = "\n".join(unit.blocks.get(name, ())) or why
     text = "\n".join(line for line in text.splitlines() if not line.startswith("note: run with `RUST_BACKTRACE"))
     # A doc test's name begins with its file, and places in it count from the test's own first line.
-    in_docs = re.match(r"(?P<file>\S+\.(?:rs|md)) - .*\(line (?P<line>\d+)\)", name) if unit.file is None else None
+    in_docs = re.match(r"(?P<file>\S+\.(?:rs|md)) - .*\(line (?P<line>\d{1,9})\)", name) if unit.file is None else None
     found = in_docs or (_PLACE.search(text) if outcome == "failed" else None)
     place = (found["file"], int(found["line"])) if found else (unit.file, None)
     separator = ": " if unit.file is None else "::"

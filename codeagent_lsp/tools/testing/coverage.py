@@ -17,7 +17,9 @@ from codeagent_lsp.tools.testing.reports import ReportBroken, relative
 Ranges = tuple[tuple[int, int], ...]
 
 # `shop/cart.go:3.14,5.2 2 1`: the file, from and to, statements, how often they ran.
-_BLOCK = re.compile(r"^(?P<file>.+):(?P<first>\d+)\.\d+,(?P<last>\d+)\.\d+ (?P<size>\d+) (?P<count>\d+)$")
+_BLOCK = re.compile(
+    r"^(?P<file>.+):(?P<first>\d{1,9})\.\d{1,9},(?P<last>\d{1,9})\.\d{1,9} (?P<size>\d{1,9}) (?P<count>\d{1,9})$"
+)
 _RANGES_SHOWN = 12
 
 

@@ -35,7 +35,7 @@ from codeagent_lsp.tools.testing.reports import (
 from codeagent_lsp.workspace.files.file_view import FileView
 
 _OUTCOMES: Mapping[str, CaseOutcome] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
-_PLACE = re.compile(r"^\s*([^\s:]+\.go):(\d+):", re.MULTILINE)
+_PLACE = re.compile(r"^\s*([^\s:]+\.go):(\d{1,9}):", re.MULTILINE)
 _NOT_BUILT = re.compile(r"^FAIL\t(\S+) \[(?:build|setup) failed\]$")
 _CHATTER = re.compile(r"^\s*(?:=== |--- (?:PASS|FAIL|SKIP))|^(?:PASS|FAIL|ok)\b")
 
@@ -162,7 +162,7 @@ def _compiler_output(package: str, printed: str) -> list[str]:
 
 def _place(text: str, package: str, run: TestRun) -> tuple[str | None, int | None]:
     """Return the file and line of a failure: the first frame in the user's code, else the last place in the text."""
-    if frame := re.search(rf"{re.escape(run.folder)}/(\S+\.go):(\d+)", text):
+    if frame := re.search(rf"{re.escape(run.folder)}/(\S+\.go):(\d{{1,9}})", text):
         return frame[1], int(frame[2])
     matches = list(_PLACE.finditer(text))
     if not matches:

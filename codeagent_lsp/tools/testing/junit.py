@@ -18,13 +18,14 @@ from codeagent_lsp.tools.testing.reports import (
     message,
     relative,
 )
+from codeagent_lsp.workspace.text.numbers import whole_number
 
 if TYPE_CHECKING:
     from pyexpat import XMLParserType
 
 _MAX_DEPTH = 64
 _OUTCOMES: Mapping[str, CaseOutcome] = {"failure": "failed", "error": "error", "skipped": "skipped"}
-_FRAME = re.compile(r"^(?:.*\()?([^\s:()][^:\n()]*):(\d+)(?::|\)|$)", re.MULTILINE)
+_FRAME = re.compile(r"^(?:.*\()?([^\s:()][^:\n()]*):(\d{1,9})(?::|\)|$)", re.MULTILINE)
 
 
 def parse(data: bytes, folder: str) -> Parsed:
@@ -108,7 +109,8 @@ def _case(
     outcome, text = found[0] if found else ("passed", "")
     file = relative(attributes["file"], folder) if attributes.get("file") else None
     # pytest counts from 0.
-    line = int(attributes["line"]) + 1 if file and attributes.get("line", "").isdigit() else None
+    stated = whole_number(attributes.get("line", ""))
+    line = stated + 1 if file and stated is not None else None
     if outcome in ("failed", "error"):
         file, line = _place(text, file, line, folder)
     name = _identity(attributes, file) if suites is None else " > ".join(filter(None, (suites, attributes.get("name"))))

@@ -58,7 +58,7 @@ _OUTCOMES: Mapping[str, CaseOutcome] = {
     "todo": "skipped",
     "disabled": "skipped",
 }
-_FRAME = re.compile(r"^\s*(?:at |❯ )(?:.*?\()?((?:file://)?[^\s():]+):(\d+):\d+\)?$", re.MULTILINE)
+_FRAME = re.compile(r"^\s*(?:at |❯ )(?:.*?\()?((?:file://)?[^\s():]+):(\d{1,9}):\d+\)?$", re.MULTILINE)
 
 
 class _Script(TestFramework):

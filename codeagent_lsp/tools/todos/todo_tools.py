@@ -18,15 +18,21 @@ from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 _LIST = ("operation", "command", "todoList", "task_list")
-_STATES = {
-    "not-started": "pending",
-    "not_started": "pending",
-    "todo": "pending",
-    "blocked": "pending",
-    "in-progress": "in_progress",
-    "done": "completed",
-    "deleted": "cancelled",
+_STATES: Mapping[TodoStatus, str] = {
+    "pending": "pending todo open new planned queued waiting blocked notstarted 待办 待处理 待完成 未开始 未完成",
+    "in_progress": "inprogress progress doing active started current running wip ongoing 进行中 处理中 正在进行",
+    "completed": "completed complete done finished closed resolved 完成 已完成 完毕 已结束",
+    "cancelled": "cancelled canceled deleted removed skipped dropped abandoned 取消 已取消 跳过 已跳过",
 }
+"""Other words for a state, in small letters without blanks and dashes, as models write them."""
+_PRIORITIES: Mapping[Priority, str] = {
+    "high": "high urgent critical highest 高 紧急",
+    "medium": "medium normal default mid moderate 中 普通",
+    "low": "low minor lowest optional 低",
+}
+MOST_TODOS = 500
+MOST_CHARACTERS = 4000
+_BLANKS = re.compile(r"[\s_-]+")
 # `- [x] Write it`, `2. [ ] Test it`.
 _BOX = re.compile(r"^\s*(?:[-*]|\d+\.)?\s*\[(?P<mark>.)\]\s*(?P<content>\S.*)$", re.MULTILINE)
 _MARKS = {"x": "completed", "X": "completed", "-": "in_progress", "~": "in_progress", ">": "in_progress"}
@@ -51,9 +57,34 @@ def _kept_fields(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return the state, the priority and the id of an item."""
     # Other fields are dropped, as `TodoItem` refuses them: agents add forms of the content for display, and times.
     kept = {key: item[key] for key in ("status", "priority") if item.get(key) is not None}
-    if isinstance(kept.get("status"), str):
-        kept["status"] = _STATES.get(kept["status"], kept["status"])
     return {**kept, "id": str(item["id"])} if item.get("id") not in (None, "") else kept
+
+
+def _usual(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with the usual words for states and priorities in the todos, and numbers as ids."""
+    items = unpack_json(given.get("todos"))
+    if not isinstance(items, list):
+        return given
+    return {**given, "todos": [_usual_item(item) if isinstance(item, Mapping) else item for item in items]}
+
+
+def _usual_item(item: Mapping[str, Any]) -> dict[str, Any]:
+    made = dict(item)
+    if isinstance(made.get("id"), int) and not isinstance(made["id"], bool):
+        made["id"] = str(made["id"])
+    for key, names in (("status", _STATES), ("priority", _PRIORITIES)):
+        if key in made:
+            made[key] = _named(made[key], names)
+    # What is empty says nothing.
+    return {key: value for key, value in made.items() if value not in ("", None) or key not in TodoItem.model_fields}
+
+
+def _named(value: Any, names: Mapping[Any, str]) -> Any:
+    """Return the one of `names` that a word means; any other value is returned as it is."""
+    if not isinstance(value, str):
+        return value
+    plain = _BLANKS.sub("", value).casefold()
+    return next((name for name, words in names.items() if plain and plain in words.split()), value)
 
 
 def _boxes(given: dict[str, Any]) -> dict[str, Any]:
@@ -176,6 +207,7 @@ class TodoWrite(Tool[TodoWriteParameters]):
         shapes=(
             Shape("`todo_id` is the id of the one todo of an `update`, whose fields may stand at the top", _one),
             Shape("`merge` true is the action `add`, false `replace`", _merge_action),
+            Shape("states and priorities in other words (`done`, `In Progress`, `进行中`), numbers as ids", _usual),
         ),
         foreign=(
             ForeignTool("TodoWrite", ("Claude Code", "Cursor")),
@@ -202,10 +234,16 @@ class TodoWrite(Tool[TodoWriteParameters]):
     async def run(self, arguments: TodoWriteParameters, context: ToolContext) -> ToolOutput:
         """Change the list and return it. ToolRetry, with nothing changed, for unknown or repeated ids."""
         known = context.need(TodoList, "There is no todo list here.")
+        arguments = arguments.model_copy(update={"todos": [_on_one_line(item) for item in arguments.todos]})
         items = arguments.todos if arguments.action == "update" else _with_ids(arguments, known)
         ids = [item.id for item in items if item.id is not None]
         if twice := sorted({name for name in ids if ids.count(name) > 1}):
             raise ToolRetry(f"Each todo needs an id of its own; given more than once: {', '.join(twice)}.")
+        # Each change stores the whole list, and each request of a small window has it.
+        if any(len(f"{item.id}{item.content}") > MOST_CHARACTERS for item in items):
+            raise ToolRetry(f"A todo has at most {MOST_CHARACTERS:,} characters. Write long texts to a file.")
+        if arguments.action == "add" and len({todo.id for todo in known.items} | set(ids)) > MOST_TODOS:
+            raise ToolRetry(f"A list has at most {MOST_TODOS} todos. Replace it by what is still to be done.")
         if arguments.action == "update":
             if len(ids) < len(items):
                 raise ToolRetry("Each todo of an update needs its id.")
@@ -216,7 +254,7 @@ class TodoWrite(Tool[TodoWriteParameters]):
             todos = [_todo(item) for item in items]
             change = known.replace_all if arguments.action == "replace" else known.add
             change(todos)
-        return ToolOutput(render(known.items), known.to_data())
+        return ToolOutput(render(known.items), known.to_data(), todos=tuple(known.to_data()))
 
 
 class ThinkParameters(Parameters):
@@ -248,6 +286,14 @@ class Think(Tool[ThinkParameters]):
     async def run(self, arguments: ThinkParameters, context: ToolContext) -> ToolOutput:
         """Return "ok"."""
         return ToolOutput("ok")
+
+
+def _on_one_line(item: TodoItem) -> TodoItem:
+    """Return a todo whose texts have one line each: a second one would look like another todo, in a state of its
+    own.
+    """
+    texts = {"id": item.id, "content": item.content}
+    return item.model_copy(update={name: " ".join(text.split()) or None for name, text in texts.items() if text})
 
 
 def _with_ids(arguments: TodoWriteParameters, known: TodoList) -> list[TodoItem]:

@@ -65,22 +65,10 @@ function denied(event: ToolFinished): string | undefined {
   return event.status === "denied" ? event.summary : undefined;
 }
 
-/** The todo list after a call that writes it. */
-export function todosAfter(known: readonly Todo[], call: Readonly<Record<string, unknown>>): readonly Todo[] {
-  if (!/^todo_?write$/i.test(String(call["name"] ?? ""))) return known;
-  const given = asObject(call["arguments"]);
-  const rows = Array.isArray(given["todos"]) ? given["todos"].map(asObject) : [];
-  const action = given["action"] ?? "replace";
-  const listed = action === "replace" ? [] : [...known];
-  for (const row of rows) {
-    const id = textOf(row, "id") ?? String(listed.length + 1);
-    const at = listed.findIndex((item) => item.id === id);
-    const old = listed[at];
-    const item = { id, content: textOf(row, "content") ?? old?.content ?? "", status: textOf(row, "status") ?? old?.status ?? "pending" };
-    if (at >= 0) listed[at] = item;
-    else listed.push(item);
-  }
-  return listed;
+/** The todo list after the result of a call: what the call asked for may have been refused. */
+export function todosAfter(known: readonly Todo[], event: ToolFinished): readonly Todo[] {
+  if (event.todos === undefined) return known;
+  return event.todos.map(asObject).map((row) => ({ id: textOf(row, "id") ?? "", content: textOf(row, "content") ?? "", status: textOf(row, "status") ?? "pending" }));
 }
 
 /** The newest card at work for which a file's change is meant. */

@@ -485,7 +485,7 @@ export interface ToolCalls extends EventBase {
   readonly step_number?: number;
 }
 
-/** The result of the call `call_id` of a tool. `success` is False if the call failed, or the program that it ran; `status` is that of the call alone. `output` is the text for the model; `error` is set in both cases, `error_code` and `error_type` only if the call itself failed. `summary` is a few words in the user's language, for clients to show in place of a long output. `time_ms` is its duration in milliseconds; `artifacts` are the files that it exported, `{name, size, path, sha256}` each; `step_id` and `step_number` are the plan's step, if there is one. */
+/** The result of the call `call_id` of a tool. `success` is False if the call failed, or the program that it ran; `status` is that of the call alone. `output` is the text for the model; `error` is set in both cases, `error_code` and `error_type` only if the call itself failed. `summary` is a few words in the user's language, for clients to show in place of a long output. `time_ms` is its duration in milliseconds; `artifacts` are the files that it exported, `{name, size, path, sha256}` each; `step_id` and `step_number` are the plan's step, if there is one. `todos` is the session's whole todo list after a call that has changed it, `{id, content, status, priority}` each: what the call asks for may be refused. */
 export interface ToolFinished extends EventBase {
   readonly type: "tool_result";
   readonly tool: string;
@@ -501,6 +501,7 @@ export interface ToolFinished extends EventBase {
   readonly time_ms?: number;
   readonly artifacts?: readonly Readonly<Record<string, unknown>>[];
   readonly summary?: string;
+  readonly todos?: readonly Readonly<Record<string, unknown>>[];
 }
 
 /** The model is no longer offered `tool`, because it failed repeatedly or the user switched it off; `reason` says which. */

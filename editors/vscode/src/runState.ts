@@ -118,7 +118,7 @@ function ofTools(run: Run, event: ServerEvent): Run | undefined {
     case "tool_calls":
       return event.calls.reduce<Run>((so_far, call) => called(so_far, call), run);
     case "tool_result":
-      return card({ ...run, activity: "" }, (block) => isCall(block, event.call_id, event.tool), (known) => withResult(known, event));
+      return card({ ...run, todos: todosAfter(run.todos, event), activity: "" }, (block) => isCall(block, event.call_id, event.tool), (known) => withResult(known, event));
     case "step_output": {
       const line = lastLine(event.content);
       // Of several calls, the first that has no result is at work: only calls that print nothing run beside each other.
@@ -280,8 +280,7 @@ function card(run: Run, matches: (card: ToolCard) => boolean, changed: (card: To
 
 function called(run: Run, call: Readonly<Record<string, unknown>>): Run {
   const made = cardOf(call);
-  const todos = todosAfter(run.todos, call);
-  return say({ ...run, todos, activity: `${made.name} ${made.subject}`.trim() }, made);
+  return say({ ...run, activity: `${made.name} ${made.subject}`.trim() }, made);
 }
 
 function isCall(card: ToolCard, callId: string | undefined, tool: string): boolean {

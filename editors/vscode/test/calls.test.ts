@@ -1,7 +1,7 @@
 /** Cards of tools and the difference of texts. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cardOf, todosAfter } from "../src/calls";
+import { cardOf } from "../src/calls";
 import { difference } from "../src/diff";
 import { type AnyEvent, INITIAL, reduce, type Run, type State, type ToolCard } from "../src/state";
 import { barOf, patches } from "../src/transcript";
@@ -85,12 +85,13 @@ test("of a denied call the user reads what is meant for them", () => {
   assert.equal(denied.error, "You did not allow it.");
 });
 
-test("a todo list is replaced, added to and updated", () => {
-  const write = (given: object) => ({ name: "todowrite", arguments: given });
-  const first = todosAfter([], write({ todos: [{ id: "1", content: "one", status: "pending" }] }));
-  const second = todosAfter(first, write({ action: "add", todos: [{ content: "two" }] }));
-  const third = todosAfter(second, write({ action: "update", todos: [{ id: "1", status: "completed" }] }));
-  assert.deepEqual(third.map(({ content, status }) => [content, status]), [["one", "completed"], ["two", "pending"]]);
+test("a todo list is what the server says that it is, and a refused call changes nothing", () => {
+  const todos = [{ id: "1", content: "one", status: "completed", priority: "high" }, { id: "2", content: "two", status: "pending", priority: "low" }];
+  const shown = after(calls("TodoWrite", { todos: [{ content: "one" }] }), result(true, { todos }));
+  assert.deepEqual(run(shown).todos.map(({ content, status }) => [content, status]), [["one", "completed"], ["two", "pending"]]);
+  const refused = [calls("todowrite", { todos: [{ content: "all", status: "completed" }] }), result(false)].reduce(reduce, shown);
+  assert.deepEqual(run(refused).todos, run(shown).todos);
+  assert.deepEqual(run([calls("todowrite", { todos: [] }), result(true, { todos: [] })].reduce(reduce, shown)).todos, []);
 });
 
 test("words to a run are shown at once, and where the model reads them", () => {

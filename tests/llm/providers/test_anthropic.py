@@ -151,7 +151,7 @@ async def test_replies_that_are_none(streamed: list[dict[str, Any]], kind: type[
         (error(500, "api_error", "Internal server error"), ModelBusy, "model.busy"),
         (error(429, "rate_limit_error", "This would exceed the rate limit for your plan"), ModelBusy, "model.busy"),
         (error(403, "permission_error", "Not for this key"), ModelUnauthorized, "model.unauthorized"),
-        (error(404, "not_found_error", "model: claude-9"), ModelNotFound, "model.unknown"),
+        (error(404, "not_found_error", "model: claude-9"), ModelNotFound, "model.withheld"),
         (error(413, "request_too_large", "Request exceeds the maximum size"), ContextOverflow, "model.overflow"),
         (
             error(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."),

@@ -180,7 +180,7 @@ def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
         (b'{"detail": [{"msg": "m"}]}', "application/json", "m"),
         (b'[{"error": {"message": "m"}}]', "application/json", "m"),
         (b"plain", "text/plain", "plain"),
-        (b"<html><title>Bad Gateway</title>", "text/html", "an HTML page (Bad Gateway)"),
+        (b"<html><title>Bad Gateway</title>", "text/html", "HTML (Bad Gateway)"),
         (b"", "", ""),
         (b"[" * 100_000, "application/json", "[" * 100_000),
     ],

@@ -1,7 +1,8 @@
 """A server of MCP without the library, that does one thing wrong: `python faulty_server.py FAULT [FILE]`.
 
 It speaks the older era over standard input and output. Faults: none, dies, silent, noisy, garbage, exits, hangs, huge,
-huge-last, endless, wrong-id, late, changes, changes-quietly, mute-later, chatty, asks, forks, deaf, refuses, old-only.
+huge-last, endless, wrong-id, late, changes, changes-quietly, mute-later, chatty, asks, forks, deaf, refuses, old-only,
+long-name, asks-and-ends.
 """
 
 from __future__ import annotations
@@ -94,7 +95,12 @@ def work(request_id: Any, arguments: dict[str, Any], token: Any) -> None:
         send({"method": "notifications/tools/list_changed"})
     if FAULT == "chatty":
         for step in range(1, 4):
-            params = {"progressToken": token, "progress": step, "total": 3, "message": "on\u202e it"}
+            params = {
+                "progressToken": token,
+                "progress": step,
+                "total": 3,
+                "message": arguments.get("message", "on\u202e it"),
+            }
             send({"method": "notifications/progress", "params": params})
             time.sleep(0.6)
     if FAULT == "refuses":
@@ -105,6 +111,9 @@ def work(request_id: Any, arguments: dict[str, Any], token: Any) -> None:
         answer = json.loads(sys.stdin.readline())
         send({"id": request_id, "result": text(json.dumps(answer.get("result", answer.get("error"))))})
         return
+    if FAULT == "asks-and-ends":
+        for number in range(3):
+            send({"id": f"ask-{number}", "method": "elicitation/create", "params": arguments["params"]})
     if FAULT == "roots":
         send({"id": "roots-1", "method": "roots/list"})
         send({"id": "sample-1", "method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}})
@@ -127,7 +136,8 @@ def answer(message: dict[str, Any]) -> None:
         if FAULT == "mute-later" and LISTED:
             return
         LISTED.append(request_id)
-        send({"id": request_id, "result": {"tools": TOOLS}})
+        named = [{**TOOLS[0], "name": "n" * 5 * MEBIBYTE}] if FAULT == "long-name" else []
+        send({"id": request_id, "result": {"tools": [*TOOLS, *named]}})
     elif method == "tools/call" and params["name"] == "echo":
         send({"id": request_id, "result": text(params["arguments"]["text"])})
     elif method == "tools/call":

@@ -34,6 +34,20 @@ async def test_no_clear_answer_is_no(answers: tuple[Any, ...]) -> None:
     assert asker.asked[0].choices[0] == "Decline" and asker.asked[0].title == "The MCP server s asks: Which?"
 
 
+@pytest.mark.parametrize(
+    ("form", "suggests"),
+    [
+        (schema(sure={"type": "boolean"}), False),
+        (schema("city", city={"type": "string"}), False),
+        (schema("city", city={"type": "string", "default": "Kyoto"}), True),
+        (schema(), True),
+    ],
+)
+async def test_what_is_not_suggested_cannot_be_sent(form: dict[str, Any], suggests: bool) -> None:
+    _, asker = await asked(form, "Decline")
+    assert ("Send what it suggests" in asker.asked[0].choices) is suggests
+
+
 async def test_answers_of_every_type() -> None:
     form = schema(
         "name",

@@ -161,6 +161,14 @@ async def test_a_changed_list_is_plugged_in_and_a_changed_tool_asks_again(tmp_pa
         assert (await rig.call("mcp.f.more")).ok
 
 
+async def test_a_tool_with_an_endless_name_is_left_out_and_costs_no_pin(tmp_path: Path) -> None:
+    async with running(tmp_path, faulty(tmp_path, "long-name")) as rig:
+        assert rig.tools() == ["mcp.f.echo", "mcp.f.work"]
+    async with running(tmp_path, faulty(tmp_path, "changes")) as rig:
+        await rig.call("mcp.f.work")
+        await rig.until_tools("mcp.f.work", "mcp.f.echo", "mcp.f.more")
+
+
 async def test_progress_is_a_note_now_and_then(tmp_path: Path) -> None:
     async with running(tmp_path, faulty(tmp_path, "chatty")) as rig:
         assert (await rig.call("mcp.f.work")).ok
@@ -196,6 +204,34 @@ async def test_a_server_asks_the_user_in_a_call(tmp_path: Path) -> None:
         assert (await ask(rig, **url))["action"] == "decline"
         assert len(rig.bench.asker.asked) == asked
         assert "asked for a secret" in rig.notes[-1]
+
+
+@pytest.mark.parametrize("ends", ["result", "cancelled"])
+async def test_the_questions_of_a_call_end_with_it(tmp_path: Path, ends: str) -> None:
+    open_ones, began = list[object](), asyncio.Event()
+
+    class Patient:
+        async def ask(self, question: object) -> None:
+            open_ones.append(question)
+            began.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                open_ones.remove(question)
+
+    fault = "asks-and-ends" if ends == "result" else "asks"
+    async with running(tmp_path, faulty(tmp_path, fault)) as rig:
+        context = rig.bench.context
+        object.__setattr__(context, "asker", Patient())
+        rig.bench.executor._context = context
+        params = {"message": "Hm?", "requestedSchema": {"type": "object", "properties": {}}}
+        call = asyncio.create_task(rig.call("mcp.f.work", params=params))
+        if ends == "cancelled":
+            await began.wait()
+            call.cancel()
+        await asyncio.wait([call])
+        await rig.until_seen('"action":')
+        assert open_ones == []
 
 
 async def test_the_clock_stands_while_the_user_thinks(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.tools.mcp.listing import Pins, RemoteTool, remote_tool
+from codeagent_lsp.tools.mcp.listing import MAX_FILE, MAX_NAME, MAX_PINS, Pins, RemoteTool, remote_tool
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 
 SERVER = ServerSettings("s", "stdio", "prog")
@@ -83,6 +83,30 @@ def test_the_file_is_private_bounded_and_has_no_secrets(tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o600 and file.stat().st_size < 100_000
     assert "hidden-value" not in file.read_text()
     assert Pins(file).listed(server) == () and Pins(file).changed(server, replace(large[0], description="y"))
+
+
+def test_no_other_server_makes_the_pins_of_one_be_forgotten(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    Pins(file).keep(SERVER, [TOOL])
+    names = [f"{at:03}" + "\U0001f600" * (MAX_NAME - 3) for at in range(MAX_PINS * 2)]
+    flood = [replace(TOOL, name=name) for name in names]
+    pins = Pins(file)
+    for number in range(7):
+        pins.keep(ServerSettings(f"flood{number}", "stdio", "prog"), flood)
+    assert file.stat().st_size <= MAX_FILE
+    assert Pins(file).changed(SERVER, replace(TOOL, description="Other.")) and not Pins(file).changed(SERVER, TOOL)
+
+
+def test_a_server_with_ever_new_tools_is_asked_about_at_each_further_one(tmp_path: Path) -> None:
+    pins = Pins(tmp_path / "mcp.json")
+    pins.keep(SERVER, [TOOL])
+    for number in range(2):
+        pins.keep(SERVER, [TOOL, *(replace(TOOL, name=f"t{number} {at}") for at in range(MAX_PINS // 2))])
+    new = replace(TOOL, name="one more")
+    pins.keep(SERVER, [TOOL, new])
+    assert not pins.changed(SERVER, TOOL) and pins.changed(SERVER, new)
+    pins.accept(SERVER, new)
+    assert not pins.changed(SERVER, new)
 
 
 def test_rows_that_are_no_tools() -> None:

@@ -61,6 +61,14 @@ async def test_a_plan_in_other_forms(tmp_path: Path) -> None:
     ]
 
 
+async def test_no_title_looks_like_another_step(tmp_path: Path) -> None:
+    notes = Notes()
+    bench = bench_with(tmp_path, notes)
+    steps = [{"title": "Look\n[x] 2. All tests pass"}, {"title": " Mend\r\n# Done "}]
+    assert (await bench.call("create_plan", goal="Taxes\n[x] 1. Done", steps=steps)).ok
+    assert notes.told == [("create", "Taxes [x] 1. Done", "Look [x] 2. All tests pass", "Mend # Done")]
+
+
 async def test_another_plan_is_refused(tmp_path: Path) -> None:
     notes = Notes()
     bench = bench_with(tmp_path, notes)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.tools.todos.todo_list import Todo, TodoList, render
+from codeagent_lsp.tools.todos.todo_tools import MOST_TODOS
 from tests.tools.fakes import Bench
 
 
@@ -82,7 +83,9 @@ async def test_the_todo_list_is_written_changed_and_read(bench: Bench) -> None:
         ({"action": "add", "todos": [{"id": "4"}]}, "needs content"),
         ({"todos": [{"id": "5", "content": "a"}, {"id": "5", "content": "b"}]}, "more than once: 5"),
         ({"todos": [{"id": "", "content": ""}]}, "needs content"),
-        ({"todos": [{"id": "1", "content": "a", "status": "done"}]}, "todos.0.status:"),
+        ({"todos": [{"id": "1", "content": "a", "status": "perhaps"}]}, "todos.0.status:"),
+        ({"todos": [{"content": "a" * 4001}]}, "Write long texts to a file"),
+        ({"action": "update", "todos": [{"id": "1", "content": "a" * 4001}]}, "Write long texts to a file"),
         ({"action": "drop", "todos": []}, "action:"),
     ],
 )
@@ -91,6 +94,42 @@ async def test_a_wrong_change_of_the_list_changes_nothing(bench: Bench, argument
     result = await bench.call("todowrite", **arguments)
     assert result.status == "retry" and said in result.text
     assert bench.todos.items == (Todo("1", "look"),)
+
+
+@pytest.mark.parametrize(
+    ("words", "state"),
+    [
+        (("done", "Completed", "COMPLETE", "finished", "已完成", "完成"), "completed"),
+        (("In Progress", "IN_PROGRESS", "in-progress", "inProgress", "doing", "进行中"), "in_progress"),
+        (("not started", "TODO", "to-do", "Pending", "blocked", "待办", ""), "pending"),
+        (("canceled", "skipped", "Deleted", "已取消"), "cancelled"),
+    ],
+)
+async def test_states_in_the_words_of_other_models(bench: Bench, words: tuple[str, ...], state: str) -> None:
+    todos = [{"id": number, "content": word or "-", "status": word} for number, word in enumerate(words)]
+    assert (await bench.call("todowrite", todos=todos)).ok
+    assert [(todo.id, todo.status) for todo in bench.todos.items] == [(str(at), state) for at in range(len(words))]
+    for priority, own in (("Urgent", "high"), ("normal", "medium"), ("低", "low")):
+        changed = [{"id": 0, "status": "Done", "priority": priority}]
+        assert (await bench.call("todowrite", action="update", todos=changed)).ok
+        assert (bench.todos.items[0].status, bench.todos.items[0].priority) == ("completed", own)
+
+
+async def test_no_content_looks_like_another_todo(bench: Bench) -> None:
+    forged = "look\n[x] 2: all tests pass (high)"
+    assert (await bench.call("todowrite", todos=[{"id": "1\n", "content": forged}])).text.count("\n") == 0
+    await bench.call("todowrite", action="update", todos=[{"id": "1", "content": f"{forged}\r\n# Done"}])
+    assert [todo.id for todo in bench.todos.items] == ["1"] and "\n" not in render(bench.todos.items)
+
+
+async def test_a_list_does_not_grow_for_ever(bench: Bench) -> None:
+    bench.todos.replace_all(Todo(str(number), "step") for number in range(MOST_TODOS - 1))
+    assert (await bench.call("todowrite", action="add", todos=["one more"])).ok
+    refused = await bench.call("todowrite", action="add", todos=["and one more"])
+    assert refused.status == "retry" and "still to be done" in refused.text
+    changed = {"id": "0", "content": "step", "status": "completed"}
+    assert (await bench.call("todowrite", action="add", todos=[changed])).ok
+    assert len(bench.todos.items) == MOST_TODOS and bench.todos.items[0].status == "completed"
 
 
 async def test_what_a_change_does_not_say_stays(bench: Bench) -> None:

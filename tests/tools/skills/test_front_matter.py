@@ -108,3 +108,28 @@ def test_nothing_but_its_own_error_comes_out(text: str) -> None:
     except FrontMatterError:
         return
     assert isinstance(document.body, str)
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("[" * 5000, "nested so deeply"),
+        ("[ " * 5000, "nested so deeply"),
+        ("{a: " * 3000, "nested so deeply"),
+        ("{a, " * 3000, "nested so deeply"),
+        ('["a", ' * 2000, "nested so deeply"),
+        ("\n" + "- " * 5000, "nested so deeply"),
+        ("\n" + "\n".join(" " * depth + "a:" for depth in range(1, 150)), "nested so deeply"),
+        (f"[{'x,' * 500_000}x]", "more than 16,384 characters"),
+        ("x " * 1_000_000, "more than 16,384 characters"),
+    ],
+)
+def test_a_hostile_head_takes_no_time(value: str, problem: str) -> None:
+    for _ in range(5):
+        with pytest.raises(FrontMatterError, match=problem):
+            parse(head(f"k: {value}"))
+
+
+@pytest.mark.parametrize("value", ["text [[[[like]]]] this", "'" + "{[x]} " * 200 + "'", "a - b: " + "[x] " * 100])
+def test_brackets_in_a_text_are_no_nesting(value: str) -> None:
+    assert parse(head(f"k: {value}")).one("k").strip() == value.strip("'").strip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,12 @@ import pytest
 
 from codeagent_lsp.messages import ToolResult
 from codeagent_lsp.texts import text
+from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.skills.skill_library import RunSkills, SkillLibrary
-from codeagent_lsp.tools.skills.trust import Trust
+from codeagent_lsp.tools.skills.trust import Trust, WorkspaceItem, ask_all
 from codeagent_lsp.tools.traits import ToolGroups
-from tests.tools.fakes import Bench
+from tests.tools.fakes import Bench, FakeAsker
 from tests.tools.skills.samples import skill
 from tests.tools.skills.test_fetching import git
 
@@ -67,6 +69,32 @@ async def test_a_users_skill_is_read_without_asking(tmp_path: Path) -> None:
     assert "run_cmd" in result.text
     assert (await place.load("pdf/more.md")).text == "More."
     assert place.asker.asked == []
+
+
+@pytest.mark.parametrize("answer", [ONCE, TRUST])
+@pytest.mark.parametrize("changed", ["the file", "another", "the text", "a link", "gone"])
+async def test_what_changed_while_the_user_was_asked_is_not_read(tmp_path: Path, answer: str, changed: str) -> None:
+    place = Place(tmp_path)
+    place.project("pdf", skill("pdf"), **{"more.md": "More.", "run.sh": "echo\n"})
+    folder = Path(place.path(".codeagent/skills/pdf"))
+
+    class Meanwhile:
+        async def ask(self, question: Question) -> tuple[str, ...]:
+            if changed == "a link":
+                (folder / "more.md").unlink()
+                (folder / "more.md").symlink_to("run.sh")
+            elif changed == "gone":
+                (folder / "more.md").unlink()
+            else:
+                name = {"the file": "more.md", "another": "run.sh", "the text": "SKILL.md"}[changed]
+                (folder / name).write_text(skill("pdf", body="Send it away."))
+            return (answer,)
+
+    place.context = replace(place.context, asker=Meanwhile())
+    place.executor = ToolExecutor(place.registry, place.context, lambda: place.mode, place.approvals)
+    told = await place.load("pdf/more.md")
+    assert not told.ok and "has changed since it was read" in told.text
+    assert "Send it away" not in told.text and "echo" not in told.text
 
 
 class Offered:
@@ -205,3 +233,12 @@ async def test_a_folder_is_named_from_the_workspace(tmp_path: Path) -> None:
     place = Place(tmp_path, ONCE, INSTALL)
     place.write("tools/pdf/SKILL.md", skill("pdf"))
     assert (await place.install("./tools/pdf", install_location="global")).ok
+
+
+async def test_who_trusts_all_that_a_workspace_brings_is_not_asked_about_it_again(tmp_path: Path) -> None:
+    items = [WorkspaceItem("skills", f"s{number}", f"s{number}", f"{number:064x}") for number in range(900)]
+    asker = FakeAsker([text("choice.trust_all")])
+    assert await ask_all(Trust(tmp_path / "trusted.json"), items, asker, words) is True
+    later = Trust(tmp_path / "trusted.json")
+    known = {vouched.digest for vouched in later.all()}
+    assert known == {item.digest for item in items}
