@@ -146,8 +146,8 @@ def _tile(name: str, value: str, note: str) -> str:
 
 
 def cost_note(whole: Group, language: str) -> str:
-    """Return what a solved task costs on average, and of how many tasks the cost is not known; '' if neither is
-    known.
+    """Return a sentence on the cost: that of all tasks for each solved one, and of how many tasks it is not known. ''
+    if there is nothing to say.
     """
     known = sum(whole.costs)
     parts = [

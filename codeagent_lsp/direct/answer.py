@@ -12,7 +12,6 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as replace_fields
-from difflib import SequenceMatcher
 from pathlib import PurePosixPath
 
 from codeagent_lsp.direct import TextForm
@@ -26,6 +25,7 @@ from codeagent_lsp.index.placeholders import left_out
 from codeagent_lsp.index.wrappings import block_mark, refuse_wrapped
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.workspace.edits import merge
+from codeagent_lsp.workspace.edits.line_matching import likeness
 from codeagent_lsp.workspace.edits.match import replace, replace_lines
 from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of, without_signs
 from codeagent_lsp.workspace.files.copies import is_copy
@@ -492,8 +492,7 @@ def as_pair(wrong: str, reply: str) -> str:
     pair = line_pair(reply)
     given = pair[1] if pair is not None else _FENCE.sub("", reply)
     lines = [plain for line in given.splitlines() if (plain := _bare(_LABEL.sub("", line)).strip())]
-    # `autojunk` would ignore frequent characters in lines of 200 and more.
-    nearest = max(lines, key=lambda line: SequenceMatcher(None, line, wrong, autojunk=False).ratio(), default="")
+    nearest = max(lines, key=lambda line: likeness(line, wrong), default="")
     return f"WRONG: {wrong}\nRIGHT: {nearest}"
 
 

@@ -10,13 +10,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from difflib import SequenceMatcher
 from typing import Any
 
 from codeagent_lsp.direct.definitions import lost_definitions
 from codeagent_lsp.index.grammars import is_prose
 from codeagent_lsp.index.placeholders import AROUND, COMMENT, is_phrase
 from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of
+from codeagent_lsp.workspace.edits.line_matching import likeness
 from codeagent_lsp.workspace.text.position import with_newlines
 
 LEAST_SHARE = 0.5
@@ -348,7 +348,7 @@ def _saying(text: str) -> list[str]:
 
 
 def _alike(old: str, new: str) -> bool:
-    return SequenceMatcher(None, _digits_aside(old), _digits_aside(new), autojunk=False).ratio() >= ALIKE
+    return likeness(_digits_aside(old), _digits_aside(new)) >= ALIKE
 
 
 def _digits_aside(line: str) -> str:

@@ -95,8 +95,9 @@ _MOST_SPLICES, _LONGEST = 20_000, 1000
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A file with one small change: the whole new text, and the changed line (1-based number) before and after.
-    `likely` is False for changes of which there are many, such as another variable or one more or less.
+    """A file with one small change: the whole new text, the 1-based number of the changed line, and that line before
+    and after, without its indentation. `likely` is False for changes of which there are many, such as another variable,
+    or a number that is higher or lower by one.
     """
 
     text: str

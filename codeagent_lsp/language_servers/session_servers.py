@@ -106,8 +106,9 @@ class SessionServers:
     async def ask(
         self, view: FileView, question: ServerQuestion, seconds: float = ASK_SECONDS
     ) -> tuple[ServerAnswer, ...]:
-        """Return the answers to the texts of `view` by the servers for the question's file, started if necessary; late
-        ones are left out. Waits at most about `seconds` for earlier questions and the answers together.
+        """Return the answers to the texts of `view` by the servers for the question's file, started if necessary; () if
+        there are none. Servers that are late, fail or cannot answer such a question are left out, without an error.
+        Waits at most about `seconds` for earlier questions and the answers together.
         """
         deadline = time.monotonic() + seconds
         found = await asyncio.to_thread(self.installed, view, question.path)

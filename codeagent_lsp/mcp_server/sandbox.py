@@ -207,8 +207,8 @@ def sandbox_settings(settings: Settings) -> Settings:
 
 
 def answer_of(result: ToolResult) -> Answer:
-    """Return the answer for a tool's result. For a command the data has how it ended in flat fields; if it was stopped
-    at its time limit, the answer has a code.
+    """Return the answer for a tool's result, with a code if the call failed, or its command was stopped at its time
+    limit. The data of a command has how it ended in flat fields; data that is too long is left out otherwise.
     """
     if result.error is not None:
         return Answer(result.text, code=_CODES.get(result.error.code, ErrorCode.EXECUTION_ERROR))

@@ -32,9 +32,9 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class ConflictWords:
-    """The words of one kind of conflict. Keys of texts: of the `title`, of the choice `theirs`, of whose the other
-    lines are (`side`) and of the outcome. `named` is how many places the title has, `task` the instruction of the run
-    that merges both.
+    """The words of one kind of conflict. Keys of texts are `title`, `theirs` for that choice, `side` for the owner of
+    the other lines, and `outcome`. The title names at most `named` places; `task` is the instruction, in English, of
+    the run that merges both, with `{files}` and `{both}` to be filled in.
     """
 
     title: str

@@ -163,9 +163,9 @@ class VirtualDocuments:
 
 
 def without_mode_lines(content: str) -> str:
-    """Return a text in which no editor finds a mode line, as words of a model must not set its options. At the
-    beginning the colon is escaped, which Markdown does not show; at the end blank lines and a form feed are added, so
-    that a diff there stays valid.
+    """Return a text in which Vim, Neovim and Emacs find no line that sets their options, as words of a model must not.
+    At the beginning the colon and `-*-` are escaped, which Markdown does not show; at the end blank lines and a form
+    feed are added, so that a diff there stays valid.
     """
     lines = content.split("\n")
     head = "\n".join(lines[:MODE_LINES])

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from functools import partial
 from typing import Literal
 
@@ -18,6 +17,7 @@ from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.workspace.changes.changeset import FileChange
 from codeagent_lsp.workspace.edits import merge
+from codeagent_lsp.workspace.edits.line_matching import likeness
 from codeagent_lsp.workspace.files.file_view import own_text
 from codeagent_lsp.workspace.text.position import split_lines
 from codeagent_lsp.workspace.text.visible import cut
@@ -137,7 +137,7 @@ def _state(region: Sequence[str], old: Sequence[str], new: Sequence[str]) -> Lit
             return "applied"
         if old and _index(region, old) is not None:
             return "absent"
-        alike = SequenceMatcher(None, "".join(region), "".join(new), autojunk=False).ratio() if region else 0.0
+        alike = likeness("".join(region), "".join(new)) if region else 0.0
         # Lines that were added, and are not there: typed text at their place is theirs only if it resembles them.
         return "changed" if old or alike >= ALIKE else "absent"
     if _index(region, old) is not None:

@@ -137,8 +137,9 @@ class Stage:
             self._print_block(block)
 
     def output(self, piece: str, left_out: LeftOut | None = None) -> None:
-        """Add a piece of what a command prints. `left_out` makes the line which says how many lines are not shown;
-        without it the output is shown only while it is new, and not kept.
+        """Add a piece of what a command prints. The first lines are printed as they end, the last ones by `flush`,
+        below the line that `left_out` makes of the number of those between. Without `left_out` the last lines are only
+        shown while they are new, and never printed.
         """
         self._output.feed(piece)
         self._left_out = left_out

@@ -193,7 +193,9 @@ def own_spelling(call: ToolCall, tools: tuple[ToolSpec, ...]) -> ToolCall:
 
 
 def check_raw(raw: Raw, tools: tuple[ToolSpec, ...]) -> ToolCall | str:
-    """Return what `check` does for a call that was read; arguments written as text are converted first."""
+    """Return what `check` does for a call that was read; arguments written as text are converted first. A call with
+    optional arguments is also refused, by a sentence for the model, if it is not certain where its values end.
+    """
     arguments: Mapping[str, Any] | None = raw.arguments
     if raw.textual and arguments is not None:
         arguments = _from_text(raw.name, arguments, tools)

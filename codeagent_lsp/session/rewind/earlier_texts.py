@@ -194,8 +194,8 @@ class TakingBack:
 
 
 def names_of(files: Iterable[str], applied: Iterable[Changeset]) -> frozenset[str]:
-    """Return all absolute paths that some files have had in these changes: of one that was moved also those before and
-    after.
+    """Return these files (absolute paths) with all other paths that they had before or got later by the moves in these
+    changes, also by several in a row.
     """
     names, moves = set(files), [(each.path, each.moved_from) for made in applied for each in made if each.moved_from]
     for _ in moves:

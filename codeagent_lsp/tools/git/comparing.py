@@ -207,9 +207,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """All changes, sorted by name; `more` counts files beyond the limit.
+    """Changed files, sorted by name, without those beyond the limit, which `more` counts.
 
-    `untracked` are files, by absolute path, that neither the last commit nor the index nor the run knows.
+    `untracked` are files, by absolute path, that neither the last commit nor the index nor the run knows; () for a
+    comparison of the index.
     """
 
     items: tuple[Change, ...] = ()

@@ -87,7 +87,9 @@ def find(view: FileView, path: str | None) -> tuple[Project, ...]:
 
 
 def in_an_image(project: Project) -> Project:
-    """Return the project with programs on PATH, as a container image lacks those installed in the workspace."""
+    """Return the project as it is run in a container image, which lacks what is installed in the workspace: with its
+    framework's program from PATH. Unchanged if the framework names none.
+    """
     program = project.framework.image_program
     return replace(project, program=(program,)) if program else project
 

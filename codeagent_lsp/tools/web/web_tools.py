@@ -193,7 +193,9 @@ class WebScrape(Tool[WebScrapeParameters]):
         self._web = web
 
     def approves(self, arguments: WebScrapeParameters, settings: Settings) -> bool:
-        """Return whether the user's settings allow this page without asking, by its host."""
+        """Return whether the user's settings allow this page without asking, by its host. BadUrl, with the reason, for
+        an address that cannot be fetched.
+        """
         return covers(settings.web.allowed_hosts, parse_url(arguments.url))
 
     async def run(self, arguments: WebScrapeParameters, context: ToolContext) -> ToolOutput:

@@ -10,6 +10,7 @@ here: hunks and merging (`merge.py`).
 from __future__ import annotations
 
 import difflib
+import os.path
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ from itertools import accumulate
 from typing import NamedTuple
 
 CHEAP = 3_000  # pairs of lines compared by difflib: a millisecond
+CHEAP_TEXTS = 250_000  # pairs of characters compared by difflib: some milliseconds
+MOST_CHARACTERS = 20_000  # of a text that are compared: half a second
 FAR, NEAR = 192, 16  # after so many differences the way to the furthest point is taken: beyond, looking on is slow
 STEPS = 300_000  # diagonals looked at as FAR as that, less than a second; then texts are too different for it to matter
 
@@ -39,6 +42,21 @@ class Stretch(NamedTuple):
     end: int
     other_start: int
     other_end: int
+
+
+def likeness(one: str, other: str) -> float:
+    """Return how alike two texts are, from 0 to 1, by their characters as difflib has it; in bounded time: of long ones
+    only what stands between their common beginning and end is compared, and at most 20,000 characters of that.
+    """
+    if len(one) * len(other) <= CHEAP_TEXTS:
+        return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio()
+    same = 0
+    left, right = one, other
+    for _ in range(2):  # from the beginning, then from the end
+        common = len(os.path.commonprefix((left, right)))  # noqa: RUF071 - the characters are what is meant
+        same, left, right = same + common, left[common:][::-1], right[common:][::-1]
+    matcher = LineMatcher(None, left[:MOST_CHARACTERS], right[:MOST_CHARACTERS])
+    return 2 * (same + sum(size for _, _, size in matcher.get_matching_blocks())) / (len(one) + len(other))
 
 
 class LineMatcher:

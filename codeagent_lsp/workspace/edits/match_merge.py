@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from codeagent_lsp.workspace.edits.line_matching import likeness
 from codeagent_lsp.workspace.edits.match_block import Block, BlockMatch, Part, fold
 from codeagent_lsp.workspace.text.position import content_of, dominant_newline, ending_of, runs_together
 
@@ -298,7 +299,7 @@ def _insert_between(gaps: Gaps, new: list[int]) -> None:
         left_out = gaps.file[index] - gaps.old[index]
         if left_out:
             body = gaps.removed[index].body
-            alike = [SequenceMatcher(None, body, part.body, autojunk=False).ratio() for part in gaps.added]
+            alike = [likeness(body, part.body) for part in gaps.added]
             place = max(range(len(alike)), key=alike.__getitem__)
             if left_out < 0 or not place or alike[place] < ALIKE or new[place] != gaps.old[index]:
                 raise Unsafe("blank lines between the changed lines differ between old_str and the file")

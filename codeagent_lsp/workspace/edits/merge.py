@@ -11,14 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
 from merge3 import Merge3
 
-from codeagent_lsp.workspace.edits.line_matching import LineMatcher, runs_of
+from codeagent_lsp.workspace.edits.line_matching import LineMatcher, likeness, runs_of
 from codeagent_lsp.workspace.edits.line_matching import Run as Run
 from codeagent_lsp.workspace.edits.spelling import in_spelling_of
 from codeagent_lsp.workspace.text.position import content_of, dominant_newline, ending_of, split_lines, with_newlines
@@ -306,7 +305,7 @@ def _alike(line: str, other: str) -> bool:
     bare, typed = line.strip(), other.strip()
     if not bare or not typed:
         return bare == typed
-    return bare in typed or typed in bare or SequenceMatcher(None, bare, typed, autojunk=False).ratio() >= ALIKE
+    return bare in typed or typed in bare or likeness(bare, typed) >= ALIKE
 
 
 def _meets(before: _Change, after: _Change, old: Lines, theirs: Lines) -> bool:

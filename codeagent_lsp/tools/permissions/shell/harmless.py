@@ -376,7 +376,9 @@ _OWN: Mapping[str, Callable[[Sequence[Word]], None]] = MappingProxyType(
 
 
 def check_sed(script: str) -> None:
-    """Check that a script only prints and changes lines on their way. Unknown if not."""
+    """Check that a `sed` script only selects, changes and prints lines: it writes no files and runs no commands.
+    Unknown, with the reason, if that is not certain, as for an empty or a very long script.
+    """
     place = count = 0
     while place < len(script.rstrip(" ;\n")):
         match = _COMMAND.match(script, place) if len(script) <= _MAX_CHARS and count < _MAX_COMMANDS else None

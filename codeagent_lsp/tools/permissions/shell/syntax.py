@@ -35,8 +35,8 @@ class NodePlace:
 
 
 def parse(source: bytes, *, seconds: float = PARSE_SECONDS) -> Tree | None:
-    """Return the tree of `source`; None if that takes longer than `seconds`, or the tree has more than 20,000 nodes.
-    The tree may contain errors. Thread-safe.
+    """Return the tree of `source`, which may contain errors. None if that takes longer than `seconds`, the tree has
+    more than 20,000 nodes, or the script has more than 64 `<<`. Thread-safe.
     """
     # The grammar is not needed before the first command, so it costs nothing at start-up.
     from tree_sitter import Parser
