@@ -19,7 +19,7 @@ def data(length: int, letters: str = "abcdefgh ") -> str:
     return json.dumps({f"k{at}": "".join(chance.choices(letters, k=12)) for at in range(length // 22)})
 
 
-@pytest.mark.parametrize("length", [60_000, 400_000])
+@pytest.mark.parametrize("length", [60_000, pytest.param(400_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("formatted", [False, True])
 def test_both_have_typed_into_one_line(length: int, formatted: bool) -> None:
     base = f"head\n{data(length)}\ntail\n"
