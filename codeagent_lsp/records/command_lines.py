@@ -162,6 +162,10 @@ _AFTER_USER = re.compile(
     r"|\b(?:dig|nsupdate)[ \t][^\r\n]{0,200}?-y[ \t](?:hmac-[\w-]{1,20}:)?[\w.-]{1,64}:|\brclone[ \t]obscure[ \t]"
     r"|\bsecret[ \t]set[ \t][^\r\n]{0,200}?(?:--value|--body|-b)[ =]?"
     r"|\brabbitmqctl[ \t](?:[^\r\n]{0,80}?[ \t])?(?:add|authenticate)_user[ \t][\"']?[\w.@-]{1,64}[\"']?[ \t]"
+    r"|\bsigntool[ \t][^\r\n]{0,200}?[ \t]/p[ \t]|\bsamba-tool[ \t]user[ \t]\w{1,20}[ \t][\w.@-]{1,64}[ \t]"
+    r"|\b(?:bundle|composer)[ \t]config[ \t](?:-\S{1,20}[ \t]|set[ \t]){0,3}\S{1,120}[ \t](?:[\w.-]{1,64}:)?"
+    r"|\bvault[ \t]operator[ \t]unseal[ \t]|\bEAP[ \t]|::add-mask::|\bcodecov\.io/bash[^\r\n]{0,80}?[ \t]-t[ \t]"
+    r"|crypt(?:ed)?[ \t]with[ \t](?:the[ \t])?key[ \t]?[\[(]?|\"kty\"[ ]?:[ ]?\"oct\"[^}\n]{0,200}?\"k\"[ ]?:[ ]?"
     r"|password_maps[ \t]{0,4}=[ \t]{0,4}(?:static|inline):\{?[ \t]{0,4}(?:[\w.@-]{1,64}[:=][ \t]{0,4})?"
     r"|\buser[ \t]\S{1,64}[ \t](?:on|off)[ \t](?:[^\s>]\S{0,64}[ \t]){0,4}>|\blogin\([^)\n]{0,120}?\bkey[ \t]?=[ \t]?"
     r"|\"method\"[ ]?:[ ]?\"[\w.]{0,40}(?:login|[Aa]uth\w{0,12}|unlock\w{0,12})\"[^\n]{0,80}?"
@@ -199,7 +203,8 @@ _USERS = (
         "http-basic.",
         "iwconfig ",
         *("dig ", "nsupdate ", "rclone obscure ", "secret set ", "rabbitmqctl ", "password_maps", "login(", '"method"'),
-        *(" on ", " off "),
+        *(" on ", " off ", "signtool", "samba-tool", "bundle config", "composer config", "operator unseal", "EAP "),
+        *("::add-mask::", "codecov.io/bash", "crypt with ", "crypted with ", '"kty"'),
         "user-secrets set",
         "cloudflared",
         "htpasswd",

@@ -49,7 +49,7 @@ _SECRETS = frozenset((
     "トークン", "秘密鍵", "暗証番号", "私钥", "私鑰", "權杖", "权杖",
     "비번", "비밀번호", "암호", "비밀키", "토큰", "패스워드", "시크릿", "sharedaccesskey",
     "clientsecret", "appsecret", "authkey", "pat", "psk", "fernet", "privkey", "presharedkey",
-    "requirepass", "masterauth", "dockerconfigjson",
+    "requirepass", "masterauth", "authtok", "dockerconfigjson",
 ))  # fmt: skip
 _FOREIGN = frozenset((
     "passwort", "passwoerter", "kennwort", "kennwoerter", "zugangskennwort", "motdepasse", "contrasena",

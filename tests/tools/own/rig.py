@@ -91,7 +91,8 @@ async def own_rig(folder: Path) -> AsyncGenerator[OwnRig, None]:
         yield rig
     finally:
         await rig.own.close()
-    await asyncio.sleep(0.05)
+    if left := asyncio.all_tasks() - before:  # the last of them end by themselves
+        await asyncio.wait(left, timeout=20)
     assert not asyncio.all_tasks() - before
 
 
