@@ -466,6 +466,7 @@ class Proposal:
         applied = Applied("none", conflicts=back.places())
         undone = Undone(only=only, stayed=tuple(part.changeset for part in self.record.stayed))
         self._met = undone if back.changeset else None
+        self.record.take_back(undone, applied.outcome, (), time.time())
         self._note_applied(applied, undone)
         return applied
 
