@@ -168,7 +168,7 @@ _AFTER_USER = re.compile(
     r"|crypt(?:ed)?[ \t]with[ \t](?:the[ \t])?key[ \t]?[\[(]?|\"kty\"[ ]?:[ ]?\"oct\"[^}\n]{0,200}?\"k\"[ ]?:[ ]?"
     r"|password_maps[ \t]{0,4}=[ \t]{0,4}(?:static|inline):\{?[ \t]{0,4}(?:[\w.@-]{1,64}[:=][ \t]{0,4})?"
     r"|\buser[ \t]\S{1,64}[ \t](?:on|off)[ \t](?:[^\s>]\S{0,64}[ \t]){0,4}>|\blogin\([^)\n]{0,120}?\bkey[ \t]?=[ \t]?"
-    r"|\"method\"[ ]?:[ ]?\"[\w.]{0,40}(?:login|[Aa]uth\w{0,12}|unlock\w{0,12})\"[^\n]{0,80}?"
+    r"|\"method\"[ ]?:[ ]?\"[\w.]{0,40}(?:login|[Aa]uth(?:enticate|orize)?|unlock\w{0,12})\"[^\n]{0,80}?"
     r"\"params\"[ ]?:[ ]?\[[ ]?(?:\"[^\"\n]{1,100}\"[ ]?,[ ]?){1,2}(?=\")"
     rf"|/user:[\w.\\-]{{1,64}}[ \t]|/pass:)[\"']?){_GIVEN}"
 )
@@ -202,8 +202,9 @@ _USERS = (
         "sqlcmd",
         "http-basic.",
         "iwconfig ",
-        *("dig ", "nsupdate ", "rclone obscure ", "secret set ", "rabbitmqctl ", "password_maps", "login(", '"method"'),
-        *(" on ", " off ", "signtool", "samba-tool", "bundle config", "composer config", "operator unseal", "EAP "),
+        *("dig ", "nsupdate ", "rclone obscure ", "secret set ", "rabbitmqctl ", "password_maps", "login("),
+        *(" on >", " off >", " ~*", " +@", 'login"', 'uth"', 'uthenticate"', 'uthorize"', "unlock"),
+        *("signtool", "samba-tool", "bundle config", "composer config", "operator unseal", "EAP "),
         *("::add-mask::", "codecov.io/bash", "crypt with ", "crypted with ", '"kty"'),
         "user-secrets set",
         "cloudflared",

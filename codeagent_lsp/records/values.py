@@ -264,7 +264,7 @@ def looks_scrambled(value: str) -> bool:
     head = max(_PARTS.split(value[:400]), key=len)[:SCRAMBLED_HEAD]
     if len(head) < SHORTEST_PART or not _irregular(head):
         head = value[:SCRAMBLED_HEAD]
-        if not (_irregular_throughout(head) or _unlike_words(head)):
+        if not _irregular_as_a_whole(head):
             return False
     return not (len(set(head)) < 6 or _NO_SECRET.match(value) or is_placeholder(value) or _is_path_or_version(value))
 
@@ -277,8 +277,7 @@ def may_hold_scrambled(word: str) -> bool:
     if not _may_be_irregular(word) or not looks_random(word):
         return False
     parts = [part[:SCRAMBLED_HEAD] for part in _PARTS.split(word) if len(part) >= SHORTEST_PART]
-    head = word[:SCRAMBLED_HEAD]
-    return any(_may_be_runs(part) for part in parts) or _irregular_throughout(head) or _unlike_words(head)
+    return any(_may_be_runs(part) for part in parts) or _irregular_as_a_whole(word[:SCRAMBLED_HEAD])
 
 
 def _may_be_runs(part: str) -> bool:
@@ -303,6 +302,10 @@ def _irregular(text: str) -> bool:
     if len(text) >= LONG:
         return digits >= 2 and len(runs) >= (4 if digits < len(text) / 2 else 3)
     return digits >= 3 and characters <= 2.6 * len(runs)
+
+
+def _irregular_as_a_whole(text: str) -> bool:
+    return _irregular_throughout(text) or _unlike_words(text)
 
 
 def _irregular_throughout(text: str) -> bool:

@@ -33,6 +33,7 @@ def texts(size: int) -> Mapping[str, str]:
         "log lines": "".join(log.format(number, number * 7) for number in range(2000)),
         "base64": "".join(rng.choices(alphabet, k=200_000)),
         "json": '{"name": "a", "value": 1, "items": [1, 2, 3], "url": "https://example.com/a/b"},\n' * 1000,
+        "requests": '{"jsonrpc": "2.0", "method": "shared/list", "params": ["user", "on"]} off again\n' * 1000,
         "chinese": "这是一个没有秘密的普通句子，用来测试速度。\n" * 1000,
     }
     return {name: _long(text, size) for name, text in (ordinary | _adversarial()).items()}
