@@ -239,7 +239,7 @@ class PlanRun:
     def _files(self, step: PlanStep, before: Changeset) -> tuple[str, ...]:
         """Return the paths that a step changed, applied or still staged."""
         record, staged = self._parts.record, self._parts.proposal.changeset
-        applied = [path for part in record.applied if part.step_id == step.step_id for path in part.changeset.paths]
+        applied = [path for part in record.applied_in((step.step_id,)) for path in part.changeset.paths]
         # Compared with the beginning of the step: what earlier steps have staged and nobody has decided about is not
         # its own.
         waiting = [change.path for change in staged if before.get(change.path) != change]

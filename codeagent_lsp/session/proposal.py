@@ -426,11 +426,13 @@ class Proposal:
     async def _undo(self, steps: Collection[str] | None, files: Collection[str] | None, *, over: bool) -> Applied:
         self.note_late()
         # Only right after an undo that met the user's lines does one more go over them, in the same steps and files.
-        if over and self._met is not None:
+        if over:
+            if self._met is None:
+                raise SessionError("undo.nothing")
             steps, files = self._met.steps or None, self._met.only
         parts = [] if over else _concerned(self.record.applied_in(steps), files)
         asks = not over and not parts and steps is None
-        if asks or (over and self._met is not None):
+        if over or asks:
             parts = _concerned(self.record.stayed, files)
         if not parts:
             raise SessionError("undo.nothing")
