@@ -132,6 +132,14 @@ def real_encoding(params: types.InitializeParams, agreed: Encoding) -> Encoding:
     return "utf-32" if says_nothing and is_lsp_mode else agreed
 
 
+def loses_behind_answers(params: types.InitializeParams) -> bool:
+    """Return whether this client loses, or leaves lying, what it reads together with an answer that it has waited for:
+    Emacs, whose older Eglot gives no name.
+    """
+    name = params.client_info.name.lower() if params.client_info else ""
+    return name in ("", "emacs", "eglot")
+
+
 def _experimental(value: Any) -> dict[str, Any]:
     ours = value.get(EXPERIMENTAL_KEY) if isinstance(value, dict) else getattr(value, EXPERIMENTAL_KEY, None)
     if isinstance(ours, dict):

@@ -20,7 +20,7 @@ from pygls.workspace import Workspace
 
 from codeagent_lsp import __version__
 from codeagent_lsp.background_tasks import BackgroundTasks
-from codeagent_lsp.server.clients import completes_always, real_encoding
+from codeagent_lsp.server.clients import completes_always, loses_behind_answers, real_encoding
 from codeagent_lsp.server.documents import Documents
 from codeagent_lsp.server.wire import lifecycle
 from codeagent_lsp.server.wire.framing import make_converter
@@ -53,6 +53,8 @@ class CodeAgentProtocol(GuardedProtocol):
         agreed = result.capabilities.position_encoding or "utf-16"
         self._server.documents.encoding = real_encoding(params, cast("Encoding", getattr(agreed, "value", agreed)))
         self.phase = Phase.READY
+        if self.outgoing is not None:
+            self.outgoing.answers_alone = loses_behind_answers(params)
         self._server.started(params.process_id)
         return result
 
@@ -236,7 +238,7 @@ class CodeAgentServer(Served):
     async def _main(self, channel: Channel) -> NoReturn:
         loop = asyncio.get_running_loop()
         self.departure.bind(loop)
-        outgoing = Outgoing(channel.write, self._on_lost)
+        outgoing = Outgoing(channel.write, self._on_lost, channel.unread)
         outgoing.start()
         self.protocol.outgoing = outgoing
         # Last: from here on messages come, and their answers need the writer.

@@ -218,10 +218,13 @@ class Served(LanguageServer):
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A byte stream to and from the client: `read` returns b"" at its end, `write` blocks until all is written."""
+    """A byte stream to and from the client: `read` returns b"" at its end, `write` blocks until all is written.
+    `unread` returns how many bytes of that the client has not read yet, None if that is not known.
+    """
 
     read: Callable[[], bytes]
     write: Callable[[bytes], None]
+    unread: Callable[[], int | None] = lambda: None
 
 
 def pipe_channel(read_fd: int, write_fd: int) -> Channel:
@@ -233,7 +236,19 @@ def pipe_channel(read_fd: int, write_fd: int) -> Channel:
         while view:
             view = view[os.write(write_fd, view) :]
 
-    return Channel(lambda: os.read(read_fd, _CHUNK), write)
+    return Channel(lambda: os.read(read_fd, _CHUNK), write, lambda: _in_pipe(write_fd))
+
+
+def _in_pipe(write_fd: int) -> int | None:
+    if sys.platform != "linux":  # elsewhere the end that is written to does not know
+        return None
+    import fcntl  # late: not on every system
+    import termios  # late: not on every system
+
+    try:
+        return int.from_bytes(fcntl.ioctl(write_fd, termios.FIONREAD, bytes(4)), sys.byteorder)
+    except OSError:  # no pipe
+        return None
 
 
 def socket_channel(connection: socket.socket) -> Channel:

@@ -3,8 +3,9 @@ yet. Their ids are separate from those of the client's requests.
 
 A client that stops reading blocks this thread and nothing else. Some messages are merged or dropped while they are
 queued: of the reports of one progress token only the last is kept, of other droppable messages the newest. All others
-are kept up to a hard limit; past it the connection is closed. Every request ends: with the answer, an error, or its
-time limit, after which it is forgotten and a late answer is ignored. Not here: the content of messages, sending
+are kept up to a hard limit; past it the connection is closed. Behind an answer some clients lose what they read
+together with it, so it waits until they have read that. Every request ends: with the answer, an error, or its time
+limit, after which it is forgotten and a late answer is ignored. Not here: the content of messages, sending
 (`protocol_guard.py`).
 """
 
@@ -25,6 +26,8 @@ PASSING_LIMIT = 1024 * 1024
 METHOD_NOT_FOUND = -32601  # the code of an EditorError where the client does not know the request
 
 _LONGEST_MESSAGE = 300
+_READ_SECONDS = 10.0  # a client that does not read an answer for longer does not wait for it
+_UNKNOWN_SECONDS = 0.02
 
 
 @dataclass(slots=True)
@@ -32,24 +35,30 @@ class _Item:
     data: bytes
     merge: Hashable | None
     passing: bool
+    answer: bool
 
 
 class Outgoing:
     """The thread-safe queue of messages to the client. `write` takes bytes and blocks until they are written; it is
     called on a thread of its own. `give_up` is called once, from any thread, with the reason why nothing more can be
-    sent and the exit code: 1 when the client closed its end, 3 when it does not read.
+    sent and the exit code: 1 when the client closed its end, 3 when it does not read. While `answers_alone` is set,
+    nothing is written behind an answer before the client has read it; `unread` returns how many bytes it has not read,
+    None if that is not known.
     """
 
     def __init__(
         self,
         write: Callable[[bytes], None],
         give_up: Callable[[str, int], None],
+        unread: Callable[[], int | None] = lambda: None,
         *,
         hard_limit: int = HARD_LIMIT,
         passing_limit: int = PASSING_LIMIT,
     ) -> None:
+        self.answers_alone = False
         self._write = write
         self._give_up = give_up
+        self._unread = unread
         self._hard_limit = hard_limit
         self._passing_limit = passing_limit
         self._changed = threading.Condition()
@@ -72,12 +81,14 @@ class Outgoing:
         merge: Hashable | None = None,
         seal: Hashable | None = None,
         passing: bool = False,
+        answer: bool = False,
     ) -> None:
         """Queue one message: the bytes of its JSON, without a header. Nothing is sent any more once the client is given
         up.
 
         A queued message with the same `merge` key is replaced; `seal` ends that for a key, so that later messages go
-        after this one. A `passing` message may be dropped when too many are queued.
+        after this one. A `passing` message may be dropped when too many are queued. An `answer` is one to a request of
+        the client.
         """
         data = b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
         with self._changed:
@@ -91,7 +102,7 @@ class Outgoing:
             if self._size and self._size + len(data) > self._hard_limit:
                 self._closed = True
             else:
-                self._append(_Item(data, merge, passing))
+                self._append(_Item(data, merge, passing, answer))
                 self._drop_passing()
             self._changed.notify_all()
             if not self._closed:
@@ -158,6 +169,16 @@ class Outgoing:
             except OSError:
                 self._stop()
                 return
+            if item.answer and self.answers_alone:
+                self._wait_until_read()
+
+    def _wait_until_read(self) -> None:
+        if self._unread() is None:
+            time.sleep(_UNKNOWN_SECONDS)
+        pause, deadline = 0.0005, time.monotonic() + _READ_SECONDS
+        while self._unread() and time.monotonic() < deadline:
+            time.sleep(pause)
+            pause = min(2 * pause, _UNKNOWN_SECONDS)
 
     def _stop(self) -> None:
         with self._changed:

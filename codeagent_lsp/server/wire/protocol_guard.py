@@ -67,7 +67,7 @@ class GuardedProtocol(LanguageServerProtocol):
         self.phase = Phase.FRESH
         self.outgoing: Outgoing | None = None
         self.requests = ClientRequests(lambda method, result: structure_result(converter, method, result))
-        self.open_requests = OpenRequests(self._send)
+        self.open_requests = OpenRequests(partial(self._send, answer=True))
         self._background = BackgroundTasks()
         super().__init__(server, converter)
 
@@ -193,7 +193,7 @@ class GuardedProtocol(LanguageServerProtocol):
             self.open_requests.answer(request, body)
 
     def _refuse(self, identity: MessageId | None, code: int, reason: str) -> None:
-        self._send(encode(error(identity, code, reason)))
+        self._send(encode(error(identity, code, reason)), answer=True)
 
     def _ask(self, method: str, params: Any, seconds: float) -> tuple[str, Future[Any]]:
         identity, future = self.requests.add(method)

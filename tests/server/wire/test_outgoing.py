@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,7 @@ def pipe() -> Iterator[Pipe]:
     pipe.open.set()
 
 
-def _outgoing(pipe: Pipe, **limits: int) -> tuple[Outgoing, list[tuple[str, int]]]:
+def _outgoing(pipe: Pipe, **limits: Any) -> tuple[Outgoing, list[tuple[str, int]]]:
     reasons: list[tuple[str, int]] = []
     outgoing = Outgoing(pipe.write, lambda reason, code: reasons.append((reason, code)), **limits)
     outgoing.start()
@@ -140,3 +141,21 @@ def test_many_threads_may_send() -> None:
         thread.join()
     assert outgoing.flush(5)
     assert len(written) == 1600
+
+
+@pytest.mark.parametrize(("alone", "before"), [(True, [b"1", b"2"]), (False, [b"1", b"2", b"3", b"4"])])
+def test_behind_an_answer_nothing_is_written_until_it_is_read(alone: bool, before: list[bytes]) -> None:
+    written: list[bytes] = []
+    read = threading.Event()
+    outgoing = Outgoing(written.append, lambda reason, code: None, lambda: 0 if read.is_set() else 7)
+    outgoing.answers_alone = alone
+    for number in range(1, 5):
+        outgoing.send(b"%d" % number, answer=number == 2)
+    outgoing.start()
+    while len(written) < len(before):
+        time.sleep(0.001)
+    time.sleep(0.05)
+    assert [data[-1:] for data in written] == before
+    read.set()
+    assert outgoing.flush(5)
+    assert [data[-1:] for data in written] == [b"1", b"2", b"3", b"4"]
