@@ -140,6 +140,7 @@ class Backend:
     async def close(self) -> None:
         """Stop all parts and write the remaining records; takes a few seconds at most."""
         # First what asks, so that nothing new is begun; last the records, as the other parts still write to them.
+        self.reviews.close()
         self.conflicts.close()
         await self.lender.close()
         self.prompts.close()

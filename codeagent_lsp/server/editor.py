@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.front import Client
 
 APPLY_SECONDS = 30.0
+UNANSWERED_SECONDS = 2.0  # a client that has made the changes is not waited for longer
 SETTLE_SECONDS = 0.8  # Eglot tells what has become of a text after half a second, also of one that it refuses
 BUSY_SECONDS = 2.2  # so much later a busy editor may tell that it has done what it has said yes to
 STALE_SECONDS = 0.7  # so much later some tell what was typed, for which they have refused; Eglot after half a second
@@ -344,7 +345,7 @@ class _Applying:
             delete_for_client(self._policy, group)
             before = self._now(group)  # the client is judged by what it does, not by what was made for it
             with arrivals:
-                answer = await self._send(group)
+                answer = await self._answer(group, arrivals)
                 await self._settle(group, arrivals, answer)
             for change in group:
                 await self._correct(change)
@@ -370,6 +371,27 @@ class _Applying:
         # Not after "nothing": a client that was slow to answer may still fill the file.
         if said == "no" and not any(item.arrived for item in tries):
             drop_places(self._texts, made)
+
+    async def _answer(self, group: Sequence[FileChange], arrivals: Arrivals) -> tuple[Said, str]:
+        """Send changes and return the client's answer; of one that has made them and does not answer, its silence."""
+        now = asyncio.get_running_loop().time
+        # Sent in this task, before anything else runs: between reading the texts and sending there is no wait.
+        limit = asyncio.timeout(None)
+
+        async def watch() -> None:
+            await arrivals.until(lambda: False, APPLY_SECONDS)
+            if not arrivals.missing:
+                limit.reschedule(now() + UNANSWERED_SECONDS)
+
+        watching = asyncio.create_task(watch())
+        try:
+            async with limit:
+                return await self._send(group)
+        except TimeoutError:
+            # The outcome is judged by the text, which is there.
+            return "nothing", ""
+        finally:
+            watching.cancel()
 
     async def _settle(self, group: Sequence[FileChange], arrivals: Arrivals, answer: tuple[Said, str]) -> None:
         """Wait for the texts after the client's answer, or until it is known that they were others before it."""

@@ -1,10 +1,12 @@
 """Reviews the staged changes of runs outside of a prompt: shows them, applies them, undoes them, rolls back a plan.
+Accepted changes that the editor did not confirm, as when it was busy, are told once its documents have them.
 
 Not here: how changes reach the buffers (`editor.py`), what is asked at the end of a run (`session/proposal.py`).
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +20,7 @@ from codeagent_lsp.server.lenses import Waiting, pending_part, task_of
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.texts import text
-from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
+from codeagent_lsp.workspace.changes.changeset import Applied, Changeset, FileChange
 from codeagent_lsp.workspace.changes.places import HunkPlace, places_in_code, places_in_diff
 from codeagent_lsp.workspace.changes.reviewed import ChosenHunks, review_digest
 from codeagent_lsp.workspace.files import uris
@@ -26,13 +28,15 @@ from codeagent_lsp.workspace.files import uris
 if TYPE_CHECKING:
     from codeagent_lsp.server.documents import Documents
     from codeagent_lsp.session.run import Run
+    from codeagent_lsp.workspace.text.document import Document
 
 MOST_SEEN = 32
+LATE_SECONDS = 0.3  # an editor tells of several edits one after the other, and typing is not held up
 
 
 class Reviews:
     """Shows and carries out reviews of the runs of one server. `manager` is called when it is needed, as the manager is
-    built later; `open_documents` are those that the client has open.
+    built later; `open_documents` are those that the client has open, which are watched until `close`.
     """
 
     def __init__(
@@ -52,6 +56,8 @@ class Reviews:
         # changes, but hunk 3 of a list that the user looks at stays hunk 3.
         self._seen: OrderedDict[str, Changeset] = OrderedDict()
         self._counted: OrderedDict[str, Changeset] = OrderedDict()
+        self._looking: asyncio.Task[None] | None = None
+        self._unsubscribe = open_documents.subscribe(self._on_change)
 
     def seen(self, run: Run, digest: str | None, hunks: ChosenHunks | None) -> Changeset | None:
         """Return the changeset that a review with this digest showed. Without one: if hunks are chosen by number, the
@@ -246,6 +252,29 @@ class Reviews:
                 self._announcer.tell_outcome(refused, "outcome.undone")
             return
         self._announcer.tell_outcome(await run.proposal.undo(steps, files=files), "outcome.undone")
+
+    def close(self) -> None:
+        """Watch the documents no more."""
+        self._unsubscribe()
+        if self._looking is not None:
+            self._looking.cancel()
+
+    def _on_change(self, uri: str, document: Document | None) -> None:
+        if document is None or (self._looking is not None and not self._looking.done()):
+            return
+        expecting = [run.record for run in self._manager().runs.all() if run.record.late or run.record.denied]
+        path = uris.real_path(uri) if expecting else None
+        if any(path in (*each.late.paths, *each.denied.paths) for each in expecting):
+            self._looking = asyncio.get_running_loop().create_task(self._look_for_late())
+
+    async def _look_for_late(self) -> None:
+        await asyncio.sleep(LATE_SECONDS)
+        for run in self._manager().runs.all():
+            if late := run.proposal.note_late():
+                if not run.proposal.changeset:
+                    run.proposal.questions.settle()
+                self.renew(run.record.run_id)
+                self._announcer.tell_outcome(Applied("full", done=late))
 
     async def roll_back(self, run: Run, step_id: str) -> None:
         """Roll a plan back to before a step, and show the outcome. SessionError if that is impossible."""
