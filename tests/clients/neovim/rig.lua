@@ -37,8 +37,9 @@ vim.api.nvim_create_autocmd("LspProgress", {
   end,
 })
 
+-- A machine that is busy with other things is waited for.
 function rig.wait(what, milliseconds, condition)
-  if not vim.wait(milliseconds, condition, 10) then error("never came: " .. what) end
+  if not vim.wait(3 * milliseconds, condition, 10) then error("never came: " .. what) end
 end
 
 -- Opens a file of the workspace and waits for the server; the buffer's number.
@@ -141,6 +142,9 @@ end
 
 -- What one scenario left is gone for the next: its buffers, its session and changes that wait, its words.
 local function clear(plan)
+  rig.wait("the end of all runs", 20000, function() -- changes of one that has not ended wait only afterwards
+    return vim.iter(rig.command("runs")):all(function(run) return run.status ~= "running" end)
+  end)
   for _, item in ipairs(rig.command("pending")) do
     if item.kind == "changes" then rig.command("discard", { runId = item.runId }) end
   end

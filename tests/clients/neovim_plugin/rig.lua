@@ -131,6 +131,9 @@ end
 -- What one scenario left is gone for the next: windows, buffers, its session and changes that wait, runs, words.
 local function clear(plan)
   rig.choose, rig.write, vim.ui.select, vim.ui.input = apply, nothing, select, input
+  rig.wait("the end of all runs", 20000, function() -- changes of one that has not ended wait only afterwards
+    return vim.iter(ask("runs")):all(function(run) return run.status ~= "running" end)
+  end)
   for _, item in ipairs(ask("pending")) do
     if item.kind == "changes" then ask("discard", { runId = item.runId }) end
   end

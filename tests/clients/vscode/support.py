@@ -94,20 +94,21 @@ class Window:
     def load(self) -> None:
         """Load the editor, or load it again: what was in the window is gone then. The server has started, or failed."""
         for _ in range(3):
+            others = self.servers()
             self.page.goto(self.url)
             # A busy machine may show a window that has not read the settings, of which this is one: it never does.
             with contextlib.suppress(timeout()):
                 self.page.locator(".monaco-workbench.monaco-reduce-motion").wait_for(timeout=SECONDS / 2 * 1000)
-                if self._uses_settings():
+                if self._uses_settings(others):
                     break
         self.page.locator(f"{STATUS}:not(:has(.codicon-loading))").wait_for()
 
-    def _uses_settings(self) -> bool:
+    def _uses_settings(self, others: list[int]) -> bool:
         """Whether the extension, too, has read the settings, which come to it later than to the window: until then it
-        starts the server that it finds.
+        starts the server that it finds. `others` are the servers of before.
         """
         until = time.monotonic() + SECONDS / 2
-        while self.has_server and not self.servers():
+        while self.has_server and not set(self.servers()).difference(others):
             if time.monotonic() > until:
                 return False
             self.page.wait_for_timeout(50)
