@@ -11,6 +11,7 @@ import pytest
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.server.commands.run_commands import QueueCommands
 from codeagent_lsp.server.commands.session_commands import RewindCommands
+from codeagent_lsp.server.documents import Documents
 from codeagent_lsp.server.reviews import Reviews
 from codeagent_lsp.session.history.run_history import RunHistory
 from tests.session.fakes import World, world
@@ -73,7 +74,7 @@ async def test_a_refused_undo_of_a_rewind_is_told_as_refused(tmp_path: Path, out
         tell_restored=lambda title: told.append("restored"),
         tell_outcome=lambda applied, words: told.append(applied.outcome),
     )
-    reviews = Reviews(cast("Any", None), cast("Any", announcer), lambda: made.manager, cast("Any", None))
+    reviews = Reviews(cast("Any", None), cast("Any", announcer), lambda: made.manager, Documents())
     made.editor.forced = outcome  # type: ignore[assignment]
     await reviews.undo(made.manager.runs.get(back))
     assert (files(made), told) == ({"a.py": "one\n"}, [outcome])
