@@ -262,6 +262,7 @@ INSIDE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OTHERS)
 def test_functions_of_every_indexed_language(name: str) -> None:
     before, function, after = OTHERS[name]

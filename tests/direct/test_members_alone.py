@@ -73,6 +73,7 @@ TYPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "around"), TYPES.items())
 def test_a_member_given_alone(path: str, around: tuple[str, ...]) -> None:
     whole, *members = around
@@ -158,6 +159,7 @@ VALUES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", VALUES)
 @pytest.mark.parametrize("indented", [True, False])
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])

@@ -83,6 +83,7 @@ def test_a_fault_is_taken_back(kind: str) -> None:
         assert [made.before, made.after] == [each[made.line - 1].strip() for each in lines]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", OTHERS)
 def test_what_is_changed_comes_back_in_other_languages(path: str) -> None:
     """Each change of an operator, a constant or a truth value is taken back by one of the changes of what it made."""
@@ -105,6 +106,7 @@ def test_words_and_types_stay(path: str) -> None:
         assert each.text.count("\n") == text.count("\n")
 
 
+@pytest.mark.slow
 def test_likely_changes_come_first_and_no_more_than_are_wanted() -> None:
     source = source_of("a.py", PYTHON)
     assert source is not None

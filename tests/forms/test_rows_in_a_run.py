@@ -109,6 +109,7 @@ def results(made: World) -> list[dict[str, Any]]:
     return [events.to_dict(event) for event in made.of(events.ToolFinished)]
 
 
+@pytest.mark.slow
 async def test_steps_of_a_chain_take_what_the_table_says(tmp_path: Path) -> None:
     tried = []
     for number, (form, (value, *take, wanted)) in enumerate(rows("at", "chain", "fitted")):
@@ -123,6 +124,7 @@ async def test_steps_of_a_chain_take_what_the_table_says(tmp_path: Path) -> None
     assert set(tried) == {"3.01", "3.02", "3.03", "3.04"}
 
 
+@pytest.mark.slow
 async def test_every_code_comes_with_its_type(tmp_path: Path) -> None:
     known = {code: kind for _, (types,) in rows("types") for code, kind in types.items()}
     for number, code in enumerate({name for _, names in rows("codes") for name in names}):
@@ -134,6 +136,7 @@ async def test_every_code_comes_with_its_type(tmp_path: Path) -> None:
         assert told["output"].startswith("[MCP Error] ") is code.startswith("MCP_"), code
 
 
+@pytest.mark.slow
 async def test_a_circuit_opens_after_as_many_failures_as_the_environment_says(tmp_path: Path) -> None:
     for number, (_, (variables, _)) in enumerate(rows("environment")):
         if (most := variables.get("CIRCUIT_FAILURE_THRESHOLD")) is None:
@@ -265,6 +268,7 @@ async def test_a_small_model_has_twenty_calls(tmp_path: Path) -> None:
     assert len(made.of(events.UsageReported)) == 20
 
 
+@pytest.mark.slow
 async def test_an_output_is_cut_where_the_setting_says(tmp_path: Path) -> None:
     given = next(values[0] for form, values in rows("setting") if form == "4.23")
     for settings, most in ((settled(given), 60_000), (settled({"tools": {"maxOutputBytes": 2000}}), 2000)):

@@ -214,6 +214,7 @@ def test_without_a_reason_only_text_before_done_counts(chunks: list[Any], done: 
         assembler.finish(done_marker=done)
 
 
+@pytest.mark.slow
 def test_the_limit_counts_everything_together() -> None:
     assembler = Assembler(WHERE)
     third = "x" * (REPLY_LIMIT // 3)

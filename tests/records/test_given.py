@@ -157,6 +157,7 @@ def left(frames: str, make: Callable[[random.Random, int], str]) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_a_password_of_words_and_digits_is_found_where_it_is_given() -> None:
     assert left(GIVEN, of_words) == []
 

@@ -54,6 +54,7 @@ def leaks(frame: str, lengths: tuple[int, ...], seed: int) -> Iterator[str]:
                 yield f"not revealed: {masked}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("section", SECTIONS)
 def test_no_frame_leaves_a_secret(section: str) -> None:
     assert [each for frame in SECTIONS[section][::2] for each in leaks(frame, (32,), 1)] == []

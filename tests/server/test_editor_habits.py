@@ -212,6 +212,7 @@ def _problem(client: HabitClient, base: str, text: str, applied: Applied) -> str
     return "" if said else f"{applied.outcome}, but {came} of {runs} are there"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("some", range(3))
 @leaping
 async def test_it_is_in_the_text_or_known_not_to_be(tmp_path: Path, some: int) -> None:

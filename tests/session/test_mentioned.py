@@ -221,6 +221,7 @@ async def test_a_file_that_stands_above_is_not_repeated(tmp_path: Path) -> None:
     assert again.count("def total") == 1 and "The whole file cart.py stands above, unchanged." in again
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["edit", "fix", "refactor", "document", "explain", "test"])
 async def test_quick_actions_see_what_is_mentioned(tmp_path: Path, kind: RunKind) -> None:
     made = world(tmp_path / "w")

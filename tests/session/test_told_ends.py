@@ -113,6 +113,7 @@ async def ends_truly(folder: Path, kind: str, seed: int) -> None:
         assert changed or waits or not done.files_changed, told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SCRIPTS)
 @pytest.mark.parametrize("seed", range(SEEDS))
 async def test_the_end_is_told_as_it_is(tmp_path: Path, kind: str, seed: int) -> None:

@@ -237,6 +237,7 @@ PIECES = (
 )
 
 
+@pytest.mark.slow
 def test_no_sequence_of_events_is_live() -> None:
     chance = random.Random(7)
     for _ in range(400):

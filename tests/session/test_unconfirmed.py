@@ -44,6 +44,7 @@ def uncertain(made: World, fates: dict[str, Fate]) -> None:
     made.editor.apply = apply  # type: ignore[method-assign]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fates", [*itertools.combinations_with_replacement(FATES, 2)], ids="-".join)
 async def test_no_run_is_done_that_may_not_be(tmp_path: Path, fates: tuple[Fate, Fate]) -> None:
     await ends_truly(tmp_path, "auto", fates)

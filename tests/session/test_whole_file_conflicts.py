@@ -53,6 +53,7 @@ WAYS: dict[Way, tuple[dict[str, str | None], dict[str, str | None]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("takes_theirs", [False, True])
 async def test_either_version_is_to_be_had(tmp_path: Path, way: Way, takes_theirs: bool) -> None:

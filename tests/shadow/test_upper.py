@@ -219,6 +219,7 @@ def test_what_is_too_much_is_counted(tmp_path: Path) -> None:
     assert (len(made.found().files), made.found().more) == (2, 3)  # ten bytes hold two of them
 
 
+@pytest.mark.slow
 def test_folders_nested_without_end_stop_somewhere(pair: Pair) -> None:
     pair.prepare()
     here = pair.up

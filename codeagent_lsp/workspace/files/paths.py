@@ -43,7 +43,8 @@ class Roots:
         self._real = tuple(dict.fromkeys(os.path.realpath(folder) for folder in written))
         self._names = FolderNames(self._real)
         # The user may have opened a folder by a link to it, and names files by that.
-        self._aliases = [(folder, os.path.realpath(folder)) for folder in (*self._real, *written)]
+        self._aliases = [(Path(folder).parts, os.path.realpath(folder)) for folder in (*self._real, *written)]
+        self._parts_of_roots = tuple((root, Path(root).parts) for root in self._real)
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -74,7 +75,7 @@ class Roots:
         outside of the workspace.
         """
         parts = Path(path).parts
-        holders = [root for root in self._real if _starts(parts, Path(root).parts)]
+        holders = [root for root, begins in self._parts_of_roots if _starts(parts, begins)]
         return max(holders, key=len, default=None)
 
     def upwards(self, folder: str) -> list[str]:
@@ -145,7 +146,7 @@ class Roots:
     def _holder(self, named: str) -> str | None:
         """Return the workspace folder that contains `named` before any link is followed, or None."""
         parts = Path(os.path.normpath(named)).parts
-        claims = [(folder, real) for folder, real in self._aliases if _starts(parts, Path(folder).parts)]
+        claims = [(begins, real) for begins, real in self._aliases if _starts(parts, begins)]
         return max(claims, key=lambda claim: len(claim[0]))[1] if claims else None
 
     def _outside(self, path: str, real: str) -> str:

@@ -197,6 +197,7 @@ async def test_one_long_turn_is_no_reason_to_trim() -> None:
     assert not told
 
 
+@pytest.mark.slow
 async def test_what_can_never_fit_is_a_clear_error_after_three_tries() -> None:
     calls = tuple(ToolCall("write_file", {"path": "a", "content": "x"}, f"c{number}") for number in range(200))
     results = [Message("tool", "ok", (), call.id) for call in calls]

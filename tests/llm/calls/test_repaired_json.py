@@ -38,6 +38,7 @@ def values(chance: random.Random) -> dict[str, Any]:
     return given if chance.random() < 0.5 else {**given, "mode": "".join(chance.choices(PIECES, k=2))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [0, pytest.param(100, marks=pytest.mark.slow)])
 def test_what_the_strings_say_is_kept(first: int) -> None:
     read = 0

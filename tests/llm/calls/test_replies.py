@@ -129,6 +129,7 @@ def test_two_calls_in_one_pair_of_tags_are_both_read() -> None:
     assert outcome(f"<tool_call>{NAMED}\n{NAMED}</tool_call>", 5) == ("", [EDIT, EDIT], "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["<think></think>", "</think>", "<|end|>", "<|im_end|><|im_start|>", "\n<think>x", "<"]
 )

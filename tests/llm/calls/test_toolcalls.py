@@ -72,6 +72,7 @@ CALLS = st.builds(
 BARE = ("json", "name_json", "openai", "list", "pythonic")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", DIALECTS)
 @settings(max_examples=examples(60), deadline=None)
 @given(call=CALLS, seed=st.integers(0, 10**6), prose=st.sampled_from(["", "I will look.\n\n"]))

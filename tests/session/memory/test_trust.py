@@ -154,6 +154,7 @@ async def test_the_user_s_own_hooks_are_not_part_of_what_the_workspace_brings(tm
     ]
 
 
+@pytest.mark.slow
 async def test_what_changes_after_the_answer_is_asked_about_again_and_alone(tmp_path: Path) -> None:
     made = brought(tmp_path, ALL, DENY)
     made.script(LOAD, say("One."), LOAD, say("Two."))
@@ -232,6 +233,7 @@ async def test_an_attempt_is_not_asked_and_says_no(tmp_path: Path) -> None:
     assert trusted(made) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [ALL, SINGLY, DENY])
 async def test_the_question_is_an_approval_in_the_records(tmp_path: Path, answer: str) -> None:
     made = brought(tmp_path, answer, DENY)

@@ -533,6 +533,7 @@ async def test_a_broken_endpoint_is_not_asked_for_another_plan(tmp_path: Path) -
     assert not any(isinstance(event, events.ReplanWarning) for event in made.events)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("apply", ["auto", "review"])
 async def test_a_step_of_which_the_editor_takes_nothing_is_not_done(
     tmp_path: Path, apply: Literal["auto", "review"]

@@ -114,6 +114,7 @@ def tries_of(needed: frozenset[int], names: Callable[[frozenset[int]], frozenset
     return len(tried)
 
 
+@pytest.mark.slow
 def test_messages_that_name_what_is_missing_lead_to_it() -> None:
     tries = three_of_twenty(lambda missing: frozenset({min(missing)}))
     assert max(tries) <= 8, "with the run without changes, and the one with all: 10"

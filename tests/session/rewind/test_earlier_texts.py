@@ -128,6 +128,7 @@ FOLLOWED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_file_is_followed_wherever_the_user_moves_it(tmp_path: Path, way: str) -> None:
     folder = tmp_path / "w"

@@ -249,6 +249,7 @@ async def test_into_the_middle_of_a_rewind_is_refused(tmp_path: Path) -> None:
     assert check(session, third, made.manager.runs) == (third,)
 
 
+@pytest.mark.slow
 async def test_it_outlives_the_process(tmp_path: Path) -> None:
     made = world(tmp_path / "w", apply="auto")
     made.open("a.py", "one\n")

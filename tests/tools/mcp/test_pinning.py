@@ -85,6 +85,7 @@ def test_the_file_is_private_bounded_and_has_no_secrets(tmp_path: Path) -> None:
     assert Pins(file).listed(server) == () and Pins(file).changed(server, replace(large[0], description="y"))
 
 
+@pytest.mark.slow
 def test_no_other_server_makes_the_pins_of_one_be_forgotten(tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     Pins(file).keep(SERVER, [TOOL])

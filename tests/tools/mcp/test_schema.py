@@ -83,6 +83,7 @@ def test_what_blows_up_when_resolved_is_bounded() -> None:
     assert len(json.dumps(bounded_schema({"$ref": "#/$defs/l0", "$defs": levels}))) <= MAX_SCHEMA
 
 
+@pytest.mark.slow
 @given(JSON)
 def test_any_json_gives_the_schema_of_an_object(value: Any) -> None:
     schema = value if isinstance(value, dict) else {"properties": value}

@@ -29,6 +29,7 @@ def text_of(html: str, selector: str | None = None) -> str:
     return str(read(html, URL, selector)["text"])
 
 
+@pytest.mark.slow
 def test_an_article_without_its_menus() -> None:
     html = f"<title> A\n title </title><body><nav><a href=/x>Menu</a></nav><article>{STORY}</article></body>"
     found = read(html, URL, None)

@@ -98,6 +98,7 @@ def test_one_command_that_asks_makes_the_whole_ask_and_is_named() -> None:
     assert [reason.partition(" ")[0] for reason in judgement.reasons] == ["'touch'", "'rmdir'"]
 
 
+@pytest.mark.slow
 def test_too_many_or_too_long_asks_and_what_no_program_can_get_is_denied() -> None:
     assert judge("; ".join(["true"] * MAX_COMMANDS)).decision == "allow"
     assert judge("; ".join(["true"] * (MAX_COMMANDS + 1))).decision == "ask"
