@@ -31,6 +31,7 @@ LEAVE_SECONDS = 2.0
 RequestHandler = Callable[[Any], Awaitable[Any]]
 NotificationHandler = Callable[[Any], None]
 LINES = 20
+CHUNK = 65_536  # bytes that are read at once, and of an unfinished line kept
 LINE = 500
 
 
@@ -192,15 +193,21 @@ class ServerLog:
 
     def __init__(self) -> None:
         self._lines: deque[str] = deque(maxlen=LINES)
+        self._unended = b""
 
     async def read(self, stream: asyncio.StreamReader) -> None:
         """Read a log until its end; of a line without an end, only the last part is kept."""
-        rest = b""
-        while chunk := await stream.read(65536):
-            *lines, rest = (rest + chunk[-65536:]).split(b"\n")
-            self._lines.extend(line.decode("utf-8", "replace")[:LINE] for line in [*lines, rest] if line)
+        while chunk := await stream.read(CHUNK):
+            *lines, unended = (self._unended + chunk).split(b"\n")
+            self._unended = unended[-CHUNK:]
+            self._lines.extend(map(_shown, lines[-LINES:]))
 
     @property
     def last_line(self) -> str:
         """The last line that is not blank; '' for none."""
-        return next((line for line in reversed(self._lines) if line.strip()), "")
+        lines = (_shown(self._unended), *reversed(self._lines))
+        return next((line for line in lines if line.strip()), "")
+
+
+def _shown(line: bytes) -> str:
+    return line.decode("utf-8", "replace")[:LINE]

@@ -48,7 +48,8 @@ _NEXT_LINE = rf"\r?\n{MARGIN}?[ \t]{{0,80}}"
 # What links a name to its value: an operator, the comma between two quoted texts, `%3D`; the verb of a sentence (`is`,
 # `ist`, `est`); a particle of Chinese, Japanese or Korean.
 _SIGN = re.compile(
-    rf"(?:\[[0-9]{{0,6}}\]|[ \t][0-9]{{1,3}}(?=:[ \t]))?(?P<close>{_Q}?\]?\*{{0,2}})(?:"
+    rf"(?:\[[0-9]{{0,6}}\](?:[ \t][A-Z_]{{3,20}}(?=[ \t]=))?|[ \t][0-9]{{1,3}}(?=:[ \t]))?"
+    rf"(?P<close>{_Q}?\]?\*{{0,2}})(?:"
     r"[ \t]{0,40}(?P<sign>=>|->|<-|:=|::|\?\?=|\|\|=|[!?+]?={1,3}|:|：|＝|(?<=[A-Za-z0-9_\"'])>"
     rf"|(?<=[\"'`]),(?=\s{{0,80}}\\{{0,7}}[\"'`])|%3[dDaA](?:%20|\+)?)[ \t]{{0,40}}\*{{0,2}}[ \t]{{0,4}}"
     rf"(?:\\?{_NEXT_LINE}(?={_Q}))?"
@@ -124,6 +125,13 @@ _SAID_LATER = re.compile(
     r"[ \t]{0,4}(?:(?:[:→—–|]|-{1,2})[ \t]{0,4})?(?:<\w{1,10}>)?"
     r"(?<=[ \t>])(?:«[ \u00a0\u202f]|[\"'`“„«(]{0,2})(?P<value>[^\s\"'`“”„«»<>|]{8,4096})"
 )
+# Alone on the line after its name: pasted, fenced, the answer of a program that was asked for it or of a person.
+_NEXT_ALONE = re.compile(
+    rf"[^\n\"`=;{{}}|]{{0,80}}\r?\n(?:{MARGIN})?(?:```\w{{0,12}}[ \t]*\r?\n(?:{MARGIN})?)?[ \t]{{0,40}}"
+    r"(?:=>[ \t]|\[?\d{1,2}:\d{2}(?::\d{2})?\]?[ \t]+(?:<?\w{1,20}>?:[ \t]+)?)?"
+    r"(?P<q>[\"'`]?)(?P<value>[^\s\"'`<>(){}\[\],;]{16,4096}+)(?P=q)[ \t]*(?=\r?\n|\Z)"
+)
+_HASH = re.compile(r"[0-9a-f]{32,128}")
 _SAID_NAME = re.compile(rf"{_PASSWORD.pattern}|\A[Pp]ass\Z")
 _BEFORE_SAID = frozenset(("", " ", "\t", "<", ":"))
 _NO_SENTENCE = frozenset(("(", "[", "{", "<", "|", "\\", "="))
@@ -277,7 +285,8 @@ class _Finder:
         # Nothing right behind the name, so it may be a call or a mapping further on in the statement.
         if name.kind in (NameKind.SECRET, NameKind.PERHAPS):
             near = self._near(name, place.value if place else name.end)
-            return near or self._given.secret(name, lambda: self._statement_end(name, name.end))
+            given = near or self._given.secret(name, lambda: self._statement_end(name, name.end))
+            return given or self._on_next_line(name)
         # `API_KEYS = {"alice": "…"}`: what a mapping of several holds.
         if (
             name.kind is NameKind.LOOKS
@@ -396,6 +405,16 @@ class _Finder:
         alone = looks_scrambled(value) and _stands_alone(self._text, name.start)
         said = spoken or (password and (looks_chosen(value) or alone))
         return (first, first + len(value)) if said else None
+
+    def _on_next_line(self, name: Name) -> _Span | None:
+        """Return the span of a scrambled value that is all there is on the line after the name; of a name that may be
+        one of a secret, not that of a hash.
+        """
+        found = _NEXT_ALONE.match(self._text, name.end)
+        if found is None or not looks_scrambled(found["value"]):
+            return None
+        is_hash = name.kind is not NameKind.SECRET and _HASH.fullmatch(found["value"])
+        return None if is_hash else found.span("value")
 
     def _closes(self, place: _Place, found: Literal) -> bool:
         """Return whether the quote after an operator closes the string around the name, as in `prompt="Password: "`."""

@@ -164,6 +164,8 @@ _AFTER_USER = re.compile(
     r"|\brabbitmqctl[ \t](?:[^\r\n]{0,80}?[ \t])?(?:add|authenticate)_user[ \t][\"']?[\w.@-]{1,64}[\"']?[ \t]"
     r"|\bsigntool[ \t][^\r\n]{0,200}?[ \t]/p[ \t]|\bsamba-tool[ \t]user[ \t]\w{1,20}[ \t][\w.@-]{1,64}[ \t]"
     r"|\b(?:bundle|composer)[ \t]config[ \t](?:-\S{1,20}[ \t]|set[ \t]){0,3}\S{1,120}[ \t](?:[\w.-]{1,64}:)?"
+    r"|\b(?:omniauth|provider)[ \t]:\w{1,40},[ \t]{1,4}"
+    r"(?:\"[^\"\n]{1,160}\"|'[^'\n]{1,160}'|ENV\[[^\]\n]{1,60}\]),[ \t]{1,4}"
     r"|\bvault[ \t]operator[ \t]unseal[ \t]|\bEAP[ \t]|::add-mask::|\bcodecov\.io/bash[^\r\n]{0,80}?[ \t]-t[ \t]"
     r"|crypt(?:ed)?[ \t]with[ \t](?:the[ \t])?key[ \t]?[\[(]?|\"kty\"[ ]?:[ ]?\"oct\"[^}\n]{0,200}?\"k\"[ ]?:[ ]?"
     r"|password_maps[ \t]{0,4}=[ \t]{0,4}(?:static|inline):\{?[ \t]{0,4}(?:[\w.@-]{1,64}[:=][ \t]{0,4})?"
@@ -171,6 +173,26 @@ _AFTER_USER = re.compile(
     r"|\"method\"[ ]?:[ ]?\"[\w.]{0,40}(?:login|[Aa]uth(?:enticate|orize)?|unlock\w{0,12})\"[^\n]{0,80}?"
     r"\"params\"[ ]?:[ ]?\[[ ]?(?:\"[^\"\n]{1,100}\"[ ]?,[ ]?){1,2}(?=\")"
     rf"|/user:[\w.\\-]{{1,64}}[ \t]|/pass:)[\"']?){_GIVEN}"
+)
+# What a program prints that was asked for a secret, on the line after the command.
+_PRINTED_BY = re.compile(
+    r"(?P<head>\b(?:get-secret-value|get-parameters?|secret[ \t]show|versions[ \t]access|kv[ \t]get|vault[ \t]read"
+    r"|pass[ \t]show"
+    r"|op[ \t](?:read|item[ \t]get)|bw[ \t]get|secret-tool[ \t]lookup|keyring[ \t]get"
+    r"|find-(?:generic|internet)-password"
+    r"|auth[ \t]token|print-access-token|get-access-token|get-login-password|config:get|secrets?[ \t]get"
+    r"|terraform[ \t]output|sops[ \t]-d|base64[ \t](?:-[dD]|--decode))\b[^\r\n]{0,400}\r?\n[ \t]{0,20}[\"']?)"
+    r"(?P<value>[^\s\"'<>]{12,65536}+)(?=[\"']?[ \t]*(?:\r?\n|\Z))"
+)
+_RESULT = re.compile(  # in the state of Terraform
+    r"(?P<head>\"random_password\"[^}]{0,800}?\"result\"[ ]?:[ ]?\")(?P<value>[^\"\s]{6,4096}+)(?=\")"
+)
+_RESULT_LINES = 20
+_PRINTING = (
+    *("get-secret-value", "get-parameter", "secret show", "versions access", "kv get", "vault read", "pass show"),
+    *("op read", "op item", "bw get", "secret-tool", "keyring get", "find-generic-", "find-internet-", "auth token"),
+    *("-access-token", "get-login-password", "config:get", "secret get", "secrets get", "terraform output"),
+    *("sops -d", "base64 -d", "base64 -D", "base64 --decode"),
 )
 # Here an `@` is before the host, the last one of several.
 _AFTER_USER_OF_HOST = re.compile(
@@ -205,6 +227,7 @@ _USERS = (
         *("dig ", "nsupdate ", "rclone obscure ", "secret set ", "rabbitmqctl ", "password_maps", "login("),
         *(" on >", " off >", " ~*", " +@", 'login"', 'uth"', 'uthenticate"', 'uthorize"', "unlock"),
         *("signtool", "samba-tool", "bundle config", "composer config", "operator unseal", "EAP "),
+        *("omniauth :", "provider :"),
         *("::add-mask::", "codecov.io/bash", "crypt with ", "crypted with ", '"kty"'),
         "user-secrets set",
         "cloudflared",
@@ -268,6 +291,10 @@ def mask_command_lines(text: str, mark: Mark) -> str:
         text = replace_matches(fed, text, _FED_TO, lambda match: _mask_match(match, mark), _BEHIND)
     users = places(text, *_USERS)
     text = replace_matches(users, text, _AFTER_USER, lambda match: _random(match, mark))
+    results = places(text, '"random_password"')
+    text = replace_matches(results, text, _RESULT, lambda match: _mask_match(match, mark), _RESULT_LINES)
+    printing = places(text, *_PRINTING)
+    text = replace_matches(printing, text, _PRINTED_BY, lambda match: _mask_scrambled(match, mark), 1)
     users = places(text, *_USERS_OF_HOSTS)
     text = replace_matches(users, text, _AFTER_USER_OF_HOST, lambda match: _random(match, mark))
     if "|" in text:

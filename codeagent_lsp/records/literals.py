@@ -34,11 +34,13 @@ _JOINED = re.compile(
 _JOINS = " \t\r\n\\+.&<~,)"
 _SECOND_KEY = re.compile(r"[ \t]{0,20}(?:[:=]|\.\w)")
 _KEY = re.compile(r"[ \t]{0,20}(?::|=>)")
-# `b"…"`, `Some("…")`, `[]byte("…")`, `Encoding.UTF8.GetBytes("…")`
+# `b"…"`, `key=b"…"`, `Some("…")`, `[]byte("…")`, `Encoding.UTF8.GetBytes("…")`, `Base64.getDecoder().decode("…")`
 _WRAPPED = re.compile(
-    r"&?(?:b|rb|u)?(?=[\"'`])|(?:Some|\[\]byte|(?:\w{1,20}(?:\.|::)){1,4}(?:GetBytes|from))\((?=[\"'`])"
+    r"(?:\w{1,30}(?:=|:[ ]))?(?:&?(?:b|rb|u)?(?=[\"'`])"
+    r"|(?:Some|bytes|\[\]byte|(?:\w{1,20}(?:\(\))?(?:\.|::|->)){1,4}"
+    r"(?:GetBytes|from|from[hH]ex|FromBase64String|unhexlify|decode)|b64decode|base64_decode|hex2bin|unhexlify)\((?=b?[\"'`])b?)"
 )
-_NO_LITERAL = re.compile(r"[^,()\[\]{}\n\"'`]{1,80}")
+_NO_LITERAL = re.compile(r"(?:[^,()\[\]{}\n\"'`]|\{[^{}\n]{0,200}\}|\[[^\[\]\n]{0,200}\]|\([^()\n]{0,200}\)){1,80}+")
 _CALLED = re.compile(r"\)?(?:\.\w{1,30}\(\))?")
 _COMMA = re.compile(r"\s{0,20},\s{0,80}")
 _LONE_LINES = re.compile(rf"(?:(?:\\n|\\)?\r?\n{MARGIN}?[ \t]{{0,80}}[^\s\"'`<>]++)+(?:{_NEXT_LINE})?")

@@ -56,7 +56,7 @@ _FOREIGN = frozenset((
     "contrasenia", "parola", "parol", "senha", "wachtwoord", "haslo", "hasło", "пароль", "пароля", "паролем", "паролю",
     "losenord", "losenordet", "adgangskode", "adgangskoden", "salasana", "heslo", "jelszo", "sifre", "sifresi", "khau",
     "sandi", "geheimnis", "секрет", "κωδικος", "סיסמה", "पासवर्ड", "รหัสผ่าน", "apischlussel", "zugangsschlussel",
-    "المرور", "السر",
+    "المرور", "السر", "مرور", "سر", "secreto", "secreta", "segredo", "sekret", "himitsu", "wachtwoorden",
 ))  # fmt: skip
 SECRET_WORDS = _SECRETS | _FOREIGN | {"token", "passe", "pass", "key", "pin"}
 _ENDINGS = ("password", "passwort", "kennwort", "passwd", "passphrase", "secret", "token", "apikey", "pwd")
@@ -70,7 +70,8 @@ _KEYS = frozenset((
     "mailgun", "gpr", "fcm", "twilio", "algolia", "datadog", "sentry", "cloudflare", "tls",
 ))  # fmt: skip
 _WEAK = frozenset((
-    "clave", "chave", "chiave", "cle", "schlussel", "jeton", "ключ", "токен", "キー", "키",
+    "clave", "chave", "chiave", "cle", "schlussel", "schluessel", "jeton", "ключ", "токен", "キー", "키",
+    "anahtar", "anahtari", "klucz", "sleutel", "nyckel", "himitsukagi",
     "通行证", "授权码", "授權碼", "激活码", "凭证", "憑證",
     "mdp", "pw", "token", "mnemonic", "auth", "cookie", "credential", "credentials", "bearer", "cred", "creds", "jwt",
 ))  # fmt: skip
@@ -87,7 +88,7 @@ _SUFFIXES = frozenset((
     "user", "env", "data", "primary", "secondary", "key", "base", "json",
 ))  # fmt: skip
 # What a name in another language, or one that may be a secret's, is for: `clé_api`, `пароль_бд`.
-_FOR = frozenset(("api", "апи", "bd", "бд"))
+_FOR = frozenset(("api", "апи", "bd", "бд", "acceso", "accesso", "acces", "acesso"))
 # Words by which a name asks about a secret or counts something: `has_password`, `max_token`, `next_token`.
 _QUESTIONS = frozenset((
     "forgot", "forget", "forgotten", "show", "hide", "has", "is", "needs", "need", "no", "use", "uses", "require",
@@ -103,6 +104,9 @@ _PASS_OF = frozenset((
     "su", "become", "ansible", "login", "root", "vnc", "imap", "ldap", "bind", "wifi", "amqp", "rabbitmq", "postgres",
     "mariadb", "mongo", "oracle", "sql", "email", "http", "svc", "keystore", "truststore", "store", "vault", "ssl",
     "cert", "pfx", "remote", "srcstore", "deststore", "service", "app", "default", "sa", "key",
+    "mqtt", "wlan", "sta", "ota", "broker", "telnet", "router", "zip", "pdf", "jdbc", "ora", "rds", "repl", "git",
+    "svn", "registry", "grafana", "kafka", "sasl", "xmpp", "sip", "pppoe", "vpn", "samba", "smb", "webdav", "rcon",
+    "nickserv", "cpanel",
 ))  # fmt: skip
 _PW = frozenset(("dbpw", "rootpw", "userpw", "adminpw", "mypw", "smtppw", "ftppw", "ldappw", "bindpw", "sshpw"))
 _LOOKING = frozenset((
@@ -167,11 +171,13 @@ _STEMS = (
     "pass", "pw", "phrase", "kennw", "contrase", "senha", "wachtwoord", "parol", "haslo", "hasło", "lösenord",
     "losenord", "adgangskode", "salasana", "heslo", "jelsz",
     "şifre", "sifre", "khẩu", "sandi", "geheimnis",
-    "schlüssel", "clé", "masterauth", "mdp", "_pat", "_sk",
+    "schlüssel", "schluessel", "anahtar", "klucz", "sleutel", "nyckel", "himitsu", "sekret", "segredo", "clé",
+    "masterauth", "mdp", "_pat", "_sk",
     "secret", "token", "jeton", "jwt", "psk", "fernet", "key", "auth", "cred", "cookie", "bearer", "session", "call_id",
     "callid", "mnemonic", "seed", "login", "dockerconfig", "pepper", "assertion", "verifier", "_code", "community",
     "clave", "chave", "chiave", "ключ", "токен", "キー", "키",
-    "парол", "пасворд", "секрет", "κωδικ", "סיסמ", "كلمة المرور", "كلمة السر", "पासवर्ड", "รหัสผ่าน",
+    "парол", "пасворд", "секрет", "κωδικ", "סיסמ", "كلمة المرور", "كلمة السر", "كلمة مرور", "كلمة سر",
+    "पासवर्ड", "รหัสผ่าน",
     "密码", "密碼", "口令", "密钥", "密鑰", "秘钥", "金鑰", "令牌", "暗号", "パスワード", "合言葉",
     "私钥", "私鑰", "權杖", "权杖", "通行证", "授权码", "授權碼", "激活码", "凭证", "憑證",
     "シークレット", "トークン", "秘密鍵", "暗証番号",
@@ -189,7 +195,7 @@ _FIRST = frozenset((
     "api", "access", "secret", "private", "auth", "encryption", "signing", "master", "license", "security", "service",
     "deploy", "pragma", "wep", "wpa", "wifi", "pass", "seed", "recovery", "unseal", "geheimer", "privater",
 ))  # fmt: skip
-_SECOND = frozenset(("key", "keys", "token", "passe", "phrase", "schlüssel"))
+_SECOND = frozenset(("key", "keys", "token", "pass", "passe", "phrase", "schlüssel"))
 
 
 _LAST_WORD = re.compile(r"[^\W_]*+\Z")
@@ -279,7 +285,10 @@ def _by_words(words: list[str]) -> NameKind:
         return NameKind.SECRET if before and last in ("token", "bearer") else NameKind.PERHAPS
     if last.endswith("pass") and last.removesuffix("pass") in _PASS_OF:
         return NameKind.SECRET
-    return NameKind.SECRET if last in _SECRETS or last in _FOREIGN or last.endswith(_ENDINGS) else NameKind.PLAIN
+    if last in _SECRETS or last in _FOREIGN or last.endswith(_ENDINGS):
+        return NameKind.SECRET
+    # Elsewhere the thing comes first, and then what it is for: `contraseña_correo`, `hasło_do_bazy`.
+    return NameKind.PLAIN if _FOREIGN.isdisjoint(before) else NameKind.LOOKS
 
 
 def _plain(name: str) -> str:

@@ -37,6 +37,7 @@ if sys.platform == "win32":
         peer_user,
         read_at,
         set_mode,
+        unread_bytes,
         user_id,
     )
 else:
@@ -67,6 +68,7 @@ else:
         peer_user,
         read_at,
         set_mode,
+        unread_bytes,
         user_id,
     )
 
@@ -97,5 +99,6 @@ __all__ = [
     "peer_user",
     "read_at",
     "set_mode",
+    "unread_bytes",
     "user_id",
 ]

@@ -373,6 +373,11 @@ def memory_bytes() -> int:
     return int(status.total)
 
 
+def unread_bytes(write_descriptor: int) -> int | None:
+    """Return None: how many bytes that were written to a pipe have not been read yet is not known here."""
+    return None
+
+
 # Terminals.
 
 

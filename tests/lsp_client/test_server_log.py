@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from codeagent_lsp.lsp_client.connection import LINE, ServerLog
+from codeagent_lsp.lsp_client.connection import CHUNK, LINE, ServerLog
 
 
 async def read(*chunks: bytes) -> ServerLog:
@@ -27,6 +27,8 @@ async def read(*chunks: bytes) -> ServerLog:
         ((b"one\ntwo\n",), "two"),
         ((b"one\n", b"no end"), "no end"),
         ((b"one\n  \n\n",), "one"),
+        ((b"one\nt", b"w", b"o\nthree", b" four\n"), "three four"),
+        ((b"o", b"ne\n", b"\n" * 30), ""),
         ((b"\xff\n",), "\N{REPLACEMENT CHARACTER}"),
     ],
 )
@@ -36,3 +38,9 @@ async def test_the_last_line(chunks: tuple[bytes, ...], last: str) -> None:
 
 async def test_a_line_is_cut() -> None:
     assert (await read(b"x" * 200_000)).last_line == "x" * LINE
+
+
+async def test_one_without_an_end_is_not_kept_whole() -> None:
+    log = await read(*(b"x" * 60_000 for _ in range(10)))
+    assert len(log._unended) <= CHUNK
+    assert log.last_line == "x" * LINE

@@ -101,6 +101,14 @@ login: jane.doe2024
 secret = Secret.from_name("db-password-v2")
 token = Token.from("utf-8")
 the user is on > 2 screens
+password: reader.readString(),⏎age: reader.readUInt8(),
+the token of the repository⏎b5f1c0e4a1d2938475665748392a1b0c9d8e7f60
+where the key is made⏎src/AuthTokenProvider2/KeyV3Factory.ts
+the wifi pass again?⏎no idea
+base64 -d < a.b64⏎decoded_words_of_file_2
+terraform output -raw region⏎eu-central-1
+a.get("token", {"max": 4096}, "utf-8", "gpt-4o-mini-2024")
+parola_regex = "words2only"
 """
 
 

@@ -31,7 +31,7 @@ from pygls.lsp.server import LanguageServer
 
 from codeagent_lsp.server.documents import Documents
 from codeagent_lsp.server.wire.framing import INVALID_REQUEST, PARSE_ERROR, Damage, Framer, Malformed, Message, read
-from codeagent_lsp.system import is_alive
+from codeagent_lsp.system import is_alive, unread_bytes
 
 LEAVE_SECONDS = 1.9
 CLOSE_SECONDS = 1.5
@@ -236,19 +236,7 @@ def pipe_channel(read_fd: int, write_fd: int) -> Channel:
         while view:
             view = view[os.write(write_fd, view) :]
 
-    return Channel(lambda: os.read(read_fd, _CHUNK), write, lambda: _in_pipe(write_fd))
-
-
-def _in_pipe(write_fd: int) -> int | None:
-    if sys.platform != "linux":  # elsewhere the end that is written to does not know
-        return None
-    import fcntl  # late: not on every system
-    import termios  # late: not on every system
-
-    try:
-        return int.from_bytes(fcntl.ioctl(write_fd, termios.FIONREAD, bytes(4)), sys.byteorder)
-    except OSError:  # no pipe
-        return None
+    return Channel(lambda: os.read(read_fd, _CHUNK), write, lambda: unread_bytes(write_fd))
 
 
 def socket_channel(connection: socket.socket) -> Channel:
