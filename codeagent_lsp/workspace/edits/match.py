@@ -46,7 +46,9 @@ class Replacement:
 
 @dataclass(frozen=True)
 class Edit:
-    """One change: the characters `start` to `stop` (0-based, half-open) become `text`."""
+    """One change: the characters `start` to `stop` (0-based, half-open; equal for an insertion) become `text`. `tier`
+    is the name of the tier at which the old text matched, such as `exact`.
+    """
 
     start: int
     stop: int
@@ -158,7 +160,9 @@ def plan_lines(text: str, old: str, new: str) -> Edit:
 
 
 def exact_places(text: str, old: str) -> list[int]:
-    """Return the 0-based offsets of every occurrence of `old`, overlapping ones too, ascending."""
+    """Return the 0-based offsets of every occurrence of `old`, in characters, overlapping ones too, ascending; of ''
+    every offset up to the end.
+    """
     found = []
     at = text.find(old)
     while at >= 0:

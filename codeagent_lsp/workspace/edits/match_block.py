@@ -106,7 +106,9 @@ class Block:
         return self.seen[token]
 
     def gap(self, index: int) -> list[str]:
-        """Return the blank lines before token `index`; after the last token for `index == len(at)`."""
+        """Return the blank lines, with their endings, before token `index` (from 0); after the last token for `index ==
+        len(at)`.
+        """
         start = self.at[index - 1] + 1 if index else 0
         stop = self.at[index] if index < len(self.at) else len(self.lines)
         return self.lines[start:stop]
@@ -132,7 +134,7 @@ class Shift:
         return not (self.add or self.remove or self.width)
 
     def apply(self, indent: str) -> str | None:
-        """Return the indentation in the file for `indent` in the block; None if it is not certain."""
+        """Return the indentation in the file for `indent`, blanks and tabs, in the block; None if it is not certain."""
         if indent in self.known:
             return self.known[indent]
         if self.width:

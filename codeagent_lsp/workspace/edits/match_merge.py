@@ -235,7 +235,9 @@ class Gaps:
 
     @property
     def edge(self) -> bool:
-        """Whether the block begins or ends here."""
+        """Whether the changed region is at the beginning or the end of the block, so that there is no kept line on one
+        side.
+        """
         return self.above is None or self.below is None
 
 
@@ -449,7 +451,9 @@ class Pairing:
                 raise Unsafe("a line that the file spells differently occurs more than once")
 
     def name(self, part: Part) -> Name:
-        """Return indentation and body of the line that `part` stands for, as the file spells it."""
+        """Return the pair of indentation and body of the line that `part` stands for, the body as the file spells it;
+        that of `part` itself if the file spells it no other way.
+        """
         name = (part.indent, part.body)
         return self.names.get(name, name)
 

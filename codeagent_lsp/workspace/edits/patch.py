@@ -69,7 +69,9 @@ def modes_of(patch: str) -> dict[str, bool]:
 
 
 def without_signs(patch: str) -> str:
-    """Return the lines of a patch without the sign (`+`, `-` or blank) that each begins with."""
+    """Return the lines of a patch without the sign (`+`, `-` or blank) that each begins with; a line without one stays
+    as it is. Headers count as any other line.
+    """
     return "".join(line[1:] if line[:1] in ("+", "-", " ") else line for line in split_lines(patch))
 
 
@@ -403,7 +405,9 @@ def _indentation(content: str) -> int:
 
 
 def parse_begin(lines: list[str]) -> list[FileChange]:
-    """Parse the changes between `*** Begin Patch` and `*** End Patch`; raises `PatchRefused` when malformed."""
+    """Parse the changes between `*** Begin Patch` and `*** End Patch` from lines without their ends, and return them in
+    order. PatchRefused when one is malformed or the end is missing; ValueError without a beginning.
+    """
     stripped = [line.rstrip() for line in lines]
     start = stripped.index(BEGIN) + 1
     if END not in stripped:

@@ -289,12 +289,12 @@ class Hunk:
 
     @property
     def old(self) -> str:
-        """The block before: kept and removed lines."""
+        """The block before the change as text: kept and removed lines; '' for pure additions."""
         return "".join(line for tag, line in self.rows if tag != "+")
 
     @property
     def new(self) -> str:
-        """The block after: kept and added lines."""
+        """The block after the change as text: kept and added lines; '' for pure removals."""
         return "".join(line for tag, line in self.rows if tag != "-")
 
 

@@ -23,7 +23,7 @@ from codeagent_lsp.workspace.text.encoding import Encoding, decode
 
 
 class ListedEntry(NamedTuple):
-    """One entry of a folder listing: its absolute path and its kind."""
+    """One entry of a folder listing: its absolute path and its kind, `file`, `folder`, `link` or `other`."""
 
     path: str
     kind: FileKind
@@ -151,7 +151,7 @@ class Buffers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """The staged state of one file: its text, or None when it is deleted."""
+    """The staged state of one file: its text, or None when it is deleted or was moved away."""
 
     text: str | None
 
@@ -192,8 +192,9 @@ class NothingStaged:
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """The text of one file. `version` is the buffer's, None for other sources or without a number; `encoding` is that
-    of the file on disk, UTF-8 for a new one; `note` is a remark for the reader or ''.
+    """The text of the file at the absolute `path`. `source` is `staged`, `buffer` or `disk`; `version` is the buffer's,
+    None for other sources or without a number; `encoding` is that of the file on disk, UTF-8 for a new one; `note` is a
+    remark for the reader or ''.
     """
 
     path: str
@@ -213,8 +214,7 @@ class Listing(NamedTuple):
 
 class FileView:
     """Reads files as a run sees them: the state at each call, as nothing is kept. All paths are absolute and resolved.
-
-    `max_bytes` is the size limit of one file.
+    `max_bytes` is the size limit of one file, in bytes of UTF-8 for texts that are not on disk.
     """
 
     def __init__(self, roots: Roots, buffers: Buffers, staged: StagedView, *, max_bytes: int = MAX_BYTES) -> None:
@@ -284,9 +284,8 @@ class FileView:
 
     def list_dir(self, path: str, depth: int = 1, *, limit: int = MAX_ENTRIES) -> Listing:
         """Return the first `limit` entries of folder `path`, `depth` levels deep (1: only its own), in preorder and by
-        name, without ignored names.
-
-        FileRefused if it is not a folder.
+        name, without ignored names. FileRefused if it does not exist or is not a folder; of one that cannot be read, no
+        entries.
         """
         folders = self._folders()
         self._require_folder(path, folders)
@@ -305,11 +304,11 @@ class FileView:
         return islice(folders.files(path), limit)
 
     def over_disk(self) -> frozenset[str]:
-        """Return the paths whose text does not come from the disk: open or staged, deleted ones included."""
+        """Return the absolute paths whose text does not come from the disk: open or staged, deleted ones included."""
         return frozenset(self._staged.paths()) | frozenset(self._buffers.open_paths())
 
     def open_paths(self) -> tuple[str, ...]:
-        """Return the paths of the documents that are open in the editor, saved or not."""
+        """Return the absolute real paths of the files that are open in the editor, saved or not."""
         return tuple(self._buffers.open_paths())
 
     def is_ignored(self, path: str, *, is_dir: bool = False) -> bool:

@@ -84,7 +84,9 @@ class FolderRules(NamedTuple):
         return _decision(self.own, _compose(f"{self.path}{name}/" if is_dir else self.path + name))
 
     def enter(self, name: str) -> FolderRules:
-        """Return the rules for the names in the folder `name` of this folder."""
+        """Return the rules for the names in the folder `name` of this folder, with those of its own ignore files; reads
+        the disk.
+        """
         return self.rules._extend(self, name)
 
 
@@ -99,7 +101,7 @@ class IgnoreRules:
         self._cache: dict[str, tuple[tuple[int, int, int], _Rules]] = {}
 
     def at_root(self) -> FolderRules:
-        """Return the rules for the names directly in the folder; the start of a walk."""
+        """Return the rules for the names directly in the folder; the start of a walk. Reads the disk."""
         top = FolderRules(self, "", (), ())
         exclude = self._rules(os.path.join(self._top, ".git", "info", "exclude"))
         here = self._read(top._replace(git=(_Source(0, exclude),) if exclude.each else ()))

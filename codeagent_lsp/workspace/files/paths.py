@@ -299,7 +299,9 @@ class FolderNames:
         self._folders = folders
 
     def relative(self, path: str, root: str) -> str:
-        """Return `path` for display, relative to `root`, the folder that contains it."""
+        """Return `path` for display, with `/` between its parts, relative to `root`, the folder that contains it; with
+        the label in front if there are several folders, and the label alone (`.` for one folder) for `root` itself.
+        """
         inner = relative_name(path, root)
         if len(self._folders) == 1:
             return inner
@@ -346,7 +348,7 @@ FileKind = Literal["file", "folder", "link", "other"]
 
 
 class Child(NamedTuple):
-    """One name in a folder and its kind."""
+    """One name in a folder and its kind: `file`, `folder`, `link` or `other`."""
 
     name: str
     kind: FileKind
@@ -432,7 +434,9 @@ class ConfinedFile:
 
 
 def kind_of(mode: int) -> FileKind:
-    """Return the kind of a file by its mode (`st_mode`)."""
+    """Return the kind of a file by its mode (`st_mode`): `file`, `folder`, `link`, or `other` for pipes, sockets and
+    devices.
+    """
     if stat.S_ISREG(mode):
         return "file"
     if stat.S_ISDIR(mode):

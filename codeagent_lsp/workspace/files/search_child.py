@@ -28,7 +28,9 @@ def main(source: TextIO, sink: TextIO) -> None:
 
 
 def find(compiled: re.Pattern[str], text: str, limit: int) -> list[tuple[int, int]]:
-    """Return the 0-based numbers of the first `limit` lines that match, with the column of their first match."""
+    """Return pairs for the first `limit` lines that match: the 0-based number of the line, and of the character in it
+    at which the first match begins.
+    """
     found: list[tuple[int, int]] = []
     for number, line in enumerate(lines_of(text)):
         match = compiled.search(line)
@@ -40,8 +42,8 @@ def find(compiled: re.Pattern[str], text: str, limit: int) -> list[tuple[int, in
 
 
 def find_spanning(compiled: re.Pattern[str], text: str, limit: int) -> list[tuple[int, int]]:
-    """Return the 0-based numbers of the first `limit` lines that belong to a match, which may span lines, with the
-    column of the match.
+    """Return pairs for the first `limit` lines that belong to a match, which may span lines: the 0-based number of the
+    line, and of the character at which the match begins there, 0 on its further lines.
     """
     text = _LINE_END.sub("\n", text)
     found: dict[int, int] = {}

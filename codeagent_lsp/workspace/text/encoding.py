@@ -37,7 +37,9 @@ _CONTROLS_ALLOWED = 0.02  # share of control bytes above which data that is not 
 
 
 class Decoded(NamedTuple):
-    """A decoded text, the encoding that reproduces its bytes, and a remark for the reader of the file (or '')."""
+    """A decoded text, the encoding that reproduces its bytes, and an English remark for the reader of the file, such as
+    that the encoding was guessed ('' for none).
+    """
 
     text: str
     encoding: Encoding

@@ -102,7 +102,7 @@ class FoundLine:
 
     @property
     def cost(self) -> int:
-        """About how many bytes it takes to show it."""
+        """About how many bytes it takes to show it: its text in UTF-8, the line end, and the mark of a gap."""
         return len(self.text.encode("utf-8", "replace")) + 1 + GAP
 
 

@@ -100,7 +100,9 @@ def line_span(text: str, lines: LineIndex, line: int) -> tuple[int, int]:
 
 
 def offset_at(text: str, lines: LineIndex, position: tuple[int, int], encoding: Encoding) -> int:
-    """Return the offset of a position, clamped to its line and to the text, rounded down inside a character."""
+    """Return the offset of a position, a 0-based line and character in code units of `encoding`: clamped to its line
+    and to the text, rounded down inside a character.
+    """
     line, character = position
     if line < 0:
         return 0
@@ -111,7 +113,9 @@ def offset_at(text: str, lines: LineIndex, position: tuple[int, int], encoding: 
 def offsets_of_range(
     text: str, lines: LineIndex, start: tuple[int, int], end: tuple[int, int], encoding: Encoding
 ) -> tuple[int, int]:
-    """Return the offsets of both ends of a range. An empty range, as typing makes it, is converted only once."""
+    """Return the offsets of both ends of a range, each as `offset_at` does. An empty range, as typing makes it, is
+    converted only once.
+    """
     first = offset_at(text, lines, start, encoding)
     if start == end:
         return first, first
@@ -200,7 +204,7 @@ def shared_ends(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
 
 
 def with_newlines(text: str, newline: str) -> str:
-    """Return `text` with every line ending replaced by `newline`."""
+    """Return `text` with every line ending (CRLF, CR or LF) replaced by `newline`."""
     unified = text.replace("\r\n", "\n").replace("\r", "\n")
     return unified if newline == "\n" else unified.replace("\n", newline)
 

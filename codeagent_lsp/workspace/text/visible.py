@@ -147,7 +147,7 @@ def visible(text: str) -> str:
 
 def in_box(text: str) -> str:
     """Return text for a message box, a progress bar or a lens: made visible, and with Markdown links escaped whose
-    scheme is not http or https.
+    scheme is not http or https. It is not cut, and its lines stay.
     """
     return _BOX_LINK.sub(r"]\\(", visible(text))
 
@@ -163,14 +163,16 @@ def one_line(text: str, limit: int) -> str:
 
 
 def printable_line(text: str, limit: int) -> str:
-    """Return a text on one line of at most `limit` characters. What cannot be printed becomes a blank, and a run of
-    blanks one.
+    """Return a text on one line of at most `limit` characters, cut with a "…". What cannot be printed becomes a blank,
+    and a run of blanks one.
     """
     return cut(" ".join("".join(char if char.isprintable() else " " for char in text).split()), limit)
 
 
 def fenced(text: str) -> str:
-    """Return a text as a code block in Markdown, with a fence that is longer than any in the text."""
+    """Return a text as a code block in Markdown, without a language, with a fence of backticks that is longer than any
+    in the text; no line end after it.
+    """
     fence = "```"
     while fence in text:
         fence += "`"
