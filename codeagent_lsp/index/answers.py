@@ -51,11 +51,15 @@ class Answers:
         self._lock = Lock()
 
     def view(self, files: FileView) -> View:
-        """Return the present state of the index, overlaid with the unsaved and staged texts of `files`."""
+        """Return the present state of the index, overlaid with the unsaved and staged texts of `files`; those that are
+        not in the index or have changed are parsed now.
+        """
         return self._overlay.view(files)
 
     def search(self, files: FileView, task: Task, limit: int, may_read: MayRead) -> tuple[Chunk, ...]:
-        """Return at most `limit` chunks of the code of `files` that match a task best by its words, best first."""
+        """Return at most `limit` chunks of the code of `files` that match a task best by its words, best first; () if
+        nothing does. `may_read` returns whether an absolute path may be shown beyond its name.
+        """
         asking = task.question()
         with self._lock:
             view = self._looking_at(files, may_read)
@@ -154,7 +158,9 @@ class Overlay:
         self._lock = Lock()
 
     def view(self, files: FileView) -> View:
-        """Return a view of the index, overlaid with the texts of `files` that differ from the indexed ones."""
+        """Return a view of the index, overlaid with the texts of `files` that differ from the indexed ones; ignored
+        files and those outside of the folders are left out. Parses new texts, so it blocks.
+        """
         over = sorted(files.over_disk())
         if not over:
             return View(self._store)
@@ -266,7 +272,7 @@ class Mapper:
         return self._make_map(("overview", budget), self._important, best, outline, budget)
 
     def ranked(self, task: Task) -> list[tuple[str, float]]:
-        """Return index paths and scores by relevance to the task, best first; irrelevant files are left out."""
+        """Return pairs of index path and score by relevance to the task, best first; irrelevant files are left out."""
         graph = self._refresh_graph()
         return rank.rank_files(self._index, graph, self._files, task)
 

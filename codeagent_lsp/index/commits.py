@@ -71,7 +71,9 @@ NO_COMMITS = PastCommits()
 
 
 def commits_of(log: str, folder: str = "") -> list[PastCommit]:
-    """Return the commits in the output of git for `LOG`, in its order; `folder` is put in front of their paths."""
+    """Return the commits in the output of `git` with the arguments `LOG`, in its order; `folder`, '' or ending with
+    `/`, is put in front of each path.
+    """
     found = []
     for block in log.split("\x01")[1:]:
         subject, _, names = block.partition("\x02")

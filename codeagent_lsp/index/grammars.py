@@ -86,7 +86,9 @@ _SHEBANG = re.compile(rb"#![^\n]*?(?:/|env (?:-S )?)(python|node|ruby|php|bash|s
 
 
 def grammar_of(path: str, data: bytes = b"") -> Grammar | None:
-    """Return the grammar for a file by its extension or name, else by its shebang line; None if unknown."""
+    """Return the grammar for a file by its extension or name, else by the shebang line with which its content, `data`,
+    begins; None if unknown. A file with an extension is never judged by its content.
+    """
     place = PurePosixPath(path)
     found = _BY_ENDING.get(place.suffix[1:].lower()) or _BY_NAME.get(place.name)
     # A file with an ending is no script, whatever its first line says.
@@ -111,7 +113,8 @@ def tree_of(grammar: Grammar, source: bytes) -> Tree: ...
 @overload
 def tree_of(grammar: Grammar, source: bytes, stop: Callable[..., bool] | None) -> Tree | None: ...
 def tree_of(grammar: Grammar, source: bytes, stop: Callable[..., bool] | None = None) -> Tree | None:
-    """Return the syntax tree of a text; None if `stop`, which is called now and then, returned True.
+    """Return the syntax tree of a text in UTF-8; None only if `stop`, which is called now and then, returned True. A
+    text with errors has a tree, too.
 
     The trees of the last 4 texts of at most 256 KiB are kept for the next call. Threads can share a tree, as it is not
     changed.
@@ -135,7 +138,9 @@ def cursor(query: Query) -> QueryCursor:
 
 @lru_cache(maxsize=32)
 def query(grammar: Grammar) -> Query:
-    """Return the query of a language for definitions, uses and imports, compiled once."""
+    """Return the query of a language for definitions, uses and imports, compiled once per process. Reads the files
+    `languages/*.scm`.
+    """
     from tree_sitter import Query  # late: an idle server does without it
 
     text = "\n".join((_QUERIES / f"{name}.scm").read_text(encoding="utf-8") for name in grammar.queries)
@@ -166,7 +171,7 @@ def text_of(node: Node) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def is_source(path: str) -> bool:
-    """Return whether a file is code, by the suffix of its path."""
+    """Return whether a file is code, by the suffix of its path, in any case; False for one without a suffix."""
     return "." in path and path.rpartition(".")[2].lower() in _SOURCES
 
 
@@ -178,7 +183,9 @@ def is_prose(path: str) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def is_test(path: str) -> bool:
-    """Return whether a file is a test or belongs to one, by its folders and its name."""
+    """Return whether a file is a test or belongs to one, by the folders and the name in its path, with `/` between
+    them.
+    """
     *folders, name = path.split("/")
     return not _TESTS.isdisjoint(folders) or is_test_name(name)
 
@@ -190,8 +197,8 @@ def is_test_name(name: str) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def is_made(path: str) -> bool:
-    """Return whether a file is generated, recorded or third-party, so that it is not edited by hand; by its folders and
-    its name.
+    """Return whether a file is generated, recorded or third-party, so that it is not edited by hand; by the folders and
+    the name in its path, with `/` between them.
     """
     *folders, name = path.split("/")
     return not _UNEDITED.isdisjoint(folders) or bool(_MADE_NAME.search(name))

@@ -98,8 +98,8 @@ class IndexHost:
         return index.answers
 
     async def refresh(self) -> Status:
-        """Scan the whole workspace, wait for the end, and return the status; a full disk is `failed` in it. ToolFailed
-        if there is no index.
+        """Scan the whole workspace, wait for the end without a time limit, and return the status; a full disk is
+        `failed` in it. ToolFailed if there is no index.
         """
         return await (await self.opened()).looked_now()
 
@@ -112,8 +112,10 @@ class IndexHost:
         return index.service.status
 
     async def status(self) -> dict[str, Any]:
-        """Return the status of the index for the user: `state`, `files`, `done`, `total`, `problem`, `watched` and the
-        absolute `path`. Opens the index, and waits at most 1 s for a scan. ToolFailed if there is no index.
+        """Return the status of the index for the user: `state` (as in `Status`), the numbers of `files` in it and of
+        those `done` and in `total` of this pass, the `problem` ('' for none), whether changes on disk are reported by
+        the client (`watched`), and the absolute `path`. Opens the index, and waits at most 1 s for a scan. ToolFailed
+        if there is no index.
         """
         index = await self.opened()
         status = await index.looked(self._age, STATUS_SECONDS) or index.service.status

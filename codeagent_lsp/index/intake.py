@@ -86,7 +86,9 @@ def failure_entry(store: Store, work: Work) -> IndexEntry | None:
 
 
 def looked_at(path: str, size: int) -> int:
-    """Return about how many of the `size` bytes of a file are processed."""
+    """Return about how many of the `size` bytes of a file are processed: all, or at most the limit for its kind of
+    file.
+    """
     return min(size, _longest(path) or size)
 
 
@@ -102,7 +104,9 @@ def digest_of(path: str, data: bytes) -> bytes:
 
 
 def packed_text(path: str, text: str) -> tuple[bytes, Packed]:
-    """Return the digest and the packed tags of an unsaved text."""
+    """Return the digest (16 bytes) and the packed tags of an unsaved text at an index path; without tags if it is
+    longer than 1 MiB. Parses it, so it may take seconds.
+    """
     data = text.encode("utf-8", "replace")
     return digest_of(path, data), pack_found(find(path, text) if len(data) <= MAX_BYTES else RawTags(""))
 

@@ -15,8 +15,9 @@ from typing import Literal, NamedTuple
 
 
 class Span(NamedTuple):
-    """A literal or a comment, by its offsets. With `body` it begins on a line of its own, and also the blanks in front
-    of its first word are content. With `moves` it is a comment, which may be indented with the code.
+    """A literal or a comment, by its offsets in characters (half-open). With `body` it begins on a line of its own, and
+    also the blanks in front of its first word are content. With `moves` it is a comment, which may be indented with the
+    code.
     """
 
     start: int

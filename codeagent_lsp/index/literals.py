@@ -151,7 +151,7 @@ def literals(text: str, language: Language, rows: tuple[int, int] | None = None)
 
 
 def literals_of_piece(code: str, grammar: Grammar) -> tuple[Literal, ...]:
-    """Return the literals of a piece of code; for PHP, `<?php` need not be before it."""
+    """Return the literals of a piece of code, as `literals` does; for PHP, `<?php` need not be before it."""
     if grammar.name != "php":
         return literals(code, grammar)
     # For PHP all is text up to `<?php`; the line that is put in front is counted off.
@@ -161,8 +161,8 @@ def literals_of_piece(code: str, grammar: Grammar) -> tuple[Literal, ...]:
 
 
 def literal_lines(text: str, inside: Iterable[Literal]) -> Counter[str]:
-    """Return how often each line occurs of those that begin inside these literals of a text; without line ends, blank
-    ones left out.
+    """Return how often each line occurs among those that begin inside the literals `inside` of a text; lines are given
+    without their ends, and blank ones are left out.
     """
     lines = [content_of(line) for line in split_lines(text)]
     return Counter(line for each in inside for line in lines[each.first : each.last + 1] if line.strip())

@@ -137,8 +137,8 @@ class Outline:
     _described: set[int] = field(default_factory=set)
 
     def add(self, path: str, definition: _Definition) -> None:
-        """Add the next definition, which must not start before the last one. One nested more than 50 deep is left
-        out.
+        """Add the next definition, which must not start before the last one; scopes and wrappers only give names and
+        ranges to what is in them. One nested more than 50 deep is left out.
         """
         while self._open and self._open[-1].end <= definition.start:
             self._open.pop()
@@ -267,12 +267,16 @@ def faults_of(root: Node) -> Iterator[Node]:
 
 
 def imports_of(parsed: Parsed) -> list[Import]:
-    """Return the imports, one per module named; imported names belong to the last module of their statement."""
+    """Return the imports in the order of the text, one per module named; imported names belong to the last module of
+    their statement.
+    """
     return _imports(parsed.captures, parsed.source)
 
 
 def body_of(node: Node) -> Node | None:
-    """Return the body of a definition, for a variable that of the function it holds; None if there is none."""
+    """Return the node of a definition's body, for a variable that of the function it holds; None if there is none, as
+    in declarations.
+    """
     body = node.child_by_field_name("body")
     if body is None:
         value = node.child_by_field_name("value") or node.child_by_field_name("right")

@@ -154,7 +154,9 @@ def _stands_for_code(line: str, *, document: bool, whole: bool) -> bool:
 
 
 def is_phrase(words: str) -> bool:
-    """Return whether words, without the signs around them, say that code is left out, in English or Chinese."""
+    """Return whether words, without the comment signs and dots around them, say that code is left out, in English or
+    Chinese, such as `rest unchanged`.
+    """
     return bool(_PHRASE.fullmatch(words) or _CHINESE.fullmatch(words))
 
 

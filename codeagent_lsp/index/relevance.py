@@ -101,9 +101,9 @@ class QueryWords:
 
 
 def weigh_parts(parts: Sequence[FilePart]) -> list[float]:
-    """Return the score of each part: its file's score, scaled by its words, which count the more the rarer they are.
-
-    How often a part has a word is dampened; a word in its name counts as much again, even if it is not in its text.
+    """Return the score of each part, in order: its file's score, scaled by its words, which count the more the rarer
+    they are among these parts, by 0.3 without any word to 1.3 for the best. How often a part has a word is dampened; a
+    word in its name counts as much again, even if it is not in its text.
     """
     having: dict[str, int] = {}
     for part in parts:
@@ -124,8 +124,8 @@ def weigh_parts(parts: Sequence[FilePart]) -> list[float]:
 def definitions(
     ranked: Sequence[tuple[str, float]], read: Read, outline: Outline, asking: QueryTerms
 ) -> list[tuple[SymbolInfo, float]]:
-    """Return the functions and types of the 20 best files with scores, in the order of the files. `ranked` has paths
-    and scores; if `read` returns None, only the words of signature and docstring count.
+    """Return pairs of definition and score for the functions and types of the 20 best files, in the order of the files.
+    `ranked` has paths and scores, best first; if `read` returns None, only the words of signature and docstring count.
     """
     words = QueryWords(asking)
     found: list[SymbolInfo] = []
@@ -141,8 +141,8 @@ def definitions(
 
 
 def central(ranked: Sequence[tuple[str, float]], outline: Outline) -> list[tuple[SymbolInfo, float]]:
-    """Return the top-level definitions of the best files with scores, for a map without a task; types count more than
-    functions.
+    """Return pairs of definition and score for the top-level definitions of the 24 best files, at most 8 each, for a
+    map without a task; types count more than functions. `ranked` has paths and scores, best first.
     """
     found: list[tuple[SymbolInfo, float]] = []
     # No words to choose by, so it is the top of each file; what is inside of a type is read with it.
@@ -197,7 +197,9 @@ def answers(
 
 
 def split(path: str, text: str, symbols: Sequence[SymbolInfo]) -> list[Chunk]:
-    """Split a text into chunks along its definitions, none longer than 60 lines; they contain all lines, in order."""
+    """Split a text into chunks along its definitions, none longer than 60 lines; they contain all lines, in order. []
+    for an empty text.
+    """
     lines = rows(text)
     names = _innermost(symbols)
     chunks = []
@@ -207,8 +209,8 @@ def split(path: str, text: str, symbols: Sequence[SymbolInfo]) -> list[Chunk]:
 
 
 def rows(text: str) -> list[str]:
-    """Return the lines of a text without line ends, as the parser counts them: only LF ends one, unlike
-    `splitlines`.
+    """Return the lines of a text without line ends (LF or CRLF), as the parser counts them: only LF ends one, unlike
+    `splitlines`. A final line end starts no other line.
     """
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     return lines if lines[-1] else lines[:-1]

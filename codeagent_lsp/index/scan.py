@@ -58,8 +58,8 @@ class Folders:
         return self._prefixes[root] + relative_name(absolute, root)
 
     def absolute(self, path: str) -> str | None:
-        """Return the absolute path on disk of an index path, whether or not it exists; None if it is in none of the
-        folders.
+        """Return the absolute path on disk of an index path, whether or not it exists; None if it does not begin with
+        the label of a folder, where there are several.
         """
         for root, prefix in self._prefixes.items():
             if path.startswith(prefix):
@@ -106,8 +106,8 @@ class Folders:
 
 
 def scan(folders: Folders, known: Mapping[str, Known], stop: threading.Event) -> Scan:
-    """Compare the disk with the `known` files, by index path; blocks. A scan that `stop` interrupts, or that finds more
-    than 500,000 files, removes nothing.
+    """Return what differs between the disk and the `known` files, by index path; blocks. A scan that `stop` interrupts,
+    or that finds more than 500,000 files, removes nothing.
     """
     changed: list[Work] = []
     seen: set[str] = set()

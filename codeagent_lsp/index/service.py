@@ -47,8 +47,9 @@ JOB_BYTES = 512_000  # so that one job of large files does not keep the last pro
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The state and progress of the index: `done` of `total` files of this pass are processed; `files` are all, 0
-    before the first pass. `problem` is the reason for `failed`.
+    """The state and progress of the index: `state` is `off`, `new`, `scanning`, `building`, `ready` or `failed`; `done`
+    of `total` files of this pass are processed; `files` are all, 0 before the first pass. `problem` is the reason for
+    `failed`.
     """
 
     state: State
@@ -118,12 +119,14 @@ class IndexService:
 
     async def complete(self, found: Scan) -> Status:
         """Process the given result of a scan of all files and return the status, as `refresh` does without a scan of
-        its own.
+        its own; `failed` in it, not raised, if that was impossible.
         """
         return await self._pass(lambda: found, whole=True)
 
     async def rebuild(self) -> Status:
-        """Delete the index, build it again, wait for the end, and return the status."""
+        """Delete the index, build it again, wait for the end, which may take minutes, and return the status. Until then
+        searches find little.
+        """
 
         def cleared() -> Scan:
             self.store.clear()

@@ -139,7 +139,7 @@ class Companion(Protocol):
         ...
 
     def drop(self, db: sqlite3.Connection, ident: int) -> None:
-        """Delete the data of a removed file."""
+        """Delete the data of the removed file `ident`; nothing if there are none."""
         ...
 
 
@@ -152,7 +152,7 @@ class Reader:
         self._database = database
 
     def files(self) -> dict[str, bytes]:
-        """Return the digest of the content of every file, by index path."""
+        """Return the digest (16 bytes) of the content of every file, by index path; {} if nothing is indexed."""
         return dict(cast("list[tuple[str, bytes]]", self._database.rows("SELECT path, digest FROM indexed")))
 
     def tags(self, path: str) -> FileTags | None:
@@ -166,19 +166,23 @@ class Reader:
         return next((symbols for _, symbols in self._decoded(rows, unpack_symbols)), ())
 
     def all_tags(self) -> Iterator[tuple[str, FileTags]]:
-        """Yield every file with its tags, by path. Slow on large indexes: see `defined` and `definitions`."""
+        """Yield pairs of index path and tags for every file, sorted by path. Slow on large indexes: see `defined` and
+        `definitions`.
+        """
         return self._decoded(self._by_path(_ALL_TAGS), _tags)
 
     def definitions(self) -> Iterator[tuple[str, tuple[SymbolInfo, ...]]]:
-        """Yield every file with its definitions, by path."""
+        """Yield pairs of index path and definitions for every file, sorted by path."""
         return self._decoded(self._by_path(_ALL_OUTLINES), unpack_symbols)
 
     def defined(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield every file with the names it defines, by path: the fast form for a reference graph."""
+        """Yield pairs of index path and the names that it defines for every file, sorted by path: the fast form for a
+        reference graph.
+        """
         return self._decoded(self._by_path(_ALL_DEFINED), unpack_defined)
 
     def used(self) -> Iterator[tuple[str, Mapping[str, int]]]:
-        """Yield every file with how often it uses each name, by path."""
+        """Yield pairs of index path and how often the file uses each name, for every file, sorted by path."""
         return self._decoded(self._by_path(_ALL_USED), unpack_used)
 
     def defining(self, name: str) -> tuple[str, ...]:
@@ -197,7 +201,9 @@ class Reader:
         return tuple(path for (path,) in rows)
 
     def generation(self) -> int:
-        """Return a number that changes with every change visible to readers."""
+        """Return a number that changes with every change visible to readers; 0 for a damaged file, which
+        is replaced.
+        """
         rows = self._database.rows("SELECT value FROM generation")
         return int(rows[0][0]) if rows else 0
 
@@ -246,7 +252,9 @@ class Store(Reader):
         return bytes(rows[0][0]) if rows else b""
 
     def below(self, folder: str) -> tuple[str, ...]:
-        """Return the index paths of all files in a folder and its subfolders, sorted."""
+        """Return the index paths of all files in a folder, an index path without `/` at its end, and its subfolders,
+        sorted.
+        """
         rows = self._database.rows(
             "SELECT path FROM files WHERE path > ? AND path < ? ORDER BY path",
             (f"{folder}/", f"{folder}0"),  # 0 is the character after /
@@ -254,7 +262,7 @@ class Store(Reader):
         return tuple(path for (path,) in rows)
 
     def content(self, digest: bytes) -> Packed | None:
-        """Return the packed tags of the content with this digest, at any path; None if unknown."""
+        """Return the packed tags of the content with this digest (16 bytes), at any path; None if unknown."""
         rows = self._database.rows("SELECT outline, defined, used FROM contents WHERE digest = ?", (digest,))
         return Packed(*rows[0]) if rows else None
 
@@ -286,13 +294,17 @@ class Store(Reader):
             db.execute("UPDATE generation SET value = value + 1")
 
     def touch(self, stamps: Mapping[str, Stamp]) -> None:
-        """Set the stamps, by index path, of files whose content is unchanged; invisible to readers."""
+        """Set the stamps, by index path, of files whose content is unchanged; unknown paths are ignored. Invisible to
+        readers.
+        """
         with self._database.writing() as db:
             rows = [(*stamp, path) for path, stamp in stamps.items()]
             db.executemany("UPDATE files SET mtime = ?, ctime = ?, size = ? WHERE path = ?", rows)
 
     def tidy(self) -> None:
-        """Delete the tags of contents that no file has, if there are over 10,000 too many."""
+        """Delete the tags of contents that no file has, if there are more than twice as many contents as files and
+        10,000 beside.
+        """
         with self._database.writing() as db:
             (files,), (contents,) = db.execute("SELECT count(*) FROM files UNION ALL SELECT count(*) FROM contents")
             # Not at once: after switching branches back and forth, contents that no file had for a while are wanted
@@ -325,7 +337,7 @@ def open_index(path: Path) -> Store:
 
 
 def saved_graph(path: Path) -> Path:
-    """Return the path of the reference graph that belongs to the index at `path`."""
+    """Return the path of the reference graph that belongs to the index at `path`, whether or not it exists."""
     return path.with_suffix(".graph")
 
 
@@ -363,15 +375,17 @@ class Lexical:
 
 
 def document(path: str, outline: Iterable[SymbolInfo], text: str) -> tuple[str, str, str]:
-    """Return the words of a file as they are indexed: of its path, of the names it defines, of its text."""
+    """Return the words of a file as they are indexed, a text with blanks between them each: of its path, of the names
+    it defines, of its text, of which only the first 400,000 characters count (40,000 if it is not code).
+    """
     names = (symbol.name for symbol in outline)
     read = text[: MAX_CHARS if is_source(path) else MAX_OTHER_CHARS]
     return " ".join(words_of(path)), " ".join(terms_of(" ".join(names))), _repeat_words(count_words(read))
 
 
 def matching(tables: Tables, question: QueryTerms, limit: int = CANDIDATES) -> list[tuple[str, float]]:
-    """Return index paths and scores of the files that match best by BM25, best first. The scores are positive, and
-    comparable only to each other.
+    """Return pairs of index path and score for at most `limit` files that match best by BM25 (SQLite FTS5), best first;
+    [] if no word of the question tells files apart. The scores are positive, and comparable only to each other.
     """
     words = _telling(tables, question)
     if not words:
@@ -387,7 +401,9 @@ def matching(tables: Tables, question: QueryTerms, limit: int = CANDIDATES) -> l
 
 
 def rarity(tables: Tables, words: Sequence[str]) -> Mapping[str, int]:
-    """Return how many files have each word; words that no file has are left out."""
+    """Return how many files have each of these words, given as the index has them; words that no file
+    has are left out.
+    """
     slots = ",".join("?" * len(words))
     rows = tables.query(f"SELECT term, doc FROM lexical_words WHERE term IN ({slots})", tuple(words))  # noqa: S608
     return {word: count for word, count in rows}  # noqa: C416 - rows are tuples of unknown types
@@ -401,7 +417,7 @@ def search_words(question: QueryTerms) -> list[str]:
 
 
 def folder_and_stem(path: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the words of a path's folders and of its file name without the extension."""
+    """Return two sets: the words of a path's folders, and of its file name up to the first dot."""
     folder, _, name = path.rpartition("/")
     stem = name.partition(".")[0]
     return _folder_words(folder), frozenset(words_of(stem))

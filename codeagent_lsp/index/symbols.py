@@ -97,7 +97,7 @@ class RawTags(NamedTuple):
 
 
 def tags_of(found: RawTags) -> FileTags:
-    """Convert the result of parsing to `FileTags`."""
+    """Convert the result of parsing to `FileTags`: each use becomes a `Reference` with the definition around it."""
     references = tuple(_references(found.used, found.symbols))
     return FileTags(found.language, found.symbols, references, found.imports, found.broken)
 
@@ -144,7 +144,9 @@ def unpack_symbols(path: str, outline: str) -> tuple[SymbolInfo, ...]:
 
 
 def unpack_defined(path: str, defined: str) -> tuple[str, ...]:
-    """Return the names of the definitions, each once. Raises ValueError if the text is damaged."""
+    """Return the names of the definitions in `Packed.defined`, each once. Raises ValueError, with `path` in its
+    message, if the text is damaged.
+    """
     try:
         return tuple(json.loads(defined))
     except (TypeError, RecursionError) as error:
@@ -152,7 +154,9 @@ def unpack_defined(path: str, defined: str) -> tuple[str, ...]:
 
 
 def unpack_used(path: str, used: str) -> dict[str, int]:
-    """Return how often each name is used. Raises ValueError if the text is damaged."""
+    """Return how often each name is used, from `Packed.used`. Raises ValueError, with `path` in its message, if the
+    text is damaged.
+    """
     try:
         return {name: len(lines) for name, lines in json.loads(used).items()}
     except (TypeError, AttributeError, RecursionError) as error:

@@ -146,11 +146,15 @@ class Places:
         self._database = Database(path, f"{_STAMP} {model}", _create)
 
     def files(self) -> dict[str, bytes]:
-        """Return the digests of the texts whose chunks are known, by index path."""
+        """Return the digests of the texts whose chunks are known, by index path; {} if the file was damaged, which is
+        then replaced.
+        """
         return {path: bytes(digest) for path, digest in self._database.rows("SELECT path, digest FROM files")}
 
     def put(self, files: Mapping[str, tuple[bytes, Sequence[ChunkPlace]]]) -> None:
-        """Replace the chunks of files, given by index path with the digest of the text; all or none."""
+        """Replace the chunks of files, given by index path with the digest of the text and the chunks; all or none.
+        Raises sqlite3.Error or OSError if the disk is full.
+        """
         with self._database.writing() as db:
             for path, (digest, places) in files.items():
                 _drop(db, path)
@@ -167,7 +171,9 @@ class Places:
                     _drop(db, path)
 
     def standing(self, keys: Sequence[str]) -> list[tuple[str, ChunkPlace]]:
-        """Return all locations of the contents with these keys (hexadecimal), each with its index path."""
+        """Return pairs of index path and location for all locations of the contents with these keys (hexadecimal);
+        unknown keys are ignored.
+        """
         found: list[tuple[str, ChunkPlace]] = []
         for at in range(0, len(keys), _IN_ONE_QUESTION):
             part = [bytes.fromhex(key) for key in keys[at : at + _IN_ONE_QUESTION]]

@@ -78,7 +78,9 @@ def count_words(text: str) -> dict[str, int]:
 
 
 def lines_of_tokens(text: str) -> list[list[str]]:
-    """Return the tokens of each line of a text, of which `terms_of` gives the words."""
+    """Return for each line of a text, ended by LF, the list of its tokens, of which `terms_of` gives the words; [] for
+    a line without any. Signs separate tokens.
+    """
     blanked = text.encode("utf-8", "replace").translate(_BLANKS_BUT_LINES).decode()
     return [line.split() for line in blanked.split("\n")]
 
@@ -103,7 +105,9 @@ def split(token: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 14)
 def stem(word: str) -> str:
-    """Return a lower-case English word without common endings, so that `parses`, `parsed` and `parsing` are equal."""
+    """Return a lower-case English word without common endings, so that `parses`, `parsed` and `parsing` are equal;
+    words of less than 4 letters, and those that are not all ASCII letters, as they are.
+    """
     if len(word) < 4 or not word.isascii() or not word.isalpha():
         return word
     # Not `dies` and `ties`.

@@ -36,7 +36,9 @@ class Findings(NamedTuple):
 
 
 def do(store: Store, work: Iterable[Work]) -> None:
-    """Process files and write the results to the index, in one transaction for contents and one for stamps; blocks."""
+    """Process files and write the results to the index, in one transaction for contents and one for stamps; blocks.
+    Raises sqlite3.Error or OSError if the index cannot be written.
+    """
     _write(store, _look(store, work))
 
 
