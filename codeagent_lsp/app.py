@@ -19,8 +19,8 @@ def create_server() -> CodeAgentServer:
 
 
 async def load(front: Front) -> Loaded:
-    """Import and build the heavy part of a server, once, after `initialize` was answered. The import runs in a thread,
-    so that the event loop is not blocked.
+    """Import and build the heavy part of a server for its light part, `front`, once, after `initialize` was answered.
+    The import runs in a thread, so that the event loop is not blocked; ImportError as from any import.
     """
     for name in ("backend", "commands.commands", "inline"):
         await asyncio.to_thread(import_module, f"codeagent_lsp.server.{name}")

@@ -43,7 +43,7 @@ from codeagent_lsp.texts import text
 
 
 class ErrorType(StrEnum):
-    """The coarse kind of an error: what a caller can do about it."""
+    """The coarse kind of an error, which says what a caller can do about it; the values are those in tool results."""
 
     PARAM = "param_error"
     PARSE = "parse_error"
@@ -93,7 +93,7 @@ class ErrorCode(StrEnum):
 
     @property
     def advice(self) -> Advice:
-        """The type of this code and whether a retry makes sense."""
+        """The type of this code, and whether the same call may succeed later."""
         return _ADVICE[self]
 
 
@@ -134,7 +134,9 @@ class CodeAgentError(Exception):
     code = ErrorCode.EXECUTION_ERROR
 
     def localized(self, language: str) -> str:
-        """Return the sentence in `language` (`en` or `zh-cn`) if the catalogue has it, else in English."""
+        """Return the sentence in `language` (`en` or `zh-cn`) if the catalogue has it, else in English. Errors for the
+        model have English only.
+        """
         return str(self)
 
 
@@ -160,7 +162,9 @@ class UsageError(UserError):
 
 
 class SettingError(UserError):
-    """A setting has an invalid value; the default is used instead."""
+    """A setting has an invalid value; the default is used instead. Also a policy, settings file or state folder that
+    cannot be used.
+    """
 
     code = ErrorCode.INVALID_PARAM
 
@@ -208,19 +212,23 @@ class BudgetSpent(ModelError):
 
 
 class ModelRejected(ModelError):
-    """The endpoint refused the request: bad key, bad request."""
+    """The endpoint refused the request, for example with HTTP 400: a bad key or a bad request. The same call fails
+    again.
+    """
 
     code = ErrorCode.INVALID_PARAM
 
 
 class ModelUnauthorized(ModelRejected):
-    """The endpoint wants a key, or another one."""
+    """The endpoint wants a key, or another one (HTTP 401 or 403)."""
 
     code = ErrorCode.PERMISSION_DENIED
 
 
 class ModelBusy(ModelError):
-    """A rate limit or a server failure. `retry_after` is in seconds, None when the server did not say."""
+    """A rate limit (HTTP 429) or a server failure (5xx), after which a retry may help. `retry_after` is in seconds,
+    None when the server did not say.
+    """
 
     code = ErrorCode.NETWORK_ERROR
 
@@ -270,7 +278,7 @@ class FileRefused(AgentError):
 
 
 class PathRefused(AgentError):
-    """A path is outside the workspace, or needs the user's own approval."""
+    """A path is outside the workspace, or needs the user's own approval. It was neither read nor written."""
 
     code = ErrorCode.PERMISSION_DENIED
 
@@ -296,7 +304,7 @@ class PatchRefused(AgentError):
 
 
 class NoSuchFile(PatchRefused):
-    """A patch changes or deletes a file, with this `path` in the patch, that does not exist."""
+    """A patch changes or deletes a file that does not exist; `path` is its name in the patch."""
 
     def __init__(self, path: str) -> None:
         super().__init__(f"{path}: there is no such file. To create it, use '--- /dev/null' or '*** Add File:'.")

@@ -52,7 +52,9 @@ class CodeAgent(BaseInstalledAgent):  # type: ignore[misc]  # Harbor needs a new
         return "codeagent-lsp"
 
     def version(self) -> str:
-        """Return the version of this package, for Harbor's results."""
+        """Return the version of this package, such as `1.2.0`, for Harbor's results; it need not be the one installed
+        in the container.
+        """
         return __version__
 
     async def install(self, environment: Any) -> None:
@@ -91,7 +93,9 @@ class CodeAgent(BaseInstalledAgent):  # type: ignore[misc]  # Harbor needs a new
         )
 
     def populate_context_post_run(self, context: Any) -> None:
-        """Set tokens and cost of `context` from the recorded events; the cost is None if no price is known."""
+        """Set the numbers of input, cached and output tokens and the cost in US dollars of `context`, Harbor's, summed
+        over the recorded events; the cost is None if no price is known.
+        """
         calls = [event for event in _events(self.logs_dir / EVENTS) if event.get("type") == "usage"]
         context.n_input_tokens = sum(call.get("prompt_tokens", 0) for call in calls)
         context.n_cache_tokens = sum(call.get("cached_tokens", 0) for call in calls)

@@ -126,7 +126,9 @@ def secrets_of(network: NetworkSettings) -> tuple[str, ...]:
 
 
 def redact_url(url: str) -> str:
-    """Return a URL without its possibly secret parts: user, password, query, fragment."""
+    """Return a URL without its possibly secret parts: user and password become `***`, query and fragment are left out;
+    at most 200 characters.
+    """
     # Up to the last `@`, as a password may have some.
     return re.split(r"[?#]", re.sub(r"//.*@", "//***@", url))[0][:200]
 
@@ -183,7 +185,9 @@ def bundle(network: NetworkSettings, folder: Path) -> Path | None:
 
 
 def describe_settings(network: NetworkSettings) -> str:
-    """Return the settings that are set on one line for the doctor, without passwords; '' if none is."""
+    """Return the settings that are set as `network.NAME VALUE`, with commas between them, on one line for the doctor,
+    without passwords; '' if none is.
+    """
     named = (
         ("caFile", network.ca_file),
         ("clientCert", network.client_cert),
@@ -193,7 +197,9 @@ def describe_settings(network: NetworkSettings) -> str:
 
 
 def check(network: NetworkSettings) -> None:
-    """Raise SettingError if one of the settings cannot be used."""
+    """Raise SettingError if one of the settings cannot be used; nothing is connected to. Blocks while reading
+    certificates.
+    """
     if network.ca_file or network.client_cert:
         tls_context(network)
     if network.proxy:

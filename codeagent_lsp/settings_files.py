@@ -127,9 +127,10 @@ def read_user_settings() -> UserSettings:
 
 
 def keep_model(model: Mapping[str, Any], key: str | None) -> Path:
-    """Write the settings of a model, by their dotted keys, in place of those in the user's file; all others stay. `key`
-    is kept in a file of its own for the model's address. Return the path of the settings. SettingError if a present
-    file cannot be read, or one cannot be written; the settings and keys that were there stay.
+    """Write the settings of a model, by their dotted keys (`model.…`), in place of those in the user's file; all others
+    stay. `key` is kept in a file of its own for the model's address; without one, the keys kept before stay. Return the
+    path of the settings. SettingError if a present file cannot be read, or one cannot be written; the settings and keys
+    that were there stay.
     """
     path = settings_file()
     others = {name: value for name, value in _flat(_read(path)).items() if not name.startswith("model.")}
