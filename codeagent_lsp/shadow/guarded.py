@@ -83,7 +83,9 @@ class Guarded:
             await asyncio.to_thread(_kill_marked, self.mark)
 
     def stop(self) -> None:
-        """Ask the watchdog to kill the whole process tree, and return at once."""
+        """Ask the watchdog to kill the whole process tree, and return at once; nothing if it has ended. `ended` waits
+        for it.
+        """
         try:
             self._control.shutdown(socket.SHUT_WR)
         except OSError:  # it has ended

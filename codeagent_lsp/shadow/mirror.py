@@ -101,7 +101,9 @@ class Mirror:
                 self.copy.write(name, given, on_disk)
 
     def collect(self, found: WrittenFiles) -> None:
-        """Add to `found` every file that differs from the prepared state, by its absolute path in the workspace."""
+        """Add to `found` every file that differs from the prepared state, by its absolute path in the workspace;
+        ignored files are left out.
+        """
         now = self._here(self._rules())
         for name in now.version_control:
             if not os.path.lexists(f"{self.root}/{name}"):

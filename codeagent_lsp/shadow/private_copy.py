@@ -74,8 +74,9 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The contents of a folder by relative path; `folders` have their modes. Paths of folders that were not entered are
-    in `closed` (ignored), `version_control` and `deep` (nested too deeply).
+    """The contents of a folder by path relative to it, with `/` between the parts; `folders` have their modes
+    (`st_mode`). Paths of folders that were not entered are in `closed` (ignored), `version_control` and `deep` (nested
+    too deeply).
     """
 
     files: dict[str, Item] = field(default_factory=dict)
@@ -86,7 +87,9 @@ class Tree:
 
 
 def is_output(name: str) -> bool:
-    """Return whether an ignored folder of this name, such as one for build output, starts empty in a copy."""
+    """Return whether an ignored folder of this name, without its path, starts empty in a copy, as those for build
+    output do.
+    """
     return name in OUTPUTS or name.startswith("cmake-build-")
 
 
@@ -171,7 +174,9 @@ def copy_file(source: str, target: str) -> bool:
 
 
 def write_file(target: str, data: bytes, like: os.stat_result | None) -> None:
-    """Write a new file with the mode of `like`, or 0644 if None. OSError if it exists."""
+    """Write a new file with the permissions of `like`, without set-user-id bits, or 0644 if None. OSError if it exists
+    or cannot be written.
+    """
     with os.fdopen(open_new(target), "wb") as file:
         file.write(data)
         set_mode(file.fileno(), stat.S_IMODE(like.st_mode) & 0o777 if like is not None else 0o644)
@@ -221,7 +226,9 @@ class PrivateCopy:
         self._times.begin()
 
     def has(self, name: str, origin: Origin) -> bool:
-        """Return whether a file of the copy has the bytes of `origin`, given ones or those of the file on the disk."""
+        """Return whether a file of the copy has the bytes of `origin`: those given, or for a stamp those of the file on
+        the disk now. OSError for given bytes if there is no such file.
+        """
         path = f"{self._place}/{name}"
         return read(path) == origin if isinstance(origin, bytes) else same_bytes(path, f"{self._root}/{name}")
 
@@ -271,7 +278,9 @@ class PrivateCopy:
             Path(self._place, name).chmod(stat.S_IMODE(mode) & 0o777 | 0o700)
 
     def remove_empty(self, names: Iterable[str]) -> None:
-        """Remove those of the folders that are empty, inner ones first; others stay."""
+        """Remove those of the folders, by their paths in the copy, that are empty, inner ones first; others stay. Never
+        raises.
+        """
         # Inner folders first.
         for name in sorted(names, reverse=True):
             try:
@@ -313,7 +322,9 @@ class TextTimes:
         self._now = None
 
     def give(self, place: str, *others: os.stat_result | None) -> None:
-        """Set the modification time of the file at `place`, different from that of `others`, its earlier versions."""
+        """Set the modification time of the file at `place`, in whole seconds and different from that of `others`, its
+        earlier versions. OSError if that fails.
+        """
         if self._now is None:
             # In whole seconds, as many programs compare no finer ones.
             self._now = max(int(self._clock()), self._given + 1)

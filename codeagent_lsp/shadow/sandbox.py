@@ -50,7 +50,9 @@ _DROPPED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """A bind mount of the folder or file `source` at `target`, both absolute real paths."""
+    """A bind mount of the folder or file `source` at `target`, both absolute real paths; read-only
+    unless `writable`.
+    """
 
     source: str
     target: str
@@ -77,7 +79,9 @@ class Sandbox:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The absolute paths of the folders that must exist before a command starts."""
+        """The absolute paths of the folders below `private` that must exist before a command starts; the caller makes
+        them.
+        """
         return tuple(f"{self.private}/{name}" for name in ("home", "tmp", "vartmp", "reports"))
 
     def options(
@@ -186,8 +190,8 @@ class Sandbox:
 
 
 def write_options(path: str, options: Sequence[str]) -> None:
-    """Write options in bubblewrap's file format, readable by the user only, and the filter of system calls beside
-    them.
+    """Write options in the format of bubblewrap's `--args` (each word ended by NUL) to the file `path`, readable by the
+    user only, and the filter of system calls beside it. OSError if that fails.
     """
     _write(path, b"".join(os.fsencode(word) + b"\0" for word in options))
     if (program := filter_program()) is not None:

@@ -213,7 +213,7 @@ class UpperChanges:
         self._found = found
 
     def collect(self) -> None:
-        """Add all differences to `found`."""
+        """Add all differences to `found`, by absolute path in the workspace; ignored files are left out. Blocks."""
         met = set()
         for entry in self._paths.walk(self._rules):
             met.add(entry.path)

@@ -38,7 +38,9 @@ Rules = Callable[[], FolderRules | None]
 
 
 def stamp_of(info: os.stat_result) -> Stamp:
-    """Return a value that differs after every modification of a file, its mode included."""
+    """Return a value that differs after every modification of a file, its mode included: inode, size in bytes, both
+    times in nanoseconds, and mode.
+    """
     return (info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_mode)
 
 
@@ -87,7 +89,9 @@ class UpperPaths(NamedTuple):
     upper: str
 
     def place(self, path: str) -> str:
-        """Return the absolute place of a path, which must be in `root`, in the upper folder."""
+        """Return the absolute place in the upper folder of an absolute path, which must be `root` or in it; whether it
+        exists does not matter.
+        """
         return self.upper + path.removeprefix(self.root)
 
     def above(self, path: str) -> list[str]:
@@ -130,7 +134,7 @@ def is_folder(path: str) -> bool:
 
 
 def list_names(folder: str) -> list[str]:
-    """Return the names in a folder of the disk, sorted; [] if it cannot be read."""
+    """Return the names in a folder of the disk, sorted, without `.` and `..`; [] if it cannot be read."""
     try:
         return sorted(os.listdir(folder))
     except OSError:
@@ -221,7 +225,9 @@ def has_files(folder: str) -> bool:
 
 
 def is_too_long(*folders: str) -> bool:
-    """Return whether a file in one of these folders could have a path that exceeds the system's limit."""
+    """Return whether a file in one of these folders (absolute paths) could have a path that exceeds the system's limit
+    (`PATH_MAX`), with a name of the greatest length.
+    """
     return any(len(os.fsencode(folder)) + LONGEST_NAME >= LONGEST_PATH for folder in folders)
 
 

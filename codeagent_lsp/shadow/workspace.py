@@ -129,8 +129,8 @@ class ShadowWorkspace:
         self._closed = self._shut = False  # `_closed`: no command begins any more; `_shut`: the view is being removed
 
     def bind(self, view: FileView, staging: Staging, approve: Approve) -> BoundShell:
-        """Return the shell of one run: its commands see `view`, what they write goes to `staging` once `approve` allows
-        it.
+        """Return the shell of one run: its commands see `view`, what they write goes to `staging`, files that can run
+        code later only if `approve` allows it.
         """
         return BoundShell(self, _Binding(_Owner(view, staging, approve)))
 
@@ -265,7 +265,9 @@ class BoundShell:
         return await self._workspace.run(self._binding, command, on_output)
 
     def hand_over(self, view: FileView, staging: Staging, approve: Approve) -> None:
-        """Give the changes of the running command to another run: to its `staging`, once its `approve` allows it."""
+        """Give the changes of the running command to another run: to its `staging`, those of files that can run code
+        later only if its `approve` allows it.
+        """
         self._binding.give(_Owner(view, staging, approve))
 
     def let_go(self) -> None:
@@ -358,7 +360,8 @@ def merge_own_edits(collected: Collected, seen: UnsavedState, lookup: Lookup, ba
     """Return the changes with the run's own edits since `seen` merged in. If both changed the same lines, or one
     deleted or moved the file, what the command wrote is left out.
 
-    `base` returns a file without staged changes, for files whose staged changes were taken back or applied meanwhile.
+    `lookup` returns the staged state of an absolute path; `base` returns a file without staged changes, for files whose
+    staged changes were taken back or applied meanwhile.
     """
     collected = _on_present(collected, seen, lookup, base)
     changed = {path for path in collected.paths if _is_changed(collected, seen, path, lookup(path))}
