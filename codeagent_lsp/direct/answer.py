@@ -396,7 +396,7 @@ def _diff_in(reply: str, parts: ReplyParts) -> str | None:
 
 
 def is_bare_diff(reply: str) -> bool:
-    """Return whether a reply is a diff outside of any fence, so that nothing in the reply says where it ends."""
+    """Return whether a reply has a diff and no fence, so that nothing in the reply says where the diff ends."""
     return not parts_of(reply, ()).fences and _has_diff(reply)
 
 
@@ -435,7 +435,7 @@ def _from_diff(diff: str, files: Files) -> dict[str, str]:
 
 
 def ends_alike(one: str, other: str) -> bool:
-    """Return whether two paths are the same, or one ends with the other."""
+    """Return whether two paths, with `/` between their parts, are the same, or one ends with all parts of the other."""
     return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")
 
 
@@ -478,8 +478,8 @@ def may_be_new(path: str) -> bool:
 
 
 def line_pair(reply: str) -> tuple[str, str] | None:
-    """Return the lines after `WRONG:` and `RIGHT:` in a reply, without their decoration; None if it has no such
-    pair.
+    """Return the lines after `WRONG:` and `RIGHT:` in a reply, in this order, without their decoration; None if it has
+    no such pair.
     """
     found = _PAIR.search(reply)
     return (_bare(found["wrong"]), _bare(found["right"])) if found is not None else None

@@ -50,8 +50,8 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A model's scores by answer form, and whether they were probed here, come with the product or are assumed. Forms
-    that were not tried are missing.
+    """A model's scores by answer form. `source` says where they come from: `probed` here, `shipped` with the product,
+    or assumed by the `setting`, for a `script` or for a `capable` model. Forms that were not tried are missing.
     """
 
     scores: Mapping[AnswerForm, Score] = field(default_factory=dict)
@@ -75,7 +75,9 @@ class Proof:
         return score.share if score is not None else 0.0
 
     def told(self) -> str:
-        """Return the scores as one line, such as `tools 3/3, whole 2/3`."""
+        """Return the scores as one line, such as `tools 3/3, whole 2/3`, in the order in which the forms were tried; ''
+        without any.
+        """
         return ", ".join(f"{form} {score.done}/{score.of}" for form, score in self.scores.items())
 
 
@@ -222,7 +224,7 @@ class KnownForms:
 
     async def count(self, model: Model, form: AnswerForm, *, worked: bool) -> None:
         """Record whether a run in this form worked; after three failures in a row the model is probed again at its next
-        task. Does nothing for scripted and capable models.
+        task. Does nothing for scripted and capable models. The disk is written in a thread, and no error raised.
         """
         if model.info.provider != "scripted" and not model.info.capable:
             await asyncio.to_thread(self._store.worked if worked else self._store.failed, model.info, form)

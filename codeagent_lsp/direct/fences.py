@@ -91,7 +91,9 @@ class Fence:
 
 @dataclass(frozen=True, slots=True)
 class ReplyParts:
-    """A reply split up: the blocks in order, and the text outside of them without the lines that only give a path."""
+    """A reply split up: the blocks in order, and as `prose` the text outside of them with LF line ends, without the
+    lines that only give a path.
+    """
 
     fences: tuple[Fence, ...]
     prose: str
@@ -183,7 +185,9 @@ def path_in(line: str, known: Collection[str] = ()) -> str:
 
 
 def only_path(line: str, path: str) -> bool:
-    """Return whether a line has nothing but this path and decoration, such as backticks, stars or a colon."""
+    """Return whether a line has nothing but this path, with `/` between its parts, and decoration, such as backticks,
+    stars or a colon.
+    """
     return _tidy(_DECORATION.sub("", line)) == path
 
 

@@ -55,11 +55,13 @@ class WorkspaceFiles:
         return ImportTargets(frozenset(self.names), modules)
 
     def relative(self, path: str) -> str:
-        """Return the path relative to the workspace for this absolute path."""
+        """Return the path relative to the workspace for this absolute path, as `Roots.relative` does."""
         return self._view.roots.relative(path)
 
     def read(self, name: str) -> FileText | None:
-        """Return a file's text; None if it does not exist, cannot be read, or may not be read."""
+        """Return a file's text by its relative path; None if it does not exist, cannot be read, or may not be read. The
+        first answer is kept.
+        """
         if name not in self._texts:
             path = self.names.get(name, "")
             try:
@@ -76,7 +78,9 @@ class WorkspaceFiles:
         return self._parsed[name]
 
     def named(self, words: str) -> list[str]:
-        """Return the files whose path or name occurs in a text, in that order: at most 4, no ambiguous ones."""
+        """Return the relative paths of the files whose path or name occurs in a text, in that order: at most 4, no
+        ambiguous ones.
+        """
         return [self._view.roots.relative(path) for path in named_files(words, self._paths)]
 
     def ending(self, paths: Iterable[str]) -> list[str]:
@@ -98,7 +102,9 @@ class WorkspaceFiles:
         return [name for name in self.names if is_source(name) and not is_test(name) and not is_made(name)]
 
     def using(self, words: Collection[str], most: int = MOST_SEARCHED) -> list[str]:
-        """Return the names of the code files, among the first `most`, that contain one of these words."""
+        """Return the relative paths of the code files, among the first `most`, that contain one of these words as a
+        whole word; [] without words.
+        """
         if not words:
             return []
         pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(words)))})\b")
@@ -106,7 +112,9 @@ class WorkspaceFiles:
         return [name for name in sources if (file := self.read(name)) and pattern.search(file.text)]
 
     def imported(self, test: str) -> list[str]:
-        """Return the names of the workspace's files that a test file imports or is named after; no test files."""
+        """Return the relative paths of the workspace's files that a test file (a relative path) imports or is named
+        after, each once; no test files.
+        """
         source = self.source(test)
         found = []
         if source is not None:

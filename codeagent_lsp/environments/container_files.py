@@ -64,12 +64,16 @@ class ContainerFiles:
         return self._folder.path
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
-        """Update the copies to the disk and, over it, `wanted` (bytes by absolute path, None: no such file)."""
+        """Update the copies to the disk and, over it, `wanted` (bytes by absolute path, None: no such file). OSError if
+        a copy cannot be written.
+        """
         for mirror in self._mirrors:
             mirror.prepare(wanted)
 
     def writings(self) -> Writings:
-        """Return the files of the copies that differ from the prepared state; call `carry_out` before."""
+        """Return the files of the copies that differ from the prepared state, by their absolute paths in the workspace;
+        call `carry_out` before.
+        """
         found = WrittenFiles(WrittenLimits())
         for mirror in self._mirrors:
             mirror.collect(found)
@@ -148,7 +152,9 @@ def seen_in(place: str) -> Seen:
 
 
 def difference(before: Seen, now: Seen) -> Difference:
-    """Return what to transfer to turn a copy in the state `before` into the state `now`."""
+    """Return what to transfer to turn a copy in the state `before` into the state `now`, both as `seen_in` returns
+    them.
+    """
     changed = [name for name, stamp in now.items() if before.get(name) != stamp]
     # What was a folder and is a file now, or the reverse, cannot be unpacked over the old one.
     retyped = [name for name in changed if name in before and _type(before[name]) != _type(now[name])]

@@ -28,7 +28,9 @@ EnvironmentStatus = Literal["ready", "running"]
 
 
 class EnvironmentProblem(ToolFailed):
-    """Raised if an environment cannot be used; `code` is the kind of problem, the message is for the model."""
+    """Raised if an environment cannot be used; `code` is the kind of problem, one of the sandbox codes of `ErrorCode`
+    such as `SANDBOX_NOT_FOUND`; the message is for the model.
+    """
 
     def __init__(self, message: str, code: ErrorCode) -> None:
         super().__init__(message, code)
@@ -36,8 +38,9 @@ class EnvironmentProblem(ToolFailed):
 
 @dataclass(frozen=True, slots=True)
 class Info:
-    """The state of an environment at one moment; `name` is the id of its session, `folders` are absolute paths, `where`
-    is the image of a container ('' for a local one).
+    """The state of an environment at one moment; `name` is the id of its session, `kind` is `local` or `container`,
+    `status` is `running` while a command runs in it, else `ready`; `folders` are absolute paths, `where` is the image
+    of a container ('' for a local one).
     """
 
     name: str
@@ -117,10 +120,10 @@ class ScreenRequest:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The recipe of a screen: the command in the private view, and the files of its page.
+    """The recipe of a screen, `terminal` or `desktop`: the command in the private view, and the files of its page.
 
-    `files` maps the names in the page to paths; `socket` is the name, in the folder of reports, of the X server's
-    socket, '' for a terminal.
+    `files` maps the names in the page to absolute paths; `socket` is the name, in the folder of reports, of the X
+    server's socket, '' for a terminal.
     """
 
     kind: ScreenKind
@@ -180,7 +183,9 @@ class Screens(Protocol):
         """
 
     async def stop(self, kind: ScreenKind) -> Stopped:
-        """Stop a screen with all its processes, if it runs, and stage what was written in it."""
+        """Stop a screen with all its processes, wait for its end, and stage what was written in it. One that does not
+        run is no error.
+        """
 
     async def show(self, url: str) -> bool:
         """Open an address in the user's browser, or show it to the user; return whether it was opened."""

@@ -56,7 +56,7 @@ class Guarded(RequestHandler):
             raise HTTPError(status)
 
     def set_default_headers(self) -> None:
-        """Set the security headers of every response."""
+        """Set the security headers of every response, and remove the one that names the server."""
         self.clear_header("Server")
         for name, value in _HEADERS.items():
             self.set_header(name, value)
@@ -149,7 +149,7 @@ class Terminal(Guarded, TermSocket):
         super().open(None)
 
     def waiting(self) -> int:
-        """Return the number of bytes waiting to be sent to its browser."""
+        """Return the number of bytes waiting to be sent to its browser; 0 if the connection is closed."""
         connection = self.ws_connection
         stream = getattr(connection, "stream", None)
         return len(stream._write_buffer) if stream is not None and not stream.closed() else 0

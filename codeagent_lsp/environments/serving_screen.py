@@ -259,7 +259,9 @@ def terminal_recipe(cwd: str, where: EnvironmentKind = "local") -> Recipe:
 
 
 def page_files(kind: str) -> dict[str, str]:
-    """Return the files of one of our pages: absolute paths by name, the first page with the name ''."""
+    """Return the files of one of our pages, `terminal` or `desktop`: absolute paths by name, the first page with the
+    name ''.
+    """
     found = {path.name: str(path) for path in sorted((PAGES / kind).iterdir())}
     return {"" if name == "index.html" else name: path for name, path in found.items()}
 
@@ -279,7 +281,7 @@ def emulator(modules: Iterable[str] = _MODULES) -> dict[str, str]:
 
 
 def need_library() -> None:
-    """Raise ToolFailed if the library that serves pages is not installed; it is not imported for that."""
+    """Raise ToolFailed if the library that serves pages, terminado, is not installed; it is not imported for that."""
     if find_spec("terminado") is None:
         raise missing("terminado", EXTRA)
 
@@ -291,7 +293,7 @@ def missing(what: str, remedy: str) -> ToolFailed:
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """The programs of a desktop: the folder of noVNC, and the name of a terminal program."""
+    """The programs of a desktop: the folder of noVNC, and the name of a terminal program as it is found in PATH."""
 
     novnc: Path
     terminal: str
