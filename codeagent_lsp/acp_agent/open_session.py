@@ -113,7 +113,7 @@ class OpenSession:
         return made
 
     async def close(self) -> None:
-        """End the server with its run; prompts that wait end as cancelled."""
+        """End the server with its run, waiting some seconds before it is killed; prompts that wait end as cancelled."""
         self._tasks.cancel()
         for task in (*self._asking.values(), *([self._pump] if self._pump else [])):
             task.cancel()
@@ -125,7 +125,9 @@ class OpenSession:
     # Which session it is.
 
     async def new(self) -> None:
-        """Begin a new session on the server and take its id. Refused, ConnectionLost."""
+        """Begin a new session on the server and take its id. Refused if the server does not do it, ConnectionLost if it
+        does not answer.
+        """
         self._take_name((await self.command("codeagent.session.new"))["sessionId"])
 
     async def fork(self, session_id: str) -> None:

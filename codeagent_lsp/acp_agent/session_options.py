@@ -34,11 +34,13 @@ class SessionOptions:
 
     @staticmethod
     def of(permissions: PermissionsSettings, model: ModelSettings, language: str) -> SessionOptions:
-        """Return the options by the settings; the models are not known yet."""
+        """Return the options by the settings, with texts in `language` (`en` or `zh-cn`); the models are
+        not known yet.
+        """
         return SessionOptions(permissions.mode, model.name or "", model.effort, {}, language)
 
     def modes(self) -> schema.SessionModeState:
-        """Return the permission modes in the protocol's older form."""
+        """Return the permission modes in the protocol's older form, session modes, with the present one."""
         available = [
             schema.SessionMode(
                 id=mode,
@@ -63,7 +65,9 @@ class SessionOptions:
         ]
 
     def allows(self, option: str, value: str) -> bool:
-        """Return whether an option has this value among its choices."""
+        """Return whether an option, by its id such as `mode`, has this value among its choices; False for an unknown
+        option.
+        """
         for select in self.config():
             if select.id == option:
                 return any(getattr(each, "value", None) == value for each in select.options)

@@ -47,7 +47,9 @@ class SessionServer:
         self.files = ClientFiles(names.real, self._requests, self.notify)
 
     def named(self, session_id: str) -> None:
-        """Set the id of the session, which requests to the client for files carry."""
+        """Set the id of the session, which requests to the client for files carry; to be called before the first of
+        them.
+        """
         self._requests.session_id = session_id
 
     @property
@@ -72,7 +74,9 @@ class SessionServer:
         connection.notify("initialized", {})
 
     async def close(self) -> None:
-        """End the server, waiting at most some seconds before it is killed."""
+        """End the server, waiting at most some seconds before it is killed. Never raises; one that was not started is
+        no error.
+        """
         await self._connection.close(LEAVE_SECONDS)
 
     async def command(self, name: str, arguments: Mapping[str, Any], seconds: float = COMMAND_SECONDS) -> Any:

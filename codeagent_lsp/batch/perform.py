@@ -178,9 +178,9 @@ def _settings(options: BatchOptions) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class AgentRun:
-    """The end of one agent run: `completed` is its last event ({} if it had none), `error` why it has none, `code` that
-    of its last error; `late` says that its time was over. `written` are the files that it changed, `session` is its
-    session's id. `usage` sums all its model calls, those of all attempts.
+    """The end of one agent run: `completed` is its last event (the fields of `run_completed`, {} if it had none),
+    `error` why it has none, `code` that of its last error; `late` says that its time was over. `written` are the files
+    that it changed, `session` is its session's id. `usage` sums all its model calls, those of all attempts.
     """
 
     completed: Mapping[str, Any] = field(default_factory=dict)
@@ -219,7 +219,9 @@ async def agent_run(task: str, folder: Path, options: BatchOptions, seconds: flo
 
 
 def session_file(folder: Path, session: str) -> bytes:
-    """Return the recorded session of a run in this folder; b'' if there is none."""
+    """Return the bytes of the recorded session (JSON Lines) of a run in this folder; b'' if there is none or it cannot
+    be read.
+    """
     try:
         return (workspace_state([str(folder)]) / "sessions" / f"{session}.jsonl").read_bytes() if session else b""
     except OSError:
@@ -375,7 +377,9 @@ async def check(script: str, folder: Path, settings: Settings, *, accept_all: bo
 
 
 def failed(error: CodeAgentError) -> Ran:
-    """Return the end of a command that this error kept from starting."""
+    """Return the end of a command that this error kept from starting: exit code -1, with the error's
+    English sentence.
+    """
     return Ran(ok=False, code=-1, output="", said=str(error))
 
 

@@ -55,7 +55,9 @@ def write_report(folder: Path, results: Sequence[TaskResult], language: str) -> 
 
 
 def report_summary(results: Sequence[TaskResult], language: str) -> str:
-    """Return the report as Markdown: the figures, the outcomes, and at most 200 tasks."""
+    """Return the report as Markdown in `language`: the figures, the outcomes, and at most 200 tasks, those not solved
+    first.
+    """
     title = f"## {text('batch.report.title', language)}\n"
     if not results:
         return f"{title}\n{text('batch.report.none', language)}\n"

@@ -93,7 +93,9 @@ class TaskResult:
         return self.reason not in AGAIN
 
     def after(self, earlier: TaskResult | None) -> TaskResult:
-        """Return the result with the tokens and costs of an earlier try of the same task added."""
+        """Return the result with the tokens and costs of an earlier try of the same task added; unchanged for None and
+        for another task, by its digest.
+        """
         if earlier is None or earlier.digest != self.digest:
             return self
         costs = [cost for cost in (self.cost, earlier.cost) if cost is not None]
@@ -143,7 +145,7 @@ class ResultFolder:
 
     @property
     def work(self) -> Path:
-        """The folder in which tasks are done on this machine."""
+        """The path of the folder, in the batch's own, in which tasks are done on this machine; it need not exist."""
         return self.path / WORK
 
     def __enter__(self) -> Self:

@@ -43,7 +43,9 @@ class BatchTask:
 
     @property
     def digest(self) -> str:
-        """16 hexadecimal digits that change with anything in the task, by which its results are recognized."""
+        """16 hexadecimal digits (of SHA-256) that change with anything in the task, by which its results are
+        recognized.
+        """
         whole = json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(whole.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
@@ -149,7 +151,9 @@ class BatchOptions:
     language: str = "en"
 
     def limited(self, usd: float) -> BatchOptions:
-        """Return the options of one task that may cost at most `usd`, all attempts together."""
+        """Return the options of one task that may cost at most `usd` US dollars, all attempts together; a lower limit
+        in the settings stays.
+        """
         share = usd / self.attempts
         own = dict(self.settings).get("budget.usd")
         least = share if own is None else min(share, float(own))

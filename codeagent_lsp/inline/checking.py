@@ -42,7 +42,9 @@ class Check(Protocol):
     """The check of the suggestions for one place, from the request until `close`."""
 
     def expect(self, answer: str) -> None:
-        """Begin to check an answer that may be the whole one, while more may come; returns at once."""
+        """Begin to check an answer that may be the whole one, while more may come; returns at once. `brings_error` for
+        the same answer is then sooner known.
+        """
 
     async def brings_error(self, answer: str) -> bool:
         """Return whether the text would have an error with this answer that it does not have without. Waits at most

@@ -149,7 +149,7 @@ class Completer:
             self._flight.end()
 
     async def close(self) -> None:
-        """Cancel the request in progress, wait for its end and close the filler."""
+        """Cancel the request in progress, wait for its end and close the filler; not to be used afterwards."""
         await self._land()
         await self.filler.close()
 
@@ -270,7 +270,9 @@ class Flight:
         return self._task.done()
 
     def fits(self, place: Place) -> bool:
-        """Return whether what was typed since agrees with what has come so far."""
+        """Return whether what was typed between the request's place and this one agrees with what has come of the
+        answer so far.
+        """
         typed = typed_since(place, self.place)
         return typed is not None and (self.answer.startswith(typed) or typed.startswith(self.answer))
 
@@ -486,7 +488,9 @@ def typed_since(place: Place, earlier: Place) -> str | None:
 
 
 def rest_of(answer: str, typed: str) -> str | None:
-    """Return what is left of an answer after some of it was typed; None if something else was typed."""
+    """Return what is left of an answer after `typed`, its beginning, was typed, '' if all was; None if something else
+    was typed.
+    """
     return answer[len(typed) :] if answer.startswith(typed) else None
 
 
@@ -497,7 +501,7 @@ class Suggestions:
         self._kept: deque[tuple[Place, str]] = deque(maxlen=KEPT)
 
     def keep(self, place: Place, answer: str) -> None:
-        """Add an answer for a place; the oldest one is dropped."""
+        """Add an answer for a place, '' if nothing fits there; the oldest one is dropped."""
         self._kept.appendleft((place, answer))
 
     def known(self, place: Place) -> str | None:

@@ -196,8 +196,8 @@ class Similar:
 
 
 def similar(place: Place, texts: Iterable[tuple[str, str]], limit: int) -> list[Similar]:
-    """Return at most `limit` pieces of `texts` (path and text) that are like the lines around the cursor, best first,
-    one of two that overlap. In the cursor's own file the lines around the cursor are left out.
+    """Return at most `limit` pieces of `texts` (pairs of path and text) that are like the lines around the cursor, best
+    first, one of two that overlap; [] if nothing is. In the cursor's own file the lines around the cursor are left out.
     """
     asked = _asked_words(place)
     if not asked:
@@ -218,7 +218,7 @@ def similar(place: Place, texts: Iterable[tuple[str, str]], limit: int) -> list[
 
 
 def words_in(text: str) -> list[str]:
-    """Return the words of a piece of code in order, without common ones such as keywords."""
+    """Return the words of a piece of code in order, with repetitions, without common ones such as keywords."""
     return [word for word in _WORD.findall(text) if word.lower() not in _STOP]
 
 
@@ -344,12 +344,12 @@ class Place:
 
     @property
     def line_before(self) -> str:
-        """The cursor's line up to the cursor."""
+        """The cursor's line up to the cursor, '' at its beginning."""
         return self.text[self.line_start : self.offset]
 
     @property
     def line_after(self) -> str:
-        """The rest of the cursor's line."""
+        """The rest of the cursor's line, without its line break."""
         return self.text[self.offset : self.line_end]
 
     @property
@@ -365,12 +365,14 @@ class Place:
 
     @property
     def comment(self) -> str:
-        """The sign that begins a comment to the end of the line in this file, by its name; `//` if unknown."""
+        """The sign that begins a comment to the end of the line in this file, by the suffix of its path, such as `#`;
+        `//` if unknown.
+        """
         return _MARKS.get(PurePosixPath(self.path).suffix.lower(), "//")
 
     @property
     def line_break(self) -> str:
-        """The line break of this text: that of its first line."""
+        """The line break of this text: CRLF if its first line ends so, else LF."""
         first = self.text.find("\n")
         return "\r\n" if first > 0 and self.text[first - 1] == "\r" else "\n"
 

@@ -53,7 +53,7 @@ class Change:
 
     @property
     def is_moved(self) -> bool:
-        """Whether it is in another file now."""
+        """Whether it is in another file now than before."""
         return self.was_in != self.path
 
     @property
@@ -192,7 +192,9 @@ class _File:
 
 
 def likeness(before: Declaration, after: Declaration) -> float:
-    """Return how similar two declarations are, from 0 to 1 by their tokens, without regard to their names."""
+    """Return how similar two declarations are, from 0 to 1, as the ratio of difflib over their first tokens, without
+    regard to their names.
+    """
     name = re.compile(rf"\b{re.escape(before.name)}\b")
     old, new = (_TOKEN.findall(text)[:MOST_TOKENS] for text in (name.sub(after.name, before.text), after.text))
     return difflib.SequenceMatcher(None, old, new, autojunk=False).ratio()

@@ -50,7 +50,9 @@ class History:
     files: tuple[Edited, ...] = ()
 
     def opened(self, path: str, text: str) -> History:
-        """Return the history with a file that begins with this text; later texts are compared with it."""
+        """Return the history with a file, by its absolute path, that begins with this text; later texts are compared
+        with it. Of more than 8 files some are dropped, those without an edit first.
+        """
         # Behind those that were edited: opening a file is no edit.
         return self._with(Edited(path, text, text), first=False)
 
@@ -66,7 +68,7 @@ class History:
         return self._with(replace(known, text=text, at=at, end=end), first=True)
 
     def closed(self, path: str) -> History:
-        """Return the history without a file."""
+        """Return the history without a file; the same if it is not known."""
         return History(tuple(each for each in self.files if each.path != path))
 
     def of(self, path: str) -> Edited | None:
@@ -112,7 +114,9 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Example:
-    """A changed place: both texts, the changed range in each in bytes, and the nodes around it, the smallest first."""
+    """A changed place: both texts, the changed range in each in bytes (half-open), and the nodes around it, the
+    smallest first.
+    """
 
     before: ParsedText
     after: ParsedText
@@ -122,7 +126,9 @@ class Example:
 
 
 def examples(before: ParsedText, after: ParsedText) -> list[Example]:
-    """Return the changed places of a text, in their order; [] if there are more than 40."""
+    """Return the changed places of a text, in their order; [] if there are more than 40. A place without a node around
+    it that both texts have is left out.
+    """
     found: list[Example] = []
     for old, new in _hunks(before.text, after.text):
         example = _example(before, after, old, new)

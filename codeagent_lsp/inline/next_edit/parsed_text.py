@@ -38,7 +38,9 @@ _MEMBERS = (
 
 @dataclass(frozen=True)
 class ParsedText:
-    """The text of a file, its bytes, the name of its grammar and the root of its tree."""
+    """The text of a file, its bytes in UTF-8, the name of its grammar, such as `python`, and the root of its tree,
+    whose offsets are in these bytes.
+    """
 
     path: str
     text: str
@@ -60,11 +62,11 @@ class ParsedText:
         return char if self._ascii else len(self.text[:char].encode("utf-8", "replace"))
 
     def of(self, node: Node) -> str:
-        """Return the text of a node."""
+        """Return the text of a node of this text's tree; bytes that are not valid UTF-8 are replaced."""
         return self.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def between(self, start: int, end: int) -> str:
-        """Return the text between two offsets in bytes."""
+        """Return the text between two offsets in bytes, half-open."""
         return self.data[start:end].decode("utf-8", "replace")
 
 
@@ -91,7 +93,9 @@ def nodes_of(root: Node, start: int = 0, end: int | None = None) -> Iterator[Nod
 
 
 def role_of(node: Node) -> Role:
-    """Return how a name is used, such as `parameter`, by the nodes around it."""
+    """Return how a name is used, by the nodes around it: `called`, `member`, `keyword`, `imported`, `type`, `defined`,
+    `parameter` or `plain`.
+    """
     parent = node.parent
     if parent is None:
         return "plain"

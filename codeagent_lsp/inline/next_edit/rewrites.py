@@ -44,7 +44,9 @@ class Inner:
 
 @dataclass(frozen=True)
 class Hole:
-    """Pattern: a node that differed; any node of these kinds fits."""
+    """Pattern: a node that differed between the examples; any node of one of these kinds (types of the grammar) fits.
+    Holes of one `number` must have the same text.
+    """
 
     number: int
     kinds: frozenset[str]
@@ -114,12 +116,12 @@ def middle_range(node: Node, head: int, tail: int) -> tuple[int, int]:
 
 
 def middle(text: ParsedText, node: Node, head: int, tail: int) -> str:
-    """Return the text of a list's children without the first `head` and the last `tail` ones."""
+    """Return the text of a list's children without the first `head` and the last `tail` ones, '' if none is left."""
     return text.between(*middle_range(node, head, tail))
 
 
 def key(node: Node) -> str:
-    """Return what identifies a child of a list: the name of a keyword or key, else its text."""
+    """Return what identifies a child of a list: the name of a keyword argument or of a key, else its whole text."""
     first = node.children[0] if node.type in KEYED and node.children else node
     return text_of(first)
 
@@ -155,7 +157,7 @@ class Rewrite:
 
     @property
     def title(self) -> str:
-        """The rewrite on one line for the user, with dots for holes."""
+        """The rewrite on one line for the user, with dots for holes, each side at most 48 characters."""
         return f"{_render_form(self.old)} → {_render_form(self.new)}"
 
     def places(self, text: ParsedText) -> Iterator[tuple[Node, str]]:
