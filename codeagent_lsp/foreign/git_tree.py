@@ -34,8 +34,8 @@ Mark = tuple[int, ...]
 
 
 class Entry(NamedTuple):
-    """A file in git's index: the hexadecimal hash of its content, and size (bytes) and time (nanoseconds) of the file
-    on the disk when git last looked.
+    """A file in git's index: the hexadecimal hash of its content (SHA-1 or SHA-256), and size (bytes) and time
+    (nanoseconds) of the file on the disk when git last looked. `is_file` is False for links and submodules.
     """
 
     digest: str
@@ -119,7 +119,7 @@ def _on_disk(data: bytes, size: int) -> FileState:
 
 
 def has_content(entry: Entry, data: bytes) -> bool:
-    """Return whether `data` is the content that git has, apart from CRLF line ends."""
+    """Return whether `data` is the content that git has of a file, apart from CRLF line ends, by git's hash of it."""
     return any(_digest(each, len(entry.digest)) == entry.digest for each in {data, data.replace(b"\r\n", b"\n")})
 
 

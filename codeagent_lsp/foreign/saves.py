@@ -29,7 +29,7 @@ class Saves:
         self._folder = root / FOLDER
 
     def note(self, path: str) -> None:
-        """Note that the file with this real path was saved now."""
+        """Note that the file with this absolute real path was saved now."""
         place = self._place(path)
         with suppress(OSError):
             make_private(self._folder)

@@ -70,7 +70,7 @@ class Texts:
         self._known: dict[str, tuple[str, LineIndex] | None] = {}
 
     def get(self, path: str) -> tuple[str, LineIndex] | None:
-        """Return a file's text and its lines, by absolute path; None if it cannot be read."""
+        """Return a file's text and its lines, by absolute path; None if it cannot be read. The first answer is kept."""
         if path not in self._known:
             self._known[path] = self._read(path)
         return self._known[path]
@@ -139,7 +139,9 @@ def offsets_in(span: Any, text: str, lines: LineIndex, encoding: Encoding) -> tu
 
 
 def hover_text(answer: ServerAnswer) -> str:
-    """Return the text of an answer to hover, at most 20,000 characters; '' if there is none."""
+    """Return the text of an answer to hover, its parts separated by blank lines, at most 20,000 characters; '' if there
+    is none.
+    """
     result = answer.result if isinstance(answer.result, dict) else {}
     return "\n\n".join(filter(None, map(str.strip, _contents(result.get("contents")))))[:MAX_HOVER]
 
@@ -226,8 +228,8 @@ def parameters(question: ServerQuestion, text: str, encoding: Encoding) -> dict[
 
 
 def with_diagnostics(params: dict[str, Any], items: Sequence[Any]) -> dict[str, Any]:
-    """Return a copy of parameters of `textDocument/codeAction` with those diagnostics of `items` that touch its lines,
-    as servers fix only what they are given.
+    """Return a copy of parameters of `textDocument/codeAction` with those diagnostics of `items`, plain JSON of LSP,
+    that touch its lines, as servers fix only what they are given. KeyError if the parameters have no `range`.
     """
     first, last = (params["range"][name]["line"] for name in ("start", "end"))
     here = [item for item in items if isinstance(item, dict) and _touches(item.get("range"), first, last)]
@@ -235,7 +237,9 @@ def with_diagnostics(params: dict[str, Any], items: Sequence[Any]) -> dict[str, 
 
 
 def lsp_range(text: str, start: int, end: int, encoding: Encoding) -> dict[str, Any]:
-    """Return the range of LSP, in `encoding`, for the offsets `start` and `end` (code points) in a text."""
+    """Return the range of LSP (`start` and `end`, each with `line` and `character` from 0, in code units of `encoding`)
+    for the offsets `start` and `end` (code points) in a text; offsets outside of it are clamped.
+    """
     lines = LineIndex.of(text)
     places = (position_at(text, lines, offset, encoding) for offset in (start, end))
     first, last = ({"line": place.line, "character": place.character} for place in places)

@@ -169,7 +169,7 @@ class LanguageServer:
         return self._client.busy and time.monotonic() - self._started < LOADING_SECONDS
 
     async def close(self) -> None:
-        """End the server; it has 1 s to end by itself, then it is killed."""
+        """End the server; it has 1 s to end by itself, then it is killed. Waits for its end, also when cancelled."""
         await self.connection.close()
 
     def _initialize(self) -> dict[str, Any]:
@@ -221,12 +221,14 @@ class ClientSide:
         }
 
     def registered(self, method: str) -> bool:
-        """Return whether the server has announced after its start that it answers a method."""
+        """Return whether the server has announced after its start (`client/registerCapability`) that it answers a
+        method.
+        """
         return method in self._registered
 
     @property
     def busy(self) -> bool:
-        """Whether the server reports work of its own, such as indexing."""
+        """Whether the server reports work of its own, such as indexing, by LSP's progress."""
         return bool(self._busy - {_STARTING})
 
     async def started(self, deadline: float, lost: asyncio.Event) -> bool:

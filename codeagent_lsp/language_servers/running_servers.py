@@ -150,7 +150,7 @@ class RunningServers:
         return self._failures.get(_key(each), 0) >= MAX_FAILURES
 
     def is_up(self, each: Installed) -> bool:
-        """Return whether a server has started and still runs."""
+        """Return whether a server has started and still runs; False while it is being started."""
         entry = self._entries.get(_key(each))
         return entry is not None and entry.starting.done() and not entry.is_over
 
@@ -252,8 +252,8 @@ def _key(each: Installed) -> Key:
 
 
 def settings_for(each: Installed) -> Mapping[str, Any]:
-    """Return the settings that the server gets for its project; for Python with the interpreter of the project's
-    environment.
+    """Return the settings that the server gets for its project, by section; for Python with the interpreter of the
+    project's environment, if there is one. Reads the disk.
     """
     settings = dict(each.server.settings)
     if "python" in settings and (interpreter := _interpreter(each.folder)):
@@ -274,7 +274,9 @@ class CopiedFolders(Protocol):
 
     @property
     def changed(self) -> Mapping[str, FileChangeKind]:
-        """The changes that the last `prepare` or `lay` made to files, by absolute path."""
+        """The changes (`created`, `changed` or `deleted`) that the last `prepare` or `lay` made to files, by their
+        absolute path in the workspace.
+        """
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
         """Update the copy to the disk with these files over it (None: deleted), by absolute path. OSError or ToolFailed
@@ -285,7 +287,7 @@ class CopiedFolders(Protocol):
         """Update only the files in which `wanted` differs from the last state; call `prepare` before."""
 
     def launch(self, command: Command) -> Launch:
-        """Return the process that runs a command in the copy."""
+        """Return how to start a command in the copy. ToolFailed if that is impossible."""
 
     def close(self) -> None:
         """Remove the copy; no server may be running in it."""
@@ -324,7 +326,9 @@ class ServedCopy:
         return seen, self._copy.changed
 
     def launch(self, words: Sequence[str], folder: str) -> Launch:
-        """Return how to start a program in the copy, in the absolute `folder`; call `update` before."""
+        """Return how to start a program, given by its words, in the copy, in the absolute `folder` of the workspace;
+        call `update` before.
+        """
         assert self._copy is not None
         return self._copy.launch(Command(tuple(words), folder))
 

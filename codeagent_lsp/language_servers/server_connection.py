@@ -68,7 +68,9 @@ class ServerConnection:
         self._handlers = handlers
 
     async def start(self, launch: Launch, limits: ProcessLimits) -> None:
-        """Start the process. ToolFailed if that is impossible; `close` must be called, however this ends."""
+        """Start the process and read what it writes. ToolFailed if that is impossible; `close` must be called, however
+        this ends.
+        """
         # Cancelled halfway, a process would run that nobody knows of.
         await run_to_end(self._guarded.start(launch, limits, apart=True, talk=True))
         streams, flood = dict(self._guarded.streams), _Flood()
@@ -113,7 +115,9 @@ class ServerConnection:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def end(self, reason: str) -> None:
-        """Kill a server that misbehaves; `problem` is `reason`. Returns at once."""
+        """Kill a server that misbehaves, with all its processes; `problem` is `reason`, an English clause. Returns at
+        once.
+        """
         self._lose(reason)
         self._guarded.stop()
 

@@ -87,7 +87,7 @@ class SessionServers:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the servers that are running or being started."""
+        """The names of the servers that are running or being started, one for each project of theirs."""
         return self._running.names
 
     def installed(self, view: FileView, path: str) -> tuple[Installed, ...]:
@@ -188,7 +188,7 @@ class SessionServers:
             await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, self._copy.close))
 
     async def close(self) -> None:
-        """Stop all servers and remove the copy for good; questions that wait get no answer."""
+        """Stop all servers and remove the copy for good, and wait for that; questions that wait get no answer."""
         self._closed = True
         await self._running.close()  # whoever waits for an answer of theirs waits no longer
         await self.rest()

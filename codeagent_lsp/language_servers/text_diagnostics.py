@@ -54,7 +54,9 @@ class OpenTexts:
                 self.change(path, text)
 
     def change(self, path: str, text: str) -> None:
-        """Open a text, or change one that is open. ServerGone if the server has ended."""
+        """Open a text, by its absolute path, or change one that is open, under the next version; the whole text is
+        sent. ServerGone if the server has ended.
+        """
         uri, version = uris.from_path(path), self.versions.get(path, 0) + 1
         self.versions[path] = version
         if path in self.texts:

@@ -194,7 +194,9 @@ class ServerLog:
         self._lines: deque[str] = deque(maxlen=LINES)
 
     async def read(self, stream: asyncio.StreamReader) -> None:
-        """Read a log until its end; of a line without an end, only the last part is kept."""
+        """Read a log until its end and keep its last lines; a line that comes in pieces is added with each of them,
+        from its beginning.
+        """
         rest = b""
         while chunk := await stream.read(65536):
             *lines, rest = (rest + chunk[-65536:]).split(b"\n")

@@ -75,7 +75,7 @@ class SandboxTool:
         return tool
 
     def hides(self, parameter: str) -> bool:
-        """Return whether clients cannot pass this parameter."""
+        """Return whether clients cannot pass this parameter, by the tool's own name for it."""
         return parameter in self.hidden or parameter in self.fixed
 
     def schema(self) -> dict[str, Any]:
@@ -164,5 +164,5 @@ BY_NAME: Mapping[str, SandboxTool] = MappingProxyType({entry.name: entry for ent
 
 
 def tools() -> Iterable[Tool[Any]]:
-    """Return new instances of all tools of the sandbox."""
+    """Return new instances of all tools of the sandbox, in the order of the table, under their sandbox names."""
     return [entry.made() for entry in TABLE]

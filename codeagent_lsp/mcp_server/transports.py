@@ -46,7 +46,9 @@ MAX_UNFINISHED = 32
 
 
 async def over_stdio(server: Server[Any]) -> None:
-    """Serve the parent process until it closes our standard input. Prints go to stderr from then on."""
+    """Serve the parent process (the stdio transport of MCP) until it closes our standard input. Prints go to stderr
+    from then on.
+    """
     async with stdio_streams(*claim_stdio()) as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
@@ -66,7 +68,7 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def address_of(opened: socket.socket) -> str:
-    """Return `host:port` of a listening socket, as in a URL."""
+    """Return `host:port` of a listening socket, as in a URL: an IPv6 host is in brackets."""
     host, port = opened.getsockname()[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
@@ -239,7 +241,7 @@ class PatientProtocol(H11Protocol):
         self.unfinished[self] = self.loop.call_later(HEAD_SECONDS, self._give_up)
 
     def data_received(self, data: bytes) -> None:
-        """Parse more of the request; a complete head ends the time limit."""
+        """Parse more of the request; a complete head ends the time limit. Called by the event loop."""
         super().data_received(data)
         if self.cycle is not None:
             self._finish_head()

@@ -105,7 +105,9 @@ _STARTS = (
 
 
 def mask_urls(text: str, mark: Mark) -> str:
-    """Return `text` with the secrets in its URLs masked; hosts, paths and harmless queries are kept."""
+    """Return `text` with the secrets in its URLs masked by `mark`: passwords before the host, signatures and keys in
+    the query, paths of webhooks; hosts, other paths and harmless queries are kept.
+    """
     if "//" in text or "\\/\\/" in text:
         text = _USERINFO.sub(lambda match: _userinfo(match, mark), text)
         hooks = places(text, *_STARTS)

@@ -98,7 +98,7 @@ def piece(text: str, at: int) -> Literal | None:
 
 
 def is_key(text: str, found: Literal) -> bool:
-    """Return whether a literal is the key of a mapping: a colon or an arrow follows."""
+    """Return whether a literal of `text` is the key of a mapping: a colon or an arrow (`=>`) follows."""
     return bool(_KEY.match(text, found.after))
 
 
@@ -160,7 +160,9 @@ def _trim(text: str, start: int, end: int, after: int) -> Literal:
 
 
 def closing(text: str, start: int, quote: str) -> int:
-    """Return the offset at which a quoted value ends: its closing quote or, if that is missing, the end of the line."""
+    """Return the offset at which a quoted value that begins at `start` ends: that of its closing `quote` or, if that is
+    missing, of the end of the line; looks no further than 65,536 characters.
+    """
     end = _find(text, quote, start, start + LONGEST)
     line = text.find("\n", start, end if end >= 0 else start + LONGEST)
     if line < 0:

@@ -53,7 +53,9 @@ class Masking:
         return _with_marks(masked, secrets)
 
     def clean(self, value: Any) -> Any:
-        """Return any value, nested in any way, with its secrets replaced by marks."""
+        """Return a copy of any value, nested in any way, with its secrets replaced by marks; ids and paths are kept,
+        sets become lists, other objects the name of their type. Never raises.
+        """
         return self.sanitizer.sanitize(value)
 
     def reveal(self, value: Any) -> Any:

@@ -21,7 +21,9 @@ from codeagent_lsp.records.mark import MARK, lower_in_place, places
 
 
 class NameKind(Enum):
-    """The sensitivity of a value according to its name."""
+    """The sensitivity of a value according to its name, from nothing to hide (`PLAIN`) to always a
+    secret (`SECRET`).
+    """
 
     PLAIN = auto()
     """Nothing to hide."""
@@ -196,7 +198,9 @@ _LAST_WORD = re.compile(r"[^\W_]*+\Z")
 
 
 class Name(NamedTuple):
-    """A sensitive name found in a text: its words, its span in characters, and its kind."""
+    """A sensitive name found in a text: its words as they stand there, its span in characters (half-open), and its
+    kind.
+    """
 
     text: str
     start: int

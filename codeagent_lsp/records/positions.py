@@ -214,7 +214,9 @@ def _value_before(text: str, name: Name) -> Iterator[_Span]:
 
 
 def mask_calls(text: str, mark: Mark) -> str:
-    """Return `text` with arguments masked that a known function takes as a password or a key."""
+    """Return `text` with arguments masked by `mark` that a known function takes as a password or a key, by the place of
+    the argument.
+    """
     if "(" not in text:
         return text
     return mark_spans(text, sorted(set(_of_calls(text))), mark)

@@ -105,14 +105,15 @@ class RotatingFile:
 
 
 def rotated_path(path: Path, number: int) -> Path:
-    """Return the path of the file rotated `number` times; 0 is the one being written."""
+    """Return the path of the file rotated `number` times, such as `trace.jsonl.1`; 0 is the one being written. It need
+    not exist.
+    """
     return path if number == 0 else path.with_name(f"{path.name}.{number}")
 
 
 def read_records(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield all complete records of a file and its rotated predecessors, the oldest first.
-
-    Invalid lines are skipped.
+    """Yield all complete records, JSON objects, of a file and its rotated predecessors, the oldest first; nothing if
+    there is none. Invalid lines are skipped.
     """
     numbers = [int(other.suffix[1:]) for other in path.parent.glob(f"{path.name}.*") if other.suffix[1:].isdecimal()]
     for number in (*sorted(numbers, reverse=True), 0):

@@ -211,7 +211,9 @@ class Paths:
         self._own = [re.compile(rf"{re.escape(home)}(?<![\w.~-]{re.escape(home)}){_END}") for home in known]
 
     def shorten(self, text: str) -> str:
-        """Return `text` with homes as `~` and deep paths as `/first/two/…/the/last/three`."""
+        """Return `text` with homes as `~` and deep paths as `/first/two/…/the/last/three`; a text without a path is
+        returned as it is.
+        """
         if "/" not in text and "\\" not in text:
             return text
         for own in self._own:

@@ -66,7 +66,9 @@ class TraceWriter:
         self._write("reply", session_id, run_id, reply)
 
     def flush(self, timeout: float = 5.0) -> bool:
-        """Block until all records are written, at most `timeout` seconds, and return whether they are."""
+        """Block until all records are written, at most `timeout` seconds, and return whether they are; texts that are
+        still streamed are written as far as they came.
+        """
         self._write_pieces()
         return self._writer.flush(timeout)
 

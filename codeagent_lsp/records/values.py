@@ -161,7 +161,7 @@ def _is_name_of_object(name: str, value: str) -> bool:
 
 
 def is_hexadecimal_constant(value: str) -> bool:
-    """Return whether a value is a short number as code has it, `0x0001`."""
+    """Return whether a value is, as a whole, a short number as code has it, such as `0x0001`."""
     return bool(_HEXADECIMAL.fullmatch(value))
 
 
@@ -333,7 +333,9 @@ def _unlike_words(text: str) -> bool:
 
 @lru_cache(maxsize=_CACHED)
 def repeats(name: str, value: str) -> bool:
-    """Return whether a value is only its own name again, as in `CLIENT_SECRET = "client_secret"`."""
+    """Return whether a value is only its own name again, or the end of it, in any notation, as in `CLIENT_SECRET =
+    "client_secret"`.
+    """
     if len(value) > LONGEST_PLACEHOLDER or not _IDENTIFIER_OR_WORDS.fullmatch(value):
         return False
     one, other = (_SEPARATORS.sub("", text).lower() for text in (name, value))
@@ -341,7 +343,9 @@ def repeats(name: str, value: str) -> bool:
 
 
 def quoted_reveals(value: str, *, sure: bool) -> bool:
-    """Return whether a quoted value is a secret. `sure` says that its name certainly denotes one."""
+    """Return whether a value that stands in quotes, given without them, is a secret. `sure` says that its name
+    certainly denotes one; else only what looks generated, or a long phrase, is.
+    """
     if not value.strip() or is_placeholder(value) or _URL.match(value) or _is_path_or_version(value):
         return False
     if _PATTERN.fullmatch(value[:400]) or _HEADER_NAME.fullmatch(value[:80]):
@@ -358,7 +362,9 @@ def quoted_reveals(value: str, *, sure: bool) -> bool:
 
 
 def is_passphrase(value: str, least: int) -> bool:
-    """Return whether a value is a phrase of at least `least` words that make no sentence, such as a seed phrase."""
+    """Return whether a value is a phrase of at least `least` words, with blanks or hyphens between them, that make no
+    sentence, such as a seed phrase.
+    """
     head = value[:_SHORT]
     if not _PHRASE.fullmatch(head):
         return False

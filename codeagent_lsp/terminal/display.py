@@ -31,12 +31,12 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str, width: int = 200) -> str:
-    """Return `text` on one line of at most `width` characters, safe on a terminal."""
+    """Return `text` on one line of at most `width` characters, cut with a "…", safe on a terminal."""
     return cut(" ".join(visible(text).split()), width)
 
 
 def short_path(path: Path) -> str:
-    """Return a path with `~` for the home folder, for display."""
+    """Return a path with `~` for the home folder, for display; one outside of it as it is."""
     try:
         return str(Path("~") / path.relative_to(Path.home()))
     except (ValueError, RuntimeError):
@@ -61,7 +61,9 @@ def in_terminal(words: str) -> str:
 
 
 def say(words: str) -> None:
-    """Print lines on stdout and flush; characters outside its encoding become question marks."""
+    """Print `words`, one or several lines, and a line end on stdout and flush; characters outside its encoding become
+    question marks. BrokenPipeError if the reader is gone.
+    """
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(words.encode(encoding, "replace").decode(encoding) + "\n")
     sys.stdout.flush()

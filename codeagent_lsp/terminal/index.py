@@ -89,7 +89,7 @@ def symbols(place: IndexLocation) -> dict[str, Any]:
 
 
 def statistics(place: IndexLocation) -> str:
-    """Return the statistics of the index, one per line."""
+    """Return the statistics of the index in the user's language, one per line, indented by two blanks."""
     languages = place.store.query(_LANGUAGES)
     (files, definitions, references), *_ = place.store.query(_COUNTS)
     notes = ", ".join(f"{note} {count:,}" for note, count in place.store.query(_NOTES))
@@ -220,7 +220,7 @@ class IndexLocation(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """The result of an update: `files` in all, how many were indexed again, how many removed."""
+    """The numbers of files in an update: all in the index (`files`), how many were indexed again, how many removed."""
 
     files: int
     changed: int

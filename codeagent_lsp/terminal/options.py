@@ -38,7 +38,9 @@ class RunOptions:
 
 
 def from_namespace(options: Namespace) -> RunOptions:
-    """Return the options of a command line. UsageError if one is invalid."""
+    """Return the options of a command line, as the parser of `codeagent-lsp run` makes it. UsageError if the folder
+    does not exist, the task is blank or a setting is invalid.
+    """
     workspace = folder_of(options.workspace)
     if not options.task.strip():
         raise UsageError("terminal.no_task")
@@ -74,7 +76,9 @@ def _last_session(workspace: Path) -> str:
 
 
 def folder_of(workspace: str) -> Path:
-    """Return the absolute path of a folder without links. UsageError if it is no folder."""
+    """Return the absolute path of an existing folder without links; a relative one is relative to the current folder.
+    UsageError if it is no folder.
+    """
     folder = Path(workspace).absolute()
     if not folder.is_dir():
         raise UsageError("terminal.folder", folder=workspace)

@@ -80,7 +80,9 @@ class Part:
 
 
 def parts_of(diff: str) -> tuple[Part, ...]:
-    """Return the parts of a review's diff, in its order."""
+    """Return the parts of a review's diff, as `Changeset.diff` writes it, in its order: one for each hunk with an id,
+    else one for the file; () for no diff.
+    """
     lines, found = diff.splitlines(), list[Part]()
     for file in places_in_diff(lines):
         named = [hunk for hunk in file.hunks if hunk.hunk]
@@ -137,7 +139,9 @@ class Keyboard:
             drop_typed(self._descriptor)
 
     async def line(self) -> str | None:
-        """Return the next line without its end; None at the end of input."""
+        """Wait for the next line and return it without its end; None at the end of input, also if a line was begun.
+        Cancelling keeps what was typed.
+        """
         while b"\n" not in self._rest:
             chunk = await self._chunk()
             if not chunk:

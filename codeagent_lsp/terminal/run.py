@@ -95,7 +95,9 @@ Work = Callable[[Client, "Screen | JsonLines", str], Awaitable[object]]
 
 
 def run_task(namespace: Namespace) -> int:
-    """Run the task and return the exit code: 0 done, 1 failed, 2 usage, 3 rejected, 130 interrupted."""
+    """Run the task of a parsed command line and return the exit code: 0 done, 1 failed, 2 usage, 3 rejected, 130
+    interrupted. Blocks until the run has ended.
+    """
     return _command("run", lambda: from_namespace(namespace), lambda client, face, language: client.run(face))
 
 

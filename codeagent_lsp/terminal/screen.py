@@ -86,7 +86,7 @@ class Screen:
         self._story.tell(event)
 
     def message(self, words: str) -> None:
-        """Print a warning or an error that is no event of the run."""
+        """Print a warning or an error, made safe for a terminal, that is no event of the run."""
         self._stage.print(Text.assemble(("! ", "yellow"), visible(words)))
 
     async def choose(self, title: str, choices: tuple[str, ...]) -> str | None:
@@ -233,7 +233,7 @@ def _in_a_line(choices: Sequence[str]) -> Text:
 
 
 def is_diff(detail: str) -> bool:
-    """Return whether a text is a unified diff."""
+    """Return whether a text is a unified diff, by its first two lines (`---` and `+++`)."""
     return detail.startswith("--- ") and "\n+++ " in detail
 
 

@@ -42,8 +42,8 @@ _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
 
 
 class CommandOutput:
-    """The lines that one command prints. The first ones are due (to be printed) as soon as they end, of the others only
-    the last ones, at the end.
+    """The lines that one command prints. The first 10 are due (to be printed) as soon as they end, of the others only
+    the last 20, at the end.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class CommandOutput:
         self._lines += map(_last_written, ended)
 
     def take(self) -> list[str]:
-        """Return the finished lines that are due, each once."""
+        """Return the finished lines that are due, each once; [] if there are none."""
         due = self._lines[: FIRST_LINES - self._taken]
         del self._lines[: len(due)]
         self._taken += len(due)
@@ -99,7 +99,7 @@ class Stage:
 
     @property
     def seconds(self) -> float:
-        """The seconds since the stage was created."""
+        """The seconds since the stage was created, by a clock that never goes back."""
         return time.monotonic() - self._began
 
     def print(self, what: RenderableType) -> None:
@@ -117,7 +117,7 @@ class Stage:
         self._parted = False
 
     def print_output(self, lines: Sequence[str]) -> None:
-        """Print all of these lines in the form of a command's output."""
+        """Print all of these lines, given without their ends, in the form of a command's output."""
         self.flush()
         self._print_output(lines)
 
@@ -127,7 +127,9 @@ class Stage:
         self._part()
 
     def write(self, piece: str) -> None:
-        """Add a piece of an answer in Markdown; each block is printed once it is complete."""
+        """Add a piece of an answer in Markdown, of any length; each block, such as a paragraph or a list, is printed
+        once it is complete.
+        """
         for block in self._blocks.feed(piece):
             self._print_block(block)
 
@@ -269,7 +271,7 @@ class Blocks:
         self.rest = ""
 
     def feed(self, piece: str) -> list[str]:
-        """Add a piece and return the blocks that it completes."""
+        """Add a piece, of any length, and return the blocks that it completes, in order; [] if it completes none."""
         self.rest += piece
         blocks = []
         while (end := _end_of_block(self.rest)) is not None:
@@ -279,7 +281,7 @@ class Blocks:
         return blocks
 
     def close(self) -> list[str]:
-        """Return the rest as the last block, if there is any."""
+        """Return the rest as the last block; [] if it is blank. The next piece begins a new text."""
         block, self.rest = self.rest, ""
         return [block] if block.strip() else []
 

@@ -81,7 +81,9 @@ class Story:
         }
 
     def tell(self, event: Event) -> None:
-        """Show an event; types that are not known are ignored, as are most events of attempts."""
+        """Show an event, plain data in the form of the protocol; types that are not known are ignored, as are most
+        events of attempts.
+        """
         kind, run = event["type"], str(event.get("run_id", ""))
         if kind == "response_start" and event.get("attempt_of"):
             self._attempts[run] = int(event.get("attempt") or 0)

@@ -108,7 +108,7 @@ class Summary:
         return self
 
     def unasked(self) -> Summary:
-        """Return the summary after a prompt that no user could answer."""
+        """Return the summary after one more prompt that no user could answer."""
         return replace(self, declined=self.declined + 1)
 
     def left_for_later(self) -> Summary:
@@ -137,12 +137,16 @@ def _cost(usage: Mapping[str, Any] | None, language: str) -> str:
 
 
 def place_of(folder: Path) -> str:
-    """Return the option, with a space in front, that names a folder to our commands; '' if it is the current one."""
+    """Return the option, with a space in front and quoted for a shell, that names an absolute folder to our commands;
+    '' if it is the current one.
+    """
     return "" if folder == Path.cwd() else f" --workspace {shlex.quote(str(folder))}"
 
 
 def ending(summary: Summary, note: str, seconds: float, language: str) -> Iterator[Text]:
-    """Yield the lines on how a run has ended. `note` replaces the outcome if there was no proper end."""
+    """Yield the lines on how a run has ended after `seconds`: outcome, cost, tokens and time, then what went wrong.
+    `note` replaces the outcome if there was no proper end.
+    """
     said = visible(note or _outcome(summary, language))
     parts = [f"{seconds:.1f} s"]
     if summary.prompt_tokens or summary.completion_tokens:
