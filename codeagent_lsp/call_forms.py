@@ -42,7 +42,9 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on the arguments of a call, as they came; `words` describe it for the page."""
+    """A condition on the arguments of a call, as they came: `holds` tells whether it is met; `words` describe it for
+    the page about forms.
+    """
 
     words: str
     holds: Callable[[Mapping[str, Any]], bool]
@@ -68,7 +70,7 @@ class ForeignTool:
 
     def own(self, arguments: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
         """Return the arguments of a call as those of our tool; `names` are the other names that our tool has for its
-        parameters. WrongArguments if that is impossible.
+        parameters, mapped to these. WrongArguments if that is impossible.
         """
         given = _rename_arguments(arguments, {**names, **self.arguments}, self.ignored)
         for shape in self.shapes:
@@ -334,7 +336,7 @@ def blank(*names: str) -> Condition:
 
 def respelt(value: Any, schema: Mapping[str, Any]) -> Any:
     """Return a copy of the arguments with names that differ from those in the JSON Schema only in their notation
-    (`startLine`) replaced, also inside of objects and lists. If the schema is open to other names, nothing is changed.
+    (`startLine`) replaced, also inside of objects and lists. Where the schema is open to other names, they stay.
     """
     if isinstance(value, list):
         items = schema.get("items")
@@ -366,8 +368,8 @@ def without(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def place_of(paths: Any) -> str | None:
-    """Return the one path in a list of paths (or its JSON), or the folder that contains all of them; None if there is
-    none.
+    """Return the one path in a list of paths (or its JSON), or the folder that contains all of them, with `/` between
+    the parts; None for an empty list, and for absolute and relative paths together.
     """
     paths = unpack_json(paths)
     names = [paths] if isinstance(paths, str) else [path for path in paths or () if isinstance(path, str)]

@@ -60,7 +60,7 @@ class Check:
     advice: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for JSON, by field."""
+        """Return the result as plain data for JSON: `name`, `verdict`, `detail` and `advice`."""
         return asdict(self)
 
 

@@ -61,7 +61,7 @@ class Advice(NamedTuple):
 
 
 class ErrorCode(StrEnum):
-    """The codes that can appear in a tool result, an event or a command's answer."""
+    """The codes that can appear in a tool result, an event or a command's answer; the value of each is its name."""
 
     INVALID_PARAM = "INVALID_PARAM"
     NOT_FOUND = "NOT_FOUND"
@@ -151,7 +151,9 @@ class UserError(CodeAgentError):
         self.values = values
 
     def localized(self, language: str) -> str:
-        """Return the sentence for the user in `language` (`en` or `zh-cn`)."""
+        """Return the sentence for the user in `language` (`en` or `zh-cn`). KeyError if its key is not in the
+        catalogue.
+        """
         return text(self.key, language, **self.values)
 
 
@@ -272,7 +274,9 @@ class AgentError(CodeAgentError):
 
 
 class FileRefused(AgentError):
-    """A file cannot be read as text: missing, binary, too large, or a folder."""
+    """A file cannot be read as text: missing, binary, too large, or a folder; or a character cannot be written in its
+    encoding.
+    """
 
     code = ErrorCode.NOT_FOUND
 
@@ -298,7 +302,9 @@ class EditRefused(AgentError):
 
 
 class PatchRefused(AgentError):
-    """A patch is malformed or does not apply as a whole; no file was changed."""
+    """A patch is malformed or does not apply as a whole; no file was changed. The message, for the model, names file
+    and hunk.
+    """
 
     code = ErrorCode.EDIT_REFUSED
 
@@ -312,7 +318,9 @@ class NoSuchFile(PatchRefused):
 
 
 class ToolFailed(AgentError):
-    """A tool could not do its work; the model gets the error as the call's result, and the run continues."""
+    """A tool could not do its work, for the reason `code`; the model gets the error as the call's result, and the run
+    continues.
+    """
 
     def __init__(self, message: str, code: ErrorCode = ErrorCode.EXECUTION_ERROR) -> None:
         super().__init__(message)
@@ -339,7 +347,9 @@ class ToolRetry(AgentError):
 
 
 class WrongArguments(ToolRetry):
-    """The arguments of a call do not fit its tool's schema."""
+    """The arguments of a call do not fit its tool's schema; the message says what to correct. Counts for the tool's
+    circuit breaker.
+    """
 
     counts = True
 

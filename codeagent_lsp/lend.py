@@ -344,8 +344,8 @@ class Frames:
         return decode_frame(line)
 
     async def write(self, frame: dict[str, Any]) -> None:
-        """Send a frame. OSError if the other side is gone, or takes nothing for 10 s; the connection is aborted
-        then.
+        """Send a frame; a lock keeps frames of several tasks apart. OSError if the other side is gone, or takes nothing
+        for 10 s; the connection is aborted then.
         """
         async with self._writing:
             if self._writer.is_closing():

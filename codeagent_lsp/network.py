@@ -61,7 +61,9 @@ class Way(NamedTuple):
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host, by name or address, is this machine. Names are not resolved."""
+    """Return whether a host, a name or an address without brackets, is this machine: `localhost`, a name below it, or a
+    loopback address. Names are not resolved.
+    """
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

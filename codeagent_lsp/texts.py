@@ -2222,7 +2222,7 @@ def _fit(template: str, values: dict[str, object]) -> str:
 
 
 def keys() -> tuple[str, ...]:
-    """Return all keys, in the order of the catalogue."""
+    """Return all keys of the catalogue, in its order."""
     return tuple(_CATALOGUE)
 
 

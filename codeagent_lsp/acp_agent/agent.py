@@ -220,8 +220,9 @@ class Agent:
     # Prompts and options.
 
     async def prompt(self, session_id: str, prompt: list[Any], **kwargs: Any) -> schema.PromptResponse:
-        """Run the task of a prompt in a session and return why it ended, which may take hours. A server that has ended
-        is started again first. RequestError for an unknown session, or if that fails.
+        """Run the task of a prompt, a list of content blocks of the protocol, in a session and return why it ended,
+        which may take hours; `cancel` ends it. A server that has ended is started again first. RequestError for an
+        unknown session, or if that fails.
         """
         session = await self._revive(session_id)
         with _explained():

@@ -73,7 +73,7 @@ class FileRequests(Protocol):
         """
 
     async def write(self, path: str, text: str) -> None:
-        """Write a file, by its real path, through the client. FileRequestFailed if the client refuses."""
+        """Write a file, by its real path, through the client, whole. FileRequestFailed if the client refuses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,8 @@ class _OnDisk:
 
 
 class ClientFiles:
-    """The files below the folders of one session, as the client has them. `notify` sends a notification to the
-    server.
+    """The files below the folders of one session (absolute real paths), as the client has them, read and written by
+    `requests`. `notify` sends a notification (method, parameters) to the server.
     """
 
     def __init__(self, folders: Sequence[Path], requests: FileRequests, notify: Notify) -> None:

@@ -99,8 +99,8 @@ class SessionOptions:
 
 
 def models_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the models in the answer of `codeagent.model.list` by name, each with its window in words ('' if
-    unknown).
+    """Return the models in the answer of `codeagent.model.list` by name, each with its window in words, such as
+    `131,072 tokens` ('' if unknown).
     """
     found = {}
     for row in rows:
@@ -119,7 +119,9 @@ def window_of(rows: Iterable[Mapping[str, Any]], name: str) -> int:
 
 
 def commands_of(own: Sequence[Mapping[str, Any]], language: str) -> schema.AvailableCommandsUpdate:
-    """Return the update with our commands and those that users wrote, which `codeagent.commands.list` returns."""
+    """Return the update with our commands and then those that users wrote, given as `codeagent.commands.list` returns
+    them; of equal names only ours. Descriptions are in `language`.
+    """
     listed = [(name, text(f"acp.command.{name}", language), hint) for name, hint in COMMANDS.items()]
     listed += [
         (str(item["name"]), str(item.get("description") or item["name"]), str(item.get("hint") or "…"))

@@ -58,8 +58,8 @@ class SessionServer:
         return self._connection.log.last_line
 
     async def start(self, on_event: Notified, on_message: Notified) -> None:
-        """Start the server, within 60 s; its events and messages are passed to these functions. ConnectionLost or
-        Refused if it does not start.
+        """Start the server, within 60 s; the parameters of its events and messages are passed to these functions.
+        ConnectionLost or Refused if it does not start.
         """
         connection = self._connection
         connection.notifications[EVENT_METHOD] = on_event
@@ -80,8 +80,8 @@ class SessionServer:
         await self._connection.close(LEAVE_SECONDS)
 
     async def command(self, name: str, arguments: Mapping[str, Any], seconds: float = COMMAND_SECONDS) -> Any:
-        """Execute a command and return its answer. Refused if the server refuses it, ConnectionLost if it does not
-        answer within `seconds`.
+        """Execute a command of the server, such as `codeagent.run`, with one object of arguments, and return its answer
+        as plain JSON. Refused if the server refuses it, ConnectionLost if it does not answer within `seconds`.
         """
         params = {"command": name, "arguments": [dict(arguments)]}
         return await self._connection.request("workspace/executeCommand", params, seconds)

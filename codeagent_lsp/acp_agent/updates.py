@@ -78,7 +78,9 @@ class Updates:
         self._asked: dict[str, str] = {}  # by run, the tool call under which its changes are asked about
 
     def of(self, event: Mapping[str, Any]) -> list[Update]:
-        """Return the updates for an event, in order; [] for one that the client is not shown."""
+        """Return the updates for an event, plain data with `type`, in order; [] for one that the client is not shown.
+        Changes what later calls return.
+        """
         handler = getattr(self, f"_on_{event['type']}", None)
         return [] if handler is None else list(handler(event))
 

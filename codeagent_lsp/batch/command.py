@@ -166,7 +166,7 @@ class Batch:
 
     @property
     def left(self) -> int:
-        """The number of tasks that were not begun."""
+        """The number of tasks that were not begun, as the budget was spent."""
         return len(self._waiting)
 
     def run(self, workers: Workers) -> None:
@@ -274,7 +274,9 @@ class BudgetShare:
 
     @property
     def spent(self) -> float:
-        """What the finished tasks have cost in USD, as far as prices are known."""
+        """What the finished tasks have cost in US dollars, earlier parts of the batch included, as far as prices are
+        known.
+        """
         return self._spent
 
     @property

@@ -41,8 +41,8 @@ class Workers(Protocol):
 
 
 class LocalWorkers:
-    """The `Workers` in `count` processes on this machine; each task has its folder below `folder`. The processes end
-    with `work`.
+    """The `Workers` in `count` processes on this machine, which do one job at a time each; each task has its folder
+    below `folder`. The processes end with `work`.
     """
 
     def __init__(self, count: int, folder: Path) -> None:

@@ -193,8 +193,8 @@ class AgentRun:
 
 
 async def agent_run(task: str, folder: Path, options: BatchOptions, seconds: float) -> AgentRun:
-    """Run the agent on the task in this folder, with all changes applied, and return how it ended. It is cancelled
-    after `seconds`.
+    """Run the agent on the task in this folder, with all changes applied, and return how it ended; failures are in the
+    result, not raised. It is cancelled after `seconds`.
     """
     # Nobody is there to accept anything; the folder is a copy made for this task.
     settings = {"edits.apply": "auto", **dict(options.settings)}
@@ -279,8 +279,9 @@ class Patch:
 
 
 def patch_of(writes: Iterable[FileWrite], folder: Path) -> Patch:
-    """Return one patch of all writes of a run below `folder`, in their order; an empty one if they cancel out. Blocks;
-    OSError if git is not installed.
+    """Return one patch of all writes of a run below `folder`: each file, sorted by path, from before its first write to
+    after its last; an empty one if they cancel out. Blocks; OSError if git is not installed, ValueError for a path
+    outside of the folder.
     """
     first: dict[str, bytes | None] = {}
     last: dict[str, bytes | None] = {}

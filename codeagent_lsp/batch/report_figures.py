@@ -91,7 +91,9 @@ class Bin:
 
 
 def outcome(result: TaskResult) -> str:
-    """Return the name of a task's outcome: `SOLVED`, `DONE` (without a check), or the reason why it is neither."""
+    """Return the name of a task's outcome: `solved`, `done` (without a check), or the reason why it is neither,
+    `failed` for an unknown one.
+    """
     if result.solved:
         return SOLVED if result.checked else DONE
     return result.reason if result.reason and result.reason in get_args(Reason) else "failed"
@@ -170,7 +172,7 @@ def money(cost: float | None, language: str) -> str:
 
 
 def cost_of(result: TaskResult, language: str) -> str:
-    """Return the cost of a task as text: `–` if it used no model."""
+    """Return the cost of a task as text, such as `$0.12`, or that it is not known; `–` if it used no model."""
     return "–" if result.cost is None and not result.tokens and not result.status else money(result.cost, language)
 
 
@@ -180,7 +182,9 @@ def sum_of(group: Group, language: str) -> str:
 
 
 def part_of(group: Group, language: str) -> str:
-    """Return the known costs of the tasks of one outcome as text: `–` if they used no model."""
+    """Return the known costs of the tasks of one outcome together as text, or that none is known; `–` if they used no
+    model.
+    """
     return sum_of(group, language) if group.costs or group.unknown else "–"
 
 

@@ -75,7 +75,9 @@ _FILES = (
 
 
 def report_page(folder: Path, results: Sequence[TaskResult], language: str) -> str:
-    """Return the whole HTML page; its links are relative to `folder`, which has the folders of the tasks."""
+    """Return the whole HTML page in `language`; its links are relative to `folder`, which has the folders of the tasks.
+    OSError if its template cannot be read.
+    """
     style, script = ((PAGES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     policy = (
         f"default-src 'none'; style-src '{_hash_source(style)}'; script-src '{_hash_source(script)}'; img-src data:; "

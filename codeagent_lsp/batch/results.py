@@ -108,13 +108,13 @@ class TaskResult:
         )
 
     def line(self) -> str:
-        """Return the result as one line of JSON, without a line end."""
+        """Return the result as one line of JSON with all its fields, without a line end; `parsed` reads it."""
         return json.dumps(asdict(self), ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of one try, and the files to store with it: content by file name."""
+    """The result of one try, and the files to store with it: content by file name, without a folder."""
 
     result: TaskResult
     files: Mapping[str, bytes] = field(default_factory=dict)
@@ -168,7 +168,7 @@ class ResultFolder:
         os.close(self._lock)
 
     def begun(self) -> bool:
-        """Return whether the folder has results of an earlier batch, finished or not."""
+        """Return whether the folder has results of an earlier batch, finished or not; looks at the disk."""
         return (self.path / RESULTS).exists() or any(self.path.glob(f"*/{RESULT}"))
 
     def earlier(self, tasks: Iterable[BatchTask]) -> dict[str, TaskResult]:

@@ -459,7 +459,7 @@ def _is_beside(path: str, known: Collection[str]) -> bool:
 
 def is_file_name(path: str) -> bool:
     """Return whether a path can only mean a file: its suffix is that of a programming language, of text or of data.
-    Only the name is looked at, never the disk.
+    Only the name is looked at, never the disk; names of products such as `Node.js` are none.
     """
     name = PurePosixPath(path).name
     ending = PurePosixPath(path).suffix[1:].lower()
@@ -469,7 +469,9 @@ def is_file_name(path: str) -> bool:
 
 
 def may_be_new(path: str) -> bool:
-    """Return whether a file of this path may be made: it is inside the workspace, and of a known kind."""
+    """Return whether a file of this path may be made, by its name alone: it is relative, without `..`, and of a known
+    kind.
+    """
     parts = PurePosixPath(path).parts
     return is_file_name(path) and not path.startswith("/") and ".." not in parts and ":" not in path
 

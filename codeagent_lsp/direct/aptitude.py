@@ -70,7 +70,7 @@ class Proof:
         return score is not None and (score.done > 0 if form == "line" else score.share >= HALF)
 
     def share(self, form: AnswerForm) -> float:
-        """Return the share of edits that were right, from 0 to 1; 0 for a form that was not tried."""
+        """Return the share of edits in this form that were right, from 0 to 1; 0 for a form that was not tried."""
         score = self.scores.get(form)
         return score.share if score is not None else 0.0
 
@@ -124,7 +124,7 @@ class ProofStore:
 
     def failed(self, info: ModelInfo, form: AnswerForm) -> bool:
         """Record a failed run in this form. Return whether that drops the entry (the third failure in a row does), so
-        that the model is probed again.
+        that the model is probed again. Blocks; a disk that cannot be written is no error.
         """
         return self._count(info, form, failed=True)
 
@@ -151,15 +151,15 @@ class ProofStore:
 
 
 def key_of(info: ModelInfo) -> str:
-    """Return the key of a model's entry: `endpoint name`; for the embedded model the name alone, as its port changes at
-    every start.
+    """Return the key of a model's entry: `URL NAME` of endpoint and model; for the embedded model the name alone, as
+    its port changes at every start.
     """
     return info.name if info.provider == "embedded" else f"{info.url} {info.name}"
 
 
 def family_of(name: str) -> str:
-    """Return a model's name without folders, file endings and quantisation: the same for all builds of the same
-    weights.
+    """Return a model's name in lower case without folders, file endings and quantisation (`org/Qwen3-4B-Q4_K_M.gguf`
+    gives `qwen3-4b`): the same for all builds of the same weights.
     """
     plain = name.replace("\\", "/").rpartition("/")[2].lower().replace(":", "-").removesuffix("-latest")
     return _QUANTISED.sub("", plain)

@@ -92,7 +92,7 @@ def holds_all(text: str, code: str) -> bool:
 
 
 def has_blocks(source: SourceFile) -> bool:
-    """Return whether a file defines functions or types, and not only variables."""
+    """Return whether a parsed file defines functions or types, and not only variables."""
     return any(map(_is_block, source.definitions))
 
 

@@ -169,7 +169,9 @@ def _dedent(code: list[str], lead: str) -> list[str]:
 
 
 def path_in(line: str, known: Collection[str] = ()) -> str:
-    """Return the path that a line of prose names, a `known` one first; '' if it names none or more than one."""
+    """Return the path that a line of prose names, with `/` between its parts, a `known` one first; '' if it names none
+    or more than one.
+    """
     if copy := COPY.search(line):  # first, as the name of the file itself is a part of it
         return copy[0].replace("\\", "/")
     shown = max((path for path in known if _has(line, path)), key=len, default="")

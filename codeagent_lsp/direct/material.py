@@ -183,7 +183,9 @@ def functions_of(source: SourceFile) -> list[Definition]:
 
 
 def text_of(source: SourceFile, definition: Definition) -> str:
-    """Return the text of a definition with its decorators and the comments above it, from the start of its line."""
+    """Return the text of a definition with its decorators and the comments above it, from the start of its line, so
+    with its indentation.
+    """
     extent = extent_of(source, definition)
     return source.slice(source.line_start(extent.top), extent.end)
 

@@ -117,7 +117,7 @@ def messages_for(
 
 
 def told(tried: Tried) -> str:
-    """Return a failed attempt as a paragraph for the model; '' if it has neither a problem nor a diff."""
+    """Return a failed attempt as a paragraph for the model, in English; '' if it has neither a problem nor a diff."""
     if tried.problem:
         return f"Your last answer could not be used. {tried.problem}"
     if not tried.diff:
@@ -183,7 +183,9 @@ class RewriteRequest:
 
 @dataclass(frozen=True, slots=True)
 class RewriteLimits:
-    """Limits of one rewrite: the model's context window and the reply, both in tokens, and the sampling temperature."""
+    """Limits of one rewrite: the model's context window and the reply, both in tokens, and the sampling temperature (0:
+    always the likeliest).
+    """
 
     window: int = 8192
     reply_tokens: int = 2048
@@ -329,7 +331,9 @@ class FilesQuestion:
         return ""
 
     def read(self, reply: str, material: Material, form: TextForm, suspect: str = "") -> Answer:
-        """Read the reply by its content, as new texts of the files of `material`."""
+        """Read the reply by its content, as new texts of the files of `material`. Never raises: an answer that cannot
+        be used has a `problem`.
+        """
         texts = {file.name: file.read.text for file in material.files}
         reply = as_pair(suspect, reply) if suspect else reply
         return read_answer(reply, Files(texts, material.preferred, fixed=material.fixed), form)
@@ -361,8 +365,8 @@ class SelectionQuestion:
         return grammar(fence_of(self.request.text))
 
     def read(self, reply: str, material: Material, form: TextForm, suspect: str = "") -> Answer:
-        """Return the file's text with the selection replaced by the code of the reply. An answer without exactly one
-        block of code, or with broken code, changes nothing and has a `problem`.
+        """Return the whole text of the selection's file with the selection replaced by the code of the reply. An answer
+        without exactly one block of code, or with broken code, changes nothing and has a `problem`; never raises.
         """
         name, text, request = material.files[0].name, self.request.text, self.request
         found = read_envelope(reply, text[request.start : request.end])
@@ -396,8 +400,8 @@ class Subject:
 
 
 def choose_form(proof: Proof, subject: Subject, tried: Collection[TextForm] = ()) -> TextForm:
-    """Return the form of answer that a model is best at, by `proof`, and that was not `tried` yet; the best one if all
-    were.
+    """Return the text form that a model is best at, by `proof`, and that was not `tried` yet; the best
+    one if all were.
     """
     order = preferred_forms(proof, subject)
     return next((form for form in order if form not in tried), order[0])

@@ -82,15 +82,17 @@ class SolverWorkspace(Protocol):
         """
 
     async def stage(self, texts: Mapping[str, str], material: Material) -> str:
-        """Stage new texts by relative path. Return '', or, for the model, why they were refused; then nothing is
-        staged.
+        """Stage new texts by relative path, of the files of `material` or new ones. Return '', or, as a sentence for
+        the model, why they were refused; then nothing is staged.
         """
 
     def revealed(self, reply: str) -> str:
-        """Return a reply with its secret marks replaced by the secrets, so that it can be compared with the files."""
+        """Return a reply with its secret marks (`<secret:…>`) replaced by the secrets, so that it can be compared with
+        the files; unknown marks stay.
+        """
 
     def staged(self) -> Changeset:
-        """Return the staged changes as they are now."""
+        """Return the staged changes as they are now, an immutable value that `restore` takes."""
 
     def restore(self, changeset: Changeset) -> None:
         """Replace the staged changes by earlier ones that `staged` returned, at once."""
@@ -104,7 +106,9 @@ class SolverWorkspace(Protocol):
         """Return all that the user has said to the run since it began, the oldest first."""
 
     def say(self, key: str, **values: object) -> None:
-        """Show the user a sentence of the catalogue (`texts.py`) by its key, with values for its placeholders."""
+        """Show the user a sentence of the catalogue (`texts.py`) by its key, with values for its placeholders, in their
+        language. KeyError for an unknown key.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,9 @@ class Box:
 
     @staticmethod
     async def started(engine: Engine, plan: Plan) -> Box:
-        """Create and start a container. Nothing is left of it if that fails (EnvironmentProblem) or is cancelled."""
+        """Create and start a container, and return it. Nothing is left of it if that fails (EnvironmentProblem) or is
+        cancelled.
+        """
         making = asyncio.ensure_future(engine.post("/containers/create", _request(plan)))
         try:
             made = await asyncio.shield(making)
@@ -174,7 +176,9 @@ class Box:
         await self._run_checked(name, said)
 
     async def runs(self) -> bool:
-        """Return whether the container is running; False if it is gone."""
+        """Return whether the container is running; False if it is gone. EnvironmentProblem if the engine does not
+        answer.
+        """
         try:
             told = await self._engine.get(f"/containers/{self._name}/json")
         except EnvironmentProblem as problem:
@@ -282,7 +286,7 @@ async def _feed_stdin(writer: asyncio.StreamWriter, stdin: IO[bytes] | Stdin) ->
 
 
 def shell_words(script: str | tuple[str, ...]) -> tuple[str, ...]:
-    """Return a command as words: a script runs in bash if the image has it, else in sh."""
+    """Return a command as the words of a program: a script runs in bash if the image has it, else in sh; words stay."""
     return ("sh", "-c", _EITHER_SHELL, "sh", script) if isinstance(script, str) else script
 
 

@@ -35,7 +35,7 @@ _NAMED = ("DOCKER_HOST", "CONTAINER_HOST")
 
 @dataclass(frozen=True, slots=True)
 class Piped:
-    """A hijacked connection as a pair of streams. The caller closes the writer."""
+    """A hijacked connection as a pair of byte streams, without framing. The caller closes the writer."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -62,7 +62,7 @@ class Engine:
         return await self._request("POST", path, query, body)
 
     async def delete(self, path: str, **query: str) -> None:
-        """Send a DELETE request; a missing object is not an error."""
+        """Send a DELETE request to `path` with these query parameters; a missing object is not an error."""
         try:
             await self._request("DELETE", path, query)
         except EnvironmentProblem as problem:

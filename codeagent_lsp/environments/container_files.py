@@ -115,7 +115,7 @@ class ContainerFiles:
         return await asyncio.to_thread(read_reports, f"{reports}/now")
 
     def close(self) -> None:
-        """Remove the copies; blocks."""
+        """Remove the copies; blocks, for large ones up to minutes."""
         self._folder.close()
 
     @asynccontextmanager
@@ -139,8 +139,8 @@ class Difference:
 
 
 def seen_in(place: str) -> Seen:
-    """Return a stamp of each entry below a folder by relative path, which changes when the entry does; links are not
-    followed.
+    """Return a stamp of each entry below a folder by relative path, which changes when the entry does; {} for an
+    unreadable folder. Links are not followed; blocks.
     """
     found: dict[str, Stamp] = {}
     for name, info in _walk(place):
@@ -197,7 +197,7 @@ def unpack(source: IO[bytes], places: Mapping[str, str]) -> None:
 
 
 def too_large() -> EnvironmentProblem:
-    """Return, without raising it, the error about a workspace larger than a container holds."""
+    """Return, without raising it, the error, for the model, about a workspace larger than a container holds."""
     message = "The workspace is larger than what a container holds. Have more of it ignored, such as data and output."
     return EnvironmentProblem(message, ErrorCode.PARAMETER_ERROR)
 

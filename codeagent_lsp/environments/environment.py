@@ -79,7 +79,9 @@ class PrivateView(Protocol):
     def isolation(self) -> Isolation: ...
 
     def bind(self, view: FileView, staging: Staging, approve: Approve) -> BoundShell:
-        """Return the shell for the command, whose changes can be handed over to another run."""
+        """Return the shell for the command, which sees `view` and whose changes go to `staging` as in
+        `Environment.bind`; they can be handed over to another run.
+        """
 
     async def close(self) -> None:
         """Wait at most 30 s for the command to end, as it is not killed on this machine, and remove the view; what it
@@ -175,7 +177,9 @@ class Screens(Protocol):
         """Whether there is a user whose browser can open an address."""
 
     def status(self, kind: ScreenKind) -> ScreenStatus:
-        """Return the current state of the screen; one that was never started is not running."""
+        """Return the current state of the screen, `terminal` or `desktop`; one that was never started is
+        not running.
+        """
 
     async def start(self, kind: ScreenKind, wanted: ScreenRequest) -> ScreenStatus:
         """Start a screen and return its state; if it runs already, only that. Waits up to 90 s for it to answer.
@@ -188,4 +192,4 @@ class Screens(Protocol):
         """
 
     async def show(self, url: str) -> bool:
-        """Open an address in the user's browser, or show it to the user; return whether it was opened."""
+        """Open an address in the user's browser, or else show it to the user; return whether it was opened."""

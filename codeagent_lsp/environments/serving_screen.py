@@ -115,7 +115,7 @@ class Screen:
 
     @property
     def status(self) -> ScreenStatus:
-        """Its current state; not running before it has answered."""
+        """Its current state: not running before it has answered, and afterwards with the reason why it ended."""
         kind, task = self._recipe.kind, self._running
         if task is None or not self._said.done() or self._said.cancelled():
             return ScreenStatus(kind)
@@ -248,8 +248,8 @@ class Screen:
 
 
 def terminal_recipe(cwd: str, where: EnvironmentKind = "local") -> Recipe:
-    """Return the recipe of a shell in `cwd`, an absolute path in the workspace. ToolFailed if something is not
-    installed.
+    """Return the recipe of a shell (bash) in `cwd`, an absolute path in the workspace, on this machine or in a
+    container. ToolFailed if something is not installed.
     """
     need_library()
     # bubblewrap starts a new session, so the shell has to take the terminal for its own; an engine sees to that itself

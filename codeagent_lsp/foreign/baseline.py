@@ -156,7 +156,7 @@ class Baseline:
         return self._top(path)
 
     async def close(self) -> None:
-        """Stop the threads that look at files, and delete the copies."""
+        """Stop the threads that look at files, and delete the copies; afterwards nothing is known of any file."""
         self._stop.set()
         await asyncio.to_thread(self._copies.remove)
 
@@ -280,7 +280,7 @@ class Copies:
         self._forget(path)
 
     def paths(self) -> tuple[str, ...]:
-        """Return the absolute paths of the files that were kept."""
+        """Return the absolute paths of the files that were kept, those included of which only that is known."""
         return tuple(self._sizes)
 
     def remove(self) -> None:

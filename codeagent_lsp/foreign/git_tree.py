@@ -131,7 +131,9 @@ def _digest(data: bytes, length: int) -> str:
 
 
 def marks(repository: Repository) -> Marks | None:
-    """Return the present marks of a repository; None if it is gone. Reads a few file names and blocks shortly."""
+    """Return the present marks of a repository; None if its data folder cannot be found. Reads a few file names and
+    blocks shortly.
+    """
     data = data_of(repository.top)
     if data is None:
         return None

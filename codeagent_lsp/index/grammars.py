@@ -165,7 +165,7 @@ def _language(grammar: Grammar) -> Language:
 
 
 def text_of(node: Node) -> str:
-    """Return the text of a node; bytes that are not valid UTF-8 are replaced."""
+    """Return the text of a node of a syntax tree; bytes that are not valid UTF-8 are replaced."""
     return (node.text or b"").decode("utf-8", "replace")
 
 

@@ -257,8 +257,8 @@ class OpenIndex:
         return next((task.result() for task in done if not task.cancelled()), None)
 
     async def looked_now(self) -> Status:
-        """Wait for a scan of everything that begins now, since one in progress may have missed recent changes, and
-        return the status.
+        """Wait, without a time limit, for a scan of everything that begins now, since one in progress may have missed
+        recent changes, and return the status.
         """
         if self._looking is not None:
             await asyncio.wait([self._looking])

@@ -71,7 +71,9 @@ def parse(path: str, data: bytes | str, *, seconds: float = SECONDS) -> FileTags
 
 
 def find(path: str, data: bytes | str, *, seconds: float = SECONDS) -> RawTags:
-    """Parse a text as `parse` does, and return the result in the form that is fast to pack."""
+    """Parse a text as `parse` does, and return the result in the form that is fast to pack. Never raises; takes at most
+    about `seconds`.
+    """
     known = _grammar_and_bytes(path, data)
     if known is None:
         return RawTags("")

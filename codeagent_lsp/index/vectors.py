@@ -52,7 +52,7 @@ class VectorsUnusable(Exception):
 
 
 def is_installed() -> bool:
-    """Return whether the extra `semantic` is installed."""
+    """Return whether the extra `semantic` (LanceDB) is installed; it is not imported for that."""
     return importlib.util.find_spec("lancedb") is not None
 
 

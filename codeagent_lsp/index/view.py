@@ -34,7 +34,7 @@ class Unsaved:
 
     @property
     def used(self) -> Mapping[str, int]:
-        """How often it uses each name."""
+        """How often it uses each name, by the name (not dotted)."""
         return Counter(reference.name for reference in self.tags.references)
 
 
@@ -91,7 +91,9 @@ class View:
         return self._with(self.store.using(name), lambda each: name in each.used)
 
     def generation(self) -> int:
-        """Return a number that changes with every change of the index or of the overlay."""
+        """Return a number that is equal only for equal states: it changes with every change of the index or of the
+        overlay.
+        """
         # Above all bits of the store's number: the sum is equal for equal states only.
         return self.store.generation() + (self.version << 64)
 

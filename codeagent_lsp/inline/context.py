@@ -332,7 +332,7 @@ class Place:
 
     @cached_property
     def line_start(self) -> int:
-        """The offset of the first character of the cursor's line."""
+        """The offset, in characters, of the first character of the cursor's line."""
         return self.text.rfind("\n", 0, self.offset) + 1
 
     @cached_property

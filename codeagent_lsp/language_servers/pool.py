@@ -54,7 +54,7 @@ class LanguageServerPool:
 
     @property
     def warm(self) -> tuple[SessionServers, ...]:
-        """The servers of those sessions that have one running, the ones used last first."""
+        """The servers of those sessions that have one running or being started, the ones used last first."""
         return tuple(servers for servers in reversed(self._sessions.values()) if servers.names)
 
     async def close(self, session_id: str | None = None) -> None:

@@ -105,7 +105,9 @@ def _is_own_program(view: FileView, path: str) -> bool:
 
 
 class InThread(Protocol):
-    """Port: awaits a function that runs in the thread of the copy, one at a time."""
+    """Port: runs a blocking function in the one thread of the copy, after those before it, and returns its result or
+    raises its error.
+    """
 
     def __call__(self, work: Callable[[], T]) -> Awaitable[T]: ...
 
@@ -155,7 +157,9 @@ class RunningServers:
         return entry is not None and entry.starting.done() and not entry.is_over
 
     def note_changed(self, paths: Mapping[str, FileChangeKind]) -> None:
-        """Note files of the copy that changed, by absolute path; each server receives them before its next question."""
+        """Note files of the copy that changed (`created`, `changed` or `deleted`), by absolute path; each server
+        receives them before its next question.
+        """
         for entry in self._entries.values():
             entry.changed.update(paths)
 

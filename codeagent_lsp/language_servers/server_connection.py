@@ -35,7 +35,9 @@ Handler = Callable[[Any], Any]
 
 
 class ServerFailed(ToolFailed):
-    """Raised if a language server has ended, does not answer in time, or answers with an error."""
+    """Raised if a language server has ended, does not answer in time, or answers with an error; the message, in
+    English, names the server.
+    """
 
 
 class ServerLate(ServerFailed):

@@ -273,8 +273,9 @@ class FileWrite:
 
 
 def plan(edit: Mapping[str, Any], read: ReadBytes) -> tuple[FileWrite, ...]:
-    """Return the changes of files by a WorkspaceEdit, without writing any. `read` returns a file's bytes, None if it
-    does not exist. EditImpossible if one of its operations does not fit the files; then none must be written.
+    """Return the changes of files by a WorkspaceEdit (LSP, plain JSON), without writing any. `read` returns a file's
+    bytes, None if it does not exist. EditImpossible if one of its operations does not fit the files; then none must be
+    written.
     """
     draft = _Draft(read)
     for operation in _operations(edit):

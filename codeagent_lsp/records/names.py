@@ -236,8 +236,8 @@ def sensitive_names(text: str, *, sessions: bool) -> Iterator[Name]:
 
 
 def name_start(text: str, stem: int) -> int:
-    """Return the offset at which the name begins whose stem, such as `token` in `access_token`, is at the offset
-    `stem`.
+    """Return the offset, in characters, at which the name begins whose stem, such as `token` in `access_token`, is at
+    the offset `stem`.
     """
     if text[stem - 1 : stem] not in _BEFORE_SET:
         return stem

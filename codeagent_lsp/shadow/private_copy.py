@@ -267,8 +267,8 @@ class PrivateCopy:
             Path(path).unlink()
 
     def make_folder(self, name: str, mode: int) -> None:
-        """Create a folder with the permissions of `mode`, and always those of the user; a file that is there is
-        removed, unless it is a given one.
+        """Create a folder, by its path in the copy, with the permissions of `mode`, and always those of the user; a
+        file that is there is removed, unless it is a given one. OSError if it cannot be made.
         """
         if is_folder(f"{self._place}/{name}") or name in self._given:
             return
@@ -318,7 +318,9 @@ class TextTimes:
         self._now: int | None = None
 
     def begin(self) -> None:
-        """Begin a batch of texts, which get the same second if possible."""
+        """Begin a batch of texts: `give` gives all of them the same second, one that no earlier batch
+        had, if possible.
+        """
         self._now = None
 
     def give(self, place: str, *others: os.stat_result | None) -> None:

@@ -106,7 +106,9 @@ class Decision:
 
 
 def decision_of(parts: Sequence[Part], apply: Iterable[Part], discard: Iterable[Part]) -> Decision:
-    """Return the decision by which of all these `parts` some are applied and some discarded."""
+    """Return the decision by which of all these `parts` some are applied and some discarded; what is in neither stays
+    staged.
+    """
 
     def chosen(some: Sequence[Part]) -> Mapping[str, Any] | None:
         if not some or len(some) == len(parts):

@@ -64,7 +64,7 @@ class JsonLines:
         print(json.dumps(event), file=self._out, flush=True)
 
     def message(self, words: str) -> None:
-        """Print a warning or an error that is no event of the run on stderr."""
+        """Print a warning or an error, a sentence in the user's language that is no event of the run, on stderr."""
         print(visible(words), file=sys.stderr, flush=True)
 
     async def choose(self, title: str, choices: tuple[str, ...]) -> str | None:

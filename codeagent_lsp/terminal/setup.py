@@ -68,7 +68,7 @@ class Candidate:
 
 
 class Chosen(NamedTuple):
-    """The settings of one model by their dotted keys, and the key, '' if it needs none."""
+    """The settings of one model by their dotted keys, such as `model.name`, and its API key, '' if it needs none."""
 
     settings: Mapping[str, Any]
     key: str = _KEYLESS

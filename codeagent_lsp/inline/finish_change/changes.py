@@ -48,7 +48,7 @@ class Change:
 
     @property
     def is_renamed(self) -> bool:
-        """Whether it has another name now."""
+        """Whether the declaration has another name after the change."""
         return self.before.name != self.after.name
 
     @property

@@ -57,7 +57,9 @@ class History:
         return self._with(Edited(path, text, text), first=False)
 
     def noted(self, path: str, text: str) -> History:
-        """Return the history with the new text of a file; a file that is not known is opened with it."""
+        """Return the history with the new text of a file, by its path, which is now the one edited last; a file that is
+        not known is opened with it, and the same text changes nothing.
+        """
         known = self.of(path)
         if known is None:
             return self.opened(path, text)

@@ -132,7 +132,9 @@ def binds(name: Node) -> bool:
 
 
 def function_of(node: Node) -> Node | None:
-    """Return the innermost function around a node; None at the top of the file."""
+    """Return the innermost function, method or the like around a node of a tree, not the node itself; None at the top
+    of the file.
+    """
     around = node.parent
     while around is not None and not (_FUNCTION.search(around.type) and around.child_count > 2):
         around = around.parent

@@ -153,8 +153,8 @@ class Current:
 
 @dataclass(frozen=True, slots=True)
 class HunkConflict:
-    """A part of a change that does not fit the user's present text; `line` is 1-based in the user's text. `ours` is
-    what the change wants there, `theirs` what the user has.
+    """A part of a change of the file at the absolute `path` that does not fit the user's present text; `line` is
+    1-based in the user's text. `ours` is what the change wants there, `theirs` what the user has.
     """
 
     path: str

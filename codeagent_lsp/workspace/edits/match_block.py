@@ -88,7 +88,7 @@ class Block:
 
     @classmethod
     def of(cls, text: str) -> Block:
-        """Return the block of `text`, its lines split and folded."""
+        """Return the block of `text`: its lines split, and those that are not blank folded for the comparison."""
         lines = split_lines(text)
         at, keys = [], []
         # Folded as one text, which is faster than line by line; no character that is folded ends a line.

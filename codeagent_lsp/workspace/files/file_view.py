@@ -160,7 +160,7 @@ class StagedView(Protocol):
     """Port: the staged changes of a run, by absolute real path."""
 
     def lookup(self, path: str) -> StagedFile | None:
-        """Return the staged state of a file; None if nothing of it is staged."""
+        """Return the staged state of the file at this absolute real path; None if nothing of it is staged."""
 
     def paths(self) -> Iterable[str]:
         """Return the paths of the files whose state differs from the user's, deleted ones included."""
@@ -394,7 +394,9 @@ def own_file(view: FileView, path: str) -> FileText | None:
 
 
 def own_text(view: FileView, path: str) -> str | None:
-    """Return the text of `own_file`; None where that returns None."""
+    """Return the text of a file (absolute path) as the user has it, without staged changes; None if there is none or it
+    cannot be read as text.
+    """
     file = own_file(view, path)
     return None if file is None else file.text
 

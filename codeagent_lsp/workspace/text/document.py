@@ -52,7 +52,7 @@ class Document:
 
     @cached_property
     def lines(self) -> LineIndex:
-        """The offsets at which the lines start, computed once."""
+        """The offsets, in code points, at which the lines start, computed once."""
         return self._lines or LineIndex.of(self.text)
 
     def apply(self, change: Change, encoding: Encoding, *, version: int | None = None) -> Document:

@@ -97,7 +97,9 @@ def shown_exactly(text: str, write: Callable[[str], str] = code_point_notation) 
 
 
 def first_hidden(text: str) -> int:
-    """Return the offset of the first character that `shown` would replace; the length of the text if there is none."""
+    """Return the offset, in characters, of the first character that `shown` would replace; the length of the text if
+    there is none.
+    """
     if _PLAIN.fullmatch(text):
         return len(text)
     return next((at for at, char in enumerate(text) if is_unseen(char) and not _belongs(text, at)), len(text))
@@ -206,7 +208,7 @@ def cut_at_word(line: str, limit: int) -> str:
 
 def ends_of(text: str, limit: int, language: str = "en") -> str:
     """Return `text`; of one longer than `limit` characters its head and tail, together `limit` characters, and between
-    them a note in the user's `language` on how many characters are left out.
+    them a note in the user's `language` (`en` or `zh-cn`) on how many characters are left out.
     """
     if len(text) <= limit:
         return text
