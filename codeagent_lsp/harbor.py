@@ -48,7 +48,7 @@ class CodeAgent(BaseInstalledAgent):  # type: ignore[misc]  # Harbor needs a new
 
     @staticmethod
     def name() -> str:
-        """Return the name that Harbor's results show for this agent."""
+        """Return `codeagent-lsp`, the name that Harbor's results show for this agent."""
         return "codeagent-lsp"
 
     def version(self) -> str:
@@ -76,8 +76,8 @@ class CodeAgent(BaseInstalledAgent):  # type: ignore[misc]  # Harbor needs a new
 
     @with_prompt_template  # type: ignore[untyped-decorator]  # as above
     async def run(self, instruction: str, environment: Any, context: Any) -> None:
-        """Run the task in the container's working folder until it ends, and keep its events and log in the task's logs.
-        Raises if the run failed or ended without `run_completed`.
+        """Run the task in the container's working folder until it ends, and keep its events (JSON Lines) and log in the
+        task's logs. Harbor's error for a failed command if the run failed or ended without `run_completed`.
         """
         logs = str(self.environment_logs_dir)
         words = [f"{HOME}/bin/codeagent-lsp", "run", "--yes", "--json", "--mode", "direct", "--workspace", "."]

@@ -254,7 +254,7 @@ class Ticket:
         replace_json(self._place / f"{self._nonce}{_REQUEST}", self._values)
 
     def answer(self) -> LendAnswer | None:
-        """Return the answer so far; None if there is none yet or it cannot be read."""
+        """Return the answer so far; None if there is none yet or it cannot be read. The latest one counts."""
         values = _read(self._place / f"{self._nonce}{_ANSWER}")
         if values is None:
             return None
@@ -359,8 +359,8 @@ class Frames:
                 raise ConnectionResetError("the other side does not read") from None
 
     async def end(self, kind: str, reason: str) -> None:
-        """Send the last frame, with the key `kind` (`refused` or `closed`) and the reason, and close. Waits at most 10
-        s; never raises OSError.
+        """Send the last frame, with the key `kind` (`refused` or `closed`) and the reason, a key of `REASONS`, and
+        close. Waits at most 10 s; never raises OSError.
         """
         with suppress(OSError):
             await self.write({kind: {"reason": reason, "message": REASONS[reason]}})
@@ -376,7 +376,7 @@ class Frames:
             await self._writer.wait_closed()
 
     def abort(self) -> None:
-        """Close the connection immediately; what is not sent is lost."""
+        """Close the connection immediately; what is not sent is lost. Twice does no harm."""
         self._writer.transport.abort()
 
 

@@ -35,7 +35,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def without_forms(spec: ToolSpec) -> dict[str, Any]:
-    """Return the part of a tool's description that is sent to a model: all but `forms`."""
+    """Return the part of a tool's description that is sent to a model: `name`, `description` and `parameters`."""
     return {"name": spec["name"], "description": spec["description"], "parameters": spec["parameters"]}
 
 

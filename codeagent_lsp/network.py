@@ -94,8 +94,8 @@ def tls_context(network: NetworkSettings) -> ssl.SSLContext:
 
 
 def proxy_for(url: str, network: NetworkSettings) -> str:
-    """Return the URL of the proxy for a request: the setting's, else the environment's; '' for none, as for this
-    machine and hosts in `NO_PROXY`. SettingError if the proxy's URL cannot be used.
+    """Return the URL of the proxy for a request to a URL: the setting's, else the environment's (`HTTPS_PROXY` and the
+    like); '' for none, as for this machine and hosts in `NO_PROXY`. SettingError if the proxy's URL cannot be used.
     """
     from urllib.request import getproxies, proxy_bypass  # late: an HTTP client, which an idle server does not need
 
@@ -122,7 +122,7 @@ def way_to(url: str, network: NetworkSettings) -> Way:
 
 
 def secrets_of(network: NetworkSettings) -> tuple[str, ...]:
-    """Return the password in the proxy's URL as written and decoded, to be masked; () if there is none."""
+    """Return the password in the proxy's URL as written and decoded, each once, to be masked; () if there is none."""
     words = _password(network.proxy or "")
     return tuple(dict.fromkeys((words, unquote(words)))) if words else ()
 

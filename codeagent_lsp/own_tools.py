@@ -128,7 +128,9 @@ class FunctionTool(Tool):
         return validate_call(self._function)(**arguments)
 
     def get_parameters_schema(self) -> dict[str, Any]:
-        """Return the JSON Schema that follows from the type hints. TypeError for positional-only parameters."""
+        """Return the JSON Schema, an object, that follows from the type hints. TypeError for positional-only
+        parameters.
+        """
         return _schema_of(self._function, self.name)
 
 

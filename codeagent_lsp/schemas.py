@@ -21,7 +21,9 @@ Subject = Literal["settings", "events"]
 
 
 def schema_text(subject: Subject) -> str:
-    """Return the JSON Schema of the settings or of the events as indented JSON, as the command prints it."""
+    """Return the JSON Schema (2020-12) of the subject, `settings` or `events`, as JSON indented by two blanks, as the
+    command prints it.
+    """
     schema = settings_schema() if subject == "settings" else events_schema()
     return json.dumps(schema, indent=2, ensure_ascii=False)
 

@@ -58,7 +58,7 @@ def load(
 
 def refusal(policy: PolicyFile) -> SettingError | None:
     """Return, without raising it, why nothing may run: a policy that cannot be read, or a value in it that is not
-    allowed; None if all is well.
+    allowed; None if all is well. Unknown keys are no reason.
     """
     if policy.problem is not None:
         return policy.problem

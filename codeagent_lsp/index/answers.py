@@ -69,8 +69,8 @@ class Answers:
         return tuple(relevance.answers(ranked, read, view.symbols, asking, limit))
 
     def overview(self, files: FileView, budget: int, may_read: MayRead) -> RepoMap:
-        """Return the map that does not depend on a task, in at most `budget` tokens. `may_read` returns whether an
-        absolute path may be shown beyond its name.
+        """Return the map that does not depend on a task, the most central files, in at most `budget` tokens; its text
+        is '' if nothing fits. `may_read` returns whether an absolute path may be shown beyond its name.
         """
         with self._lock:
             self._looking_at(files, may_read)
@@ -147,8 +147,8 @@ def _with_unsaved(ranked: list[tuple[str, float]], view: View, asking: QueryTerm
 
 
 class Overlay:
-    """Makes views over `store`, which has the files of `folders`, and keeps the last 256 parsed texts for the next
-    one.
+    """Makes views over `store`, which has the files of `folders`, and keeps the last 256 parsed texts
+    for the next one.
     """
 
     def __init__(self, store: Store, folders: Folders) -> None:
@@ -212,7 +212,7 @@ def _version(unsaved: dict[str, Unsaved], gone: set[str]) -> int:
 
 
 class MapSource(Protocol):
-    """Port: the part of an index that maps need."""
+    """Port: the part of an index that maps need; its methods answer as those of `View`."""
 
     def files(self) -> Mapping[str, bytes]: ...
 
@@ -264,7 +264,7 @@ class Mapper:
 
     def overview(self, budget: int) -> RepoMap:
         """Return the map that does not depend on a task: the most central files, in at most `budget` tokens, for the
-        stable part of a prompt.
+        stable part of a prompt; its text is '' if nothing fits. Blocks, for a new graph seconds.
         """
         self._refresh_graph()
         outline = cache(self._index.symbols)

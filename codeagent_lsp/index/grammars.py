@@ -36,7 +36,9 @@ _PIECE = 65_536
 
 
 class Grammar(NamedTuple):
-    """A language: its grammar package, the function in it that returns the grammar, and the names of its queries."""
+    """A language: its name, such as `python`, its grammar package (a Python module), the function in it that returns
+    the grammar, and the names of its queries.
+    """
 
     name: str
     module: str
@@ -99,7 +101,7 @@ def grammar_of(path: str, data: bytes = b"") -> Grammar | None:
 
 
 def parser(grammar: Grammar) -> Parser:
-    """Return a new parser: two threads must not share one."""
+    """Return a new parser of a language, for one thread: two must not share one."""
     from tree_sitter import Parser  # late: an idle server does without it
 
     return Parser(_language(grammar))
@@ -130,7 +132,7 @@ def tree_of(grammar: Grammar, source: bytes, stop: Callable[..., bool] | None = 
 
 
 def cursor(query: Query) -> QueryCursor:
-    """Return a new cursor that runs a query over a tree."""
+    """Return a new cursor that runs a query over a tree, for one thread."""
     from tree_sitter import QueryCursor  # late: an idle server does without it
 
     return QueryCursor(query)
@@ -191,7 +193,9 @@ def is_test(path: str) -> bool:
 
 
 def is_test_name(name: str) -> bool:
-    """Return whether a file has the name of a test, whatever folder it is in; `name` is that without its folders."""
+    """Return whether a file has the name of a test, whatever folder it is in, such as `test_a.py` or `a.spec.ts`;
+    `name` is that without its folders.
+    """
     return bool(_TEST_NAME.search(name))
 
 

@@ -104,8 +104,8 @@ class IndexHost:
         return await (await self.opened()).looked_now()
 
     async def rebuild(self) -> Status:
-        """Start to rebuild the index in the background and return the initial status. ToolFailed if there is no
-        index.
+        """Start to rebuild the index in the background and return the status at its beginning. ToolFailed if there is
+        no index.
         """
         index = await self.opened()
         await index.rebuild()
@@ -149,7 +149,7 @@ class IndexHost:
             self._index.feed.add(paths)
 
     def folders_changed(self) -> None:
-        """Reopen the index in the background for the new workspace folders, if it was open."""
+        """Reopen the index in the background for the new workspace folders, if it was open; returns at once."""
         if self._index is not None:
             self._tasks.start(self._begin())
 
@@ -293,7 +293,9 @@ class OpenIndex:
 
 
 async def end_task(task: asyncio.Task[Any] | None) -> None:
-    """Cancel a task and wait until it has ended; None and finished tasks are accepted. Its exception is not raised."""
+    """Cancel a task and wait until it has ended, without a time limit; None and finished tasks are accepted. Its
+    exception is not raised.
+    """
     if task is not None and not task.done():
         task.cancel()
         await asyncio.wait([task])
@@ -314,7 +316,7 @@ class Feed:
         self._task: asyncio.Task[None] | None = None
 
     def add(self, paths: Iterable[str]) -> None:
-        """Add absolute paths that may have changed; returns at once."""
+        """Add absolute paths that may have changed; returns at once. Needs a running event loop."""
         for path in paths:
             if len(self._waiting) <= MANY:  # with more than that the whole workspace is scanned
                 self._waiting[path] = None

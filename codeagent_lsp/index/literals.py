@@ -169,8 +169,8 @@ def literal_lines(text: str, inside: Iterable[Literal]) -> Counter[str]:
 
 
 def fixed_lines(inside: Iterable[Literal]) -> frozenset[int]:
-    """Return the 0-based numbers of the lines whose indentation is content, so that they do not move with the code
-    around them.
+    """Return the 0-based numbers of the lines of these literals whose indentation is content, so that they do not move
+    with the code around them; those of comments and docstrings are not among them.
     """
     return frozenset(line for each in inside if not each.moves for line in range(max(each.first, 0), each.last + 1))
 

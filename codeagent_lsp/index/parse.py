@@ -103,12 +103,12 @@ class Parsed:
 
     @cached_property
     def captures(self) -> Mapping[str, Sequence[Node]]:
-        """The nodes that the query captures, by the names that it gives them."""
+        """The nodes that the query of its language captures, by the names that it gives them; computed on first use."""
         return _captures(self.grammar, self.tree, self.within)
 
     @cached_property
     def outline(self) -> Outline:
-        """The definitions of the text; computed on first use."""
+        """The definitions of the text, at most 50 deep; computed on first use, which may take longer than parsing."""
         outline = Outline(self.source, _by_last_line(self.captures.get("above", ())))
         for definition in _order_definitions(self.captures):
             outline.add(self.path, definition)
@@ -116,7 +116,9 @@ class Parsed:
 
 
 class DefinitionNodes(NamedTuple):
-    """The syntax nodes of a definition: captured, with its wrappers, and of its name if it has one."""
+    """The syntax nodes of a definition: `node` as captured, `outer` with its wrappers such as decorators, `name` that
+    of its name, None if it has none.
+    """
 
     symbol: SymbolInfo
     node: Node

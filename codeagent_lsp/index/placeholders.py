@@ -133,7 +133,7 @@ def left_out(before: str, after: str, *, document: bool = False) -> str:
 
 
 def filled_lines(text: str) -> list[str]:
-    """Return the lines of a text that are not blank, without surrounding blanks."""
+    """Return the lines of a text that are not blank, in order, without surrounding blanks."""
     return [line.strip() for line in with_newlines(text, "\n").split("\n") if line.strip()]
 
 

@@ -114,8 +114,8 @@ def important(graph: Graph, paths: Collection[str]) -> list[tuple[str, float]]:
 
 
 def worth(path: str, asking: QueryTerms) -> float:
-    """Return the factor, at most 1, for the score of a file by its kind: lower for generated files, tests, prose and
-    data. Tests and prose count in full if `asking`, the subject of a task, asks for them.
+    """Return the factor, above 0 and at most 1, for the score of a file by its kind: lower for generated files, tests,
+    prose and data. Tests and prose count in full if `asking`, the subject of a task, asks for them.
     """
     value = 0.1 if is_made(path) else 1.0
     if is_test(path) and not _asks(asking, _ASKS_FOR_TESTS):
@@ -201,7 +201,8 @@ def _asks(asking: QueryTerms, words: frozenset[str]) -> bool:
 
 
 def fuse_lists(found: Sequence[Sequence[Chunk]], limit: int) -> tuple[Chunk, ...]:
-    """Merge ranked lists by reciprocal rank fusion, as scores of different searches are not comparable.
+    """Merge ranked lists by reciprocal rank fusion (Cormack, Clarke and Büttcher 2009), as scores of different searches
+    are not comparable, and return at most `limit` chunks, best first.
 
     The first list has the greatest weight. A chunk that a list lacks gets the rank after its file's first chunk in that
     list, so that files found by several searches come first. A single list keeps its order and scores.

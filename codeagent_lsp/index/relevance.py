@@ -53,7 +53,9 @@ class WordLines:
         self._words = [word for _, word in pairs]
 
     def counts(self, start: int, end: int) -> dict[str, int]:
-        """Return how often each word occurs from line `start` to `end`, inclusive."""
+        """Return how often each word of the query occurs from line `start` to `end`, 1-based and inclusive; {} for
+        none.
+        """
         counts: dict[str, int] = {}
         for word in self._words[bisect_left(self._lines, start) : bisect_right(self._lines, end)]:
             counts[word] = counts.get(word, 0) + 1
@@ -61,7 +63,9 @@ class WordLines:
 
 
 class QueryWords:
-    """Finds the words of one query in texts. It remembers every token, so use one for all texts of the query."""
+    """Finds the words of one query in texts, however they are inflected. It remembers every token, so use one for all
+    texts of the query, in one thread.
+    """
 
     def __init__(self, asking: QueryTerms) -> None:
         wholes = {as_word(name) for name in asking.names} - {""}
@@ -72,7 +76,7 @@ class QueryWords:
         self._may_have = re.compile("|".join(keys)) if keys else None
 
     def lines(self, text: str) -> WordLines:
-        """Return the lines of a text that have words of the query."""
+        """Return the lines of a text (1-based, ended by LF) that have words of the query."""
         return WordLines(self._found(text))
 
     def named(self, name: str) -> frozenset[str]:

@@ -76,7 +76,9 @@ class LastScan:
         return age > 0 and passed < max(age, _WORTH * self.seconds)
 
     def pause(self, seconds: float) -> float:
-        """Return the seconds between two scans when polling: `seconds`, or longer in a large workspace."""
+        """Return the seconds between two scans when polling: `seconds`, or a multiple of the last scan's duration if
+        that is longer.
+        """
         return max(seconds, _REST * self.seconds)
 
 
@@ -146,11 +148,11 @@ class IndexService:
         return await self._pass(lambda: scan_files(self.folders, paths, self.store, self.status.files))
 
     def view(self) -> View:
-        """Return the index of the disk as it is now; the view's methods block on the disk."""
+        """Return the index of the disk as it is now, without unsaved texts; the view's methods block on the disk."""
         return View(self.store)
 
     async def close(self) -> None:
-        """Stop polling, wait for the pass in progress, and close the files."""
+        """Stop polling, wait for the pass in progress, without a time limit, and close the files."""
         if self._polling is not None:
             self._polling.cancel()
             await asyncio.wait([self._polling])

@@ -78,12 +78,14 @@ class Stamp(NamedTuple):
 
     @classmethod
     def of(cls, info: os.stat_result) -> Stamp:
-        """Return the stamp of a `stat` result."""
+        """Return the stamp of the result of `os.stat` or `os.lstat`."""
         return cls(info.st_mtime_ns, info.st_ctime_ns, info.st_size)
 
 
 class Work(NamedTuple):
-    """A file to process: its path in the index and on disk, the digest known of it, its size in bytes."""
+    """A file to process: its path in the index and on disk, the digest known of it (16 bytes, b"" for none), its size
+    in bytes.
+    """
 
     path: str
     absolute: str
@@ -107,7 +109,9 @@ class IndexEntry(NamedTuple):
 
 
 class Known(NamedTuple):
-    """The stored state of a file: the digest of its content, its stamp and note."""
+    """The stored state of a file: the digest of its content (16 bytes), its stamp, and why it was not parsed (see
+    `IndexEntry`).
+    """
 
     digest: bytes
     stamp: Stamp
@@ -125,7 +129,7 @@ class Companion(Protocol):
     def version(self) -> str: ...
 
     def create(self, db: sqlite3.Connection) -> None:
-        """Create the tables in an empty database."""
+        """Create the companion's tables in an empty database; called once for each new file."""
         ...
 
     def prepare(self, path: str, tags: FileTags, text: str) -> object:
@@ -135,7 +139,9 @@ class Companion(Protocol):
         ...
 
     def put(self, db: sqlite3.Connection, ident: int, prepared: object) -> None:
-        """Write the prepared data of a new or changed file, replacing that of `ident`."""
+        """Write the data, as `prepare` returned it, of the new or changed file `ident`, replacing what it had, in the
+        transaction of `db`.
+        """
         ...
 
     def drop(self, db: sqlite3.Connection, ident: int) -> None:
@@ -156,7 +162,9 @@ class Reader:
         return dict(cast("list[tuple[str, bytes]]", self._database.rows("SELECT path, digest FROM indexed")))
 
     def tags(self, path: str) -> FileTags | None:
-        """Return the tags of a file; None if it is not indexed."""
+        """Return the tags of a file; None if it is not indexed. If they are damaged, the whole index is replaced by an
+        empty one.
+        """
         rows = self._database.rows("SELECT path, outline, defined, used FROM indexed WHERE path = ?", (path,))
         return next((tags for _, tags in self._decoded(rows, _tags)), None)
 
@@ -242,7 +250,7 @@ class Store(Reader):
         super().__init__(Database(path, stamp, self._create))
 
     def known(self) -> dict[str, Known]:
-        """Return the digest, stamp and note of every file by index path, to detect changes."""
+        """Return the digest, stamp and note of every file by index path, to detect changes; {} for an empty index."""
         rows = self._database.rows("SELECT path, digest, mtime, ctime, size, note FROM indexed")
         return {path: Known(digest, Stamp(*stamp), note) for path, digest, *stamp, note in rows}
 
@@ -267,19 +275,27 @@ class Store(Reader):
         return Packed(*rows[0]) if rows else None
 
     def replace(self, path: str, digest: bytes, tags: FileTags, text: str) -> None:
-        """Write one file, by its index path, with the digest of its content; its earlier data is replaced."""
+        """Write one file, by its index path, with the digest of its content (16 bytes); its earlier data is replaced,
+        its stamp is unknown. sqlite3.Error or OSError if the disk is full.
+        """
         self.write([IndexEntry(path, digest, pack(tags), self.prepare(path, tags, text))])
 
     def remove(self, path: str) -> None:
-        """Delete a file by its index path; its tags are kept for a while, as its content may come back."""
+        """Delete a file by its index path, nothing if it is unknown; its tags are kept for a while, as its content may
+        come back.
+        """
         self.write((), (path,))
 
     def prepare(self, path: str, tags: FileTags, text: str) -> tuple[object, ...]:
-        """Return the data of a file for each companion, to be used as `prepared` of an entry."""
+        """Return the data of a file, by its index path, for each companion, in their order, to be used as `prepared` of
+        an entry. Needs no lock.
+        """
         return tuple(companion.prepare(path, tags, text) for companion in self.companions)
 
     def write(self, entries: Iterable[IndexEntry], removed: Iterable[str] = ()) -> None:
-        """Write and delete files in one transaction. An entry without tags for an unknown content is skipped."""
+        """Write and delete files in one transaction. An entry without tags for an unknown content is skipped, and so
+        are unknown paths in `removed`. sqlite3.Error or OSError if the disk is full.
+        """
         with self._database.writing() as db:
             for entry in entries:
                 ident = _put(db, entry)
@@ -317,7 +333,9 @@ class Store(Reader):
         self._database.renew()
 
     def close(self) -> None:
-        """Close the connections of all threads. The store opens new ones when it is used again."""
+        """Close the connections of all threads. The store opens new ones when it is used again, so closing twice does
+        no harm.
+        """
         self._database.close()
 
     def _create(self, db: sqlite3.Connection) -> None:
@@ -342,7 +360,7 @@ def saved_graph(path: Path) -> Path:
 
 
 class Tables(Protocol):
-    """Port: the part of the store that a search needs."""
+    """Port: the part of the store that a search needs, SELECTs on the tables of `Lexical`."""
 
     def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]: ...
 
@@ -353,7 +371,9 @@ class Lexical:
     version = "lexical 2"
 
     def create(self, db: sqlite3.Connection) -> None:
-        """Create the full-text table, keyed by a file's row id, and the vocabulary table with document frequencies."""
+        """Create the full-text table (FTS5), keyed by a file's row id, and the vocabulary table with document
+        frequencies.
+        """
         db.execute(f'CREATE VIRTUAL TABLE lexical USING fts5({_COLUMNS}, tokenize = "{_TOKENS}")')
         db.execute("CREATE VIRTUAL TABLE lexical_words USING fts5vocab(lexical, row)")
 
@@ -364,13 +384,15 @@ class Lexical:
         return document(path, tags.symbols, text)
 
     def put(self, db: sqlite3.Connection, ident: int, prepared: object) -> None:
-        """Replace the words of the file with row id `ident`."""
+        """Replace the words of the file with row id `ident` by those that `prepare` returned. AssertionError for
+        anything else.
+        """
         assert isinstance(prepared, (tuple, list)), prepared
         row = (ident, *prepared)
         db.execute(f"REPLACE INTO lexical (rowid, {_COLUMNS}) VALUES (?, ?, ?, ?)", row)  # noqa: S608
 
     def drop(self, db: sqlite3.Connection, ident: int) -> None:
-        """Delete the words of the file with row id `ident`."""
+        """Delete the words of the file with row id `ident`; nothing if it has none."""
         db.execute("DELETE FROM lexical WHERE rowid = ?", (ident,))
 
 
@@ -410,7 +432,9 @@ def rarity(tables: Tables, words: Sequence[str]) -> Mapping[str, int]:
 
 
 def search_words(question: QueryTerms) -> list[str]:
-    """Return the words to search for: those of the query, its identifiers as whole words, and its joined words."""
+    """Return the words to search for, each once, as the index has them: those of the query, its identifiers as whole
+    words, and its joined words.
+    """
     wholes = (as_word(name) for name in question.names)
     words = (word for word, _ in question.words)
     return list(dict.fromkeys((*words, *(whole for whole in wholes if whole), *question.joined)))

@@ -40,7 +40,7 @@ class SymbolInfo:
 
     @property
     def qualified(self) -> str:
-        """The dotted name, `Parent.name`."""
+        """The dotted name, `Parent.name`; the bare one at the top of a file."""
         return f"{self.parent}.{self.name}" if self.parent else self.name
 
 
@@ -103,7 +103,7 @@ def tags_of(found: RawTags) -> FileTags:
 
 
 def pack(tags: FileTags) -> Packed:
-    """Return the tags as JSON texts, from which `unpack` makes the same tags."""
+    """Return the tags as JSON texts, from which `unpack` makes the same tags; paths are left out."""
     used: dict[str, list[int]] = {}
     for reference in tags.references:
         used.setdefault(reference.name, []).append(-reference.line if reference.call else reference.line)
@@ -111,7 +111,7 @@ def pack(tags: FileTags) -> Packed:
 
 
 def pack_found(found: RawTags) -> Packed:
-    """Pack a parsing result as `pack` does, without making an object of every reference first."""
+    """Pack a parsing result as `pack` does its tags, without making an object of every reference first."""
     symbols = [
         (s.name, _NUMBER[s.kind], s.line_start, s.line_end, s.signature, s.docstring, s.parent) for s in found.symbols
     ]
@@ -120,7 +120,9 @@ def pack_found(found: RawTags) -> Packed:
 
 
 def unpack(path: str, packed: Packed) -> FileTags:
-    """Return the tags of the text at `path`. Raises ValueError if the texts are damaged."""
+    """Return the tags of the text at the index path `path`. Raises ValueError, with it in its message, if the texts are
+    damaged.
+    """
     try:
         language, broken, symbols, imports = json.loads(packed.outline)
         known = tuple(_symbol(path, each) for each in symbols)

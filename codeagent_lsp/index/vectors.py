@@ -41,7 +41,9 @@ class Nearby(Protocol):
         """Store vectors by key (hexadecimal), all of one dimension."""
 
     def nearest(self, vector: Sequence[float], limit: int) -> list[tuple[str, float]]:
-        """Return at most `limit` closest keys with their cosine similarity, best first, each once."""
+        """Return pairs of key and cosine similarity (-1 to 1) for at most `limit` closest keys, best
+        first, each once.
+        """
 
     def tidy(self, size: int) -> None:
         """Merge the many small files that adding vectors of dimension `size` leaves."""
@@ -89,7 +91,9 @@ class Vectors:
                 self._table(len(rows[0]["vector"])).add(rows)
 
     def nearest(self, vector: Sequence[float], limit: int) -> list[tuple[str, float]]:
-        """Return at most `limit` closest keys with their cosine similarity, best first, each once."""
+        """Return pairs of key and cosine similarity (-1 to 1) for at most `limit` closest keys, best
+        first, each once.
+        """
         with _Told():
             question = self._table(len(vector)).search(list(vector)).distance_type("cosine")
             rows = question.select(["key", "_distance"]).limit(limit).to_list()
@@ -163,7 +167,7 @@ class Places:
                 db.executemany("INSERT INTO places VALUES (?, ?, ?, ?, ?)", rows)
 
     def forget(self, paths: Iterable[str]) -> None:
-        """Delete the chunks of files, by index path; unknown ones are ignored."""
+        """Delete the chunks of files, by index path, in one transaction; unknown ones are ignored."""
         gone = list(paths)
         if gone:
             with self._database.writing() as db:
@@ -191,11 +195,11 @@ class Places:
         return bytes(rows[0][0]).hex() if rows else None
 
     def clear(self) -> None:
-        """Replace the file by an empty one."""
+        """Replace the file by an empty one, so that no location is known. OSError if that fails."""
         self._database.renew()
 
     def close(self) -> None:
-        """Close the connections to the file; the next use opens it again."""
+        """Close the connections to the file; the next use opens it again, so closing twice does no harm."""
         self._database.close()
 
 

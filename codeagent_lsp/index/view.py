@@ -29,7 +29,7 @@ class Unsaved:
 
     @property
     def defined(self) -> tuple[str, ...]:
-        """The names it defines, each once."""
+        """The names it defines (not dotted), each once, in its order."""
         return tuple(dict.fromkeys(symbol.name for symbol in self.tags.symbols))
 
     @property
@@ -57,12 +57,12 @@ class View:
         return known
 
     def tags(self, path: str) -> FileTags | None:
-        """Return the tags of a file; None if it is not indexed."""
+        """Return the tags of a file, by its index path; None if it is not indexed, or gone."""
         over = self.unsaved.get(path)
         return over.tags if over else None if path in self.gone else self.store.tags(path)
 
     def symbols(self, path: str) -> tuple[SymbolInfo, ...]:
-        """Return the definitions of a file; () if it is not indexed. Faster than `tags`."""
+        """Return the definitions of a file, by its index path; () if it is not indexed, or gone. Faster than `tags`."""
         over = self.unsaved.get(path)
         return over.tags.symbols if over else () if path in self.gone else self.store.symbols(path)
 
@@ -98,7 +98,7 @@ class View:
         return self.store.generation() + (self.version << 64)
 
     def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of `Store.query`, which knows saved texts only."""
+        """Return the rows of a SELECT, as `Reader.query`, which knows saved texts only."""
         return self.store.query(sql, values)
 
     def _with(self, found: Iterable[str], fits: Callable[[Unsaved], bool]) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ def do(store: Store, work: Iterable[Work]) -> None:
 
 
 def dump(job: Job) -> bytes:
-    """Return a job as one line of JSON in ASCII, with its line end."""
+    """Return a job as one line of JSON in ASCII, with LF at its end, as the worker process reads it."""
     return json.dumps([(each.path, each.absolute, each.digest.hex(), each.size) for each in job]).encode() + b"\n"
 
 

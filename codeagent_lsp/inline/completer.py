@@ -133,7 +133,9 @@ class Completer:
         return await flight.wait(place) or ""
 
     def moved(self, path: str, text: str) -> None:
-        """Take the new text of a file, by `Place.path`; a request in progress that does not fit it is cancelled."""
+        """Take the new text of a file, by `Place.path`; a request in progress that does not fit it is cancelled.
+        Returns at once.
+        """
         flight = self._flight
         if flight is None or flight.over or flight.place.path != path:
             return
@@ -143,7 +145,9 @@ class Completer:
             flight.end()
 
     def forget(self, path: str) -> None:
-        """Drop the answers for a file, by `Place.path`, that was closed, and cancel a request for it."""
+        """Drop the answers for a file, by `Place.path`, that was closed, and cancel a request for it;
+        returns at once.
+        """
         self._known.forget(path)
         if self._flight is not None and self._flight.place.path == path:
             self._flight.end()
@@ -266,7 +270,7 @@ class Flight:
 
     @property
     def over(self) -> bool:
-        """Whether the answer is complete or has failed."""
+        """Whether the answer is complete, has failed, or was cancelled."""
         return self._task.done()
 
     def fits(self, place: Place) -> bool:
@@ -301,7 +305,7 @@ class Flight:
         self._task.cancel()
 
     async def ended(self) -> None:
-        """Cancel the request and wait until nothing of it is left."""
+        """Cancel the request and wait until nothing of it is left; its error is not raised."""
         self.end()
         await asyncio.gather(self._task, return_exceptions=True)
 
@@ -516,5 +520,5 @@ class Suggestions:
         return None
 
     def forget(self, path: str) -> None:
-        """Forget the answers for a file, by its `Place.path`."""
+        """Forget the answers for a file, by its `Place.path`; nothing if there are none."""
         self._kept = deque((each for each in self._kept if each[0].path != path), maxlen=KEPT)

@@ -131,8 +131,8 @@ class Material:
 
 
 def pieces_for(place: Place, material: Material, budget: Budget) -> tuple[Piece, ...]:
-    """Return the pieces of other places for a prompt, within the budget, the most useful last, next to the text
-    itself.
+    """Return the pieces of other places for a prompt, within `budget.pieces` characters, the most useful last, next to
+    the text itself; () if there are none.
     """
     # First, so that no definition is sent that a similar piece shows anyway.
     alike = similar(place, material.texts, MOST_SIMILAR)
@@ -145,8 +145,8 @@ def pieces_for(place: Place, material: Material, budget: Budget) -> tuple[Piece,
 
 
 def within(pieces: Iterable[Piece], limit: int) -> list[Piece]:
-    """Return the first pieces that fit into `limit` characters, and of the next one its first lines if more than one
-    fits.
+    """Return the first pieces that fit, with their paths, into `limit` characters, and of the next one its first lines
+    if more than one fits.
     """
     taken: list[Piece] = []
     for piece in pieces:
@@ -294,8 +294,8 @@ _STEP = 0.5
 
 
 def prefix_of(place: Place, budget: Budget) -> str:
-    """Return the text before the cursor within the budget. It begins at a line that stays the same for many keys, so
-    that the model's server finds it in its cache.
+    """Return the text before the cursor, about `budget.prefix` characters at most. It begins at a line that stays the
+    same for many keys, so that the model's server finds it in its cache.
     """
     start = place.offset - budget.prefix
     if start <= 0:
@@ -337,7 +337,7 @@ class Place:
 
     @cached_property
     def line_end(self) -> int:
-        """The offset of the end of the cursor's line, before its line break."""
+        """The offset, in characters, of the end of the cursor's line, before its line break (LF or CRLF)."""
         end = self.text.find("\n", self.offset)
         end = len(self.text) if end < 0 else end
         return end - 1 if end > self.offset and self.text[end - 1] == "\r" else end
@@ -354,7 +354,7 @@ class Place:
 
     @property
     def after(self) -> str:
-        """All text after the cursor."""
+        """All text after the cursor, the rest of its line included."""
         return self.text[self.offset :]
 
     @property

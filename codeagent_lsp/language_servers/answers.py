@@ -41,7 +41,9 @@ class CodePlace:
 
 @dataclass(frozen=True, slots=True)
 class NamedItem:
-    """A function or type in a hierarchy: its name, its place, and `raw`, by which the server knows it."""
+    """A function or type in a hierarchy of LSP: its name, its place, and `raw`, the item in plain JSON, by which the
+    server knows it.
+    """
 
     name: str
     place: CodePlace
@@ -123,8 +125,8 @@ def place_at(uri: Any, span: Any, encoding: Encoding, texts: Texts) -> CodePlace
 
 
 def offsets_in(span: Any, text: str, lines: LineIndex, encoding: Encoding) -> tuple[int, int] | None:
-    """Return the offsets of `span`, a range of LSP in `encoding`, in a text; None if it does not lie in the text
-    exactly.
+    """Return the offsets (code points) of `span`, a range of LSP in `encoding`, in a text; None if it does not lie in
+    the text exactly or is malformed.
     """
     start, end = _position(span, "start"), _position(span, "end")
     if start is None or end is None or end < start:
@@ -162,7 +164,9 @@ def items(answer: ServerAnswer, texts: Texts, key: str = "") -> list[NamedItem]:
 
 
 def actions(answer: ServerAnswer) -> list[OfferedAction]:
-    """Return at most 100 code actions that can become an edit; plain commands and disabled actions are left out."""
+    """Return at most 100 code actions (LSP), in order, that can become an edit; plain commands and disabled actions are
+    left out, and so is what is malformed.
+    """
     result = answer.result if isinstance(answer.result, list) else []
     return [
         OfferedAction(_one_line(item["title"]), str(item.get("kind") or "")[:100], item)

@@ -22,7 +22,7 @@ Identity: TypeAlias = int | str
 
 
 class Refused(Exception):
-    """Raised if the other side answers a request with an error, with its message."""
+    """Raised if the other side answers a request with an error; the message is that of the error, '' if it has none."""
 
 
 class Asked(NamedTuple):

@@ -288,7 +288,9 @@ class CopiedFolders(Protocol):
         """
 
     def lay(self, wanted: Mapping[str, bytes | None]) -> None:
-        """Update only the files in which `wanted` differs from the last state; call `prepare` before."""
+        """Update only the files in which `wanted` (bytes by absolute path, None: deleted) differs from the last state;
+        call `prepare` before. OSError or ToolFailed if that fails.
+        """
 
     def launch(self, command: Command) -> Launch:
         """Return how to start a command in the copy. ToolFailed if that is impossible."""
@@ -337,7 +339,7 @@ class ServedCopy:
         return self._copy.launch(Command(tuple(words), folder))
 
     def close(self) -> None:
-        """Remove the copy, if there is one; the next `update` makes it again."""
+        """Remove the copy, if there is one; the next `update` makes it again. No server may be running in it."""
         copy, self._copy = self._copy, None
         if copy is not None:
             copy.close()

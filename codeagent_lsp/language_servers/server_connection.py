@@ -100,7 +100,9 @@ class ServerConnection:
             raise ServerFailed(f"{self.name}: {str(error)[:300]}") from error
 
     def notify(self, method: str, params: Any) -> None:
-        """Queue a notification and return at once. ServerGone if the server has ended."""
+        """Queue a notification with parameters in plain JSON and return at once. ServerGone if the server has ended, or
+        reads too slowly for what waits.
+        """
         self._check()
         self._peer.notify(method, params)
         self._check()

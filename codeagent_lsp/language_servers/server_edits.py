@@ -42,7 +42,7 @@ class ServerEdit:
 
     @property
     def count(self) -> int:
-        """The number of places that change in all texts."""
+        """The number of places that change: the splices of all texts."""
         return sum(map(len, self.splices.values()))
 
 

@@ -82,7 +82,7 @@ class SessionServers:
 
     @property
     def busy(self) -> bool:
-        """Whether a question is being answered, which others wait for."""
+        """Whether a question is being answered, for which the next one has to wait."""
         return self._turn.locked()
 
     @property
@@ -180,8 +180,8 @@ class SessionServers:
         return taken
 
     async def rest(self) -> None:
-        """Stop all servers and remove their copy of the workspace, once the question in progress is answered; the next
-        question starts them again.
+        """Stop all servers and remove their copy of the workspace, once the question in progress is answered, and wait
+        for that; the next question starts them again.
         """
         async with self._turn:
             await self._running.close()

@@ -71,8 +71,8 @@ class OpenTexts:
         self._pause = max(self._pause, self._known.pause_texts)
 
     def note_files(self, changed: Mapping[str, FileChangeKind]) -> None:
-        """Notify the server of what happened to files, by absolute path, except changes of open ones. ServerGone if it
-        has ended.
+        """Notify the server (`workspace/didChangeWatchedFiles`) of what happened to files (`created`, `changed`,
+        `deleted`), by absolute path, except changes of open ones. ServerGone if it has ended.
         """
         # The text of an open one comes from us; its file on the disk does not count.
         told = {path: kind for path, kind in changed.items() if kind != "changed" or path not in self.texts}

@@ -71,8 +71,8 @@ class Connection:
         self._readers = [asyncio.ensure_future(work) for work in reading]
 
     async def request(self, method: str, params: Any = None, seconds: float = 30.0) -> Any:
-        """Send a request and return the result. Refused if the server answers with an error, ConnectionLost if it has
-        ended or there is no answer within `seconds`.
+        """Send a request and return the result as plain JSON. Refused if the server answers with an error,
+        ConnectionLost if it has ended or there is no answer within `seconds`.
         """
         if self.lost.is_set():
             raise ConnectionLost(self.log.last_line)
@@ -84,7 +84,7 @@ class Connection:
                 raise ConnectionLost(f"no answer to {method} within {seconds:g} s") from error
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Queue a notification and return at once; ignored if the server has ended."""
+        """Queue a notification with parameters in plain JSON and return at once; ignored if the server has ended."""
         self._peer.notify(method, params)
 
     async def close(self, seconds: float = LEAVE_SECONDS) -> None:

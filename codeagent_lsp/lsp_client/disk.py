@@ -31,11 +31,11 @@ ReadBytes = Callable[[Path], bytes | None]
 
 
 class ChangedMeanwhile(OSError):
-    """Raised if a file or its folder is no longer as it was when the change was computed."""
+    """Raised if a file or its folder is no longer as it was when the change was computed; it was not overwritten."""
 
 
 class OutsideWorkspace(OSError):
-    """Raised if a path leads out of the workspace."""
+    """Raised if a path leads out of the workspace, such as by a link; nothing was done."""
 
 
 class Disk:
@@ -88,8 +88,8 @@ class Disk:
             folder.remove_folder(path.name)
 
     def stage(self, path: Path, data: bytes, mode: int) -> Path:
-        """Write a new temporary file with `data` beside `path`, synced to disk, and return its path. The caller has to
-        `replace` or `discard` it.
+        """Write a new temporary file with `data` and the permissions `mode` beside `path`, synced to disk, and return
+        its path. The caller has to `replace` or `discard` it.
         """
         name = f".codeagent-{secrets.token_hex(8)}.tmp"
         with self._folder(path) as folder:

@@ -57,7 +57,7 @@ class SandboxTool:
 
     @property
     def description(self) -> str:
-        """The description for clients: that of our tool, or words of its own, and what is different here."""
+        """The description for clients: that of our tool, or `words` in its place, and then `more`."""
         return (self.words or self.tool.traits.description) + self.more
 
     def made(self) -> Tool[Any]:
@@ -79,7 +79,9 @@ class SandboxTool:
         return parameter in self.hidden or parameter in self.fixed
 
     def schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of its arguments, in all spellings that are understood, without hidden parameters."""
+        """Return the JSON Schema of its arguments, an object, in all spellings that are understood, without hidden
+        parameters.
+        """
         schema = {"type": "object", **published_schema(self.made().input_schema(), self.tool.forms)}
         # A hidden parameter is hidden under all of its names.
         own = self.tool.forms.parameters

@@ -101,8 +101,8 @@ async def over_http(server: Server[Any], opened: socket.socket, token: str) -> N
 
 
 async def over_websocket(server: Server[Any], opened: socket.socket, token: str) -> None:
-    """Serve WebSocket connections on a listening socket, one message in each text frame, until cancelled; each needs
-    the bearer `token`.
+    """Serve WebSocket connections on a listening socket, which this closes, one message in each text frame, until
+    cancelled; each needs the bearer `token`.
     """
 
     def check(connection: ServerConnection, request: Request) -> Response | None:
@@ -233,7 +233,9 @@ class PatientProtocol(H11Protocol):
     unfinished: dict[PatientProtocol, asyncio.TimerHandle]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin the time limit for the first head."""
+        """Begin the time limit for the first head, and close the oldest connection that has none if there are too many.
+        Called by the event loop.
+        """
         super().connection_made(transport)
         self.connections.discard(self)  # only those that asked for something count for the limit
         while len(self.unfinished) >= MAX_UNFINISHED:
@@ -247,7 +249,7 @@ class PatientProtocol(H11Protocol):
             self._finish_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop counting the connection as unfinished."""
+        """Stop counting the connection as unfinished; called by the event loop."""
         self._finish_head()
         super().connection_lost(exc)
 

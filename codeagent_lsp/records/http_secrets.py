@@ -40,8 +40,8 @@ _ATTRIBUTES = frozenset(("path", "domain", "expires", "max-age", "samesite", "pr
 
 
 def mask_headers(text: str, mark: Mark) -> str:
-    """Return `text` with the credentials in HTTP headers and in the parts of a multipart form masked; schemes and
-    cookie names are kept.
+    """Return `text` with the credentials in HTTP headers and in the parts of a multipart form masked by `mark`; schemes
+    such as `Bearer` and the names of cookies are kept.
     """
     if "form-data" in text:
         text = _PART.sub(lambda match: _part(match, mark), text)

@@ -46,8 +46,8 @@ _ESCAPED_LINES = re.compile(r"\n(?:[^\n]*\\\r?\n)*")
 
 
 class Literal(NamedTuple):
-    """A literal in a text: `start:end` is the span of its content, `value` the text it means, `after` the offset behind
-    its closing quote.
+    """A literal in a text: `start:end` is the span of its content in characters, `value` the text it means, `after` the
+    offset behind its closing quote.
     """
 
     start: int

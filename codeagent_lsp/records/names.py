@@ -216,7 +216,9 @@ _PARENTS = frozenset("\n \t\"'{")
 
 
 def sensitive_names(text: str, *, sessions: bool) -> Iterator[Name]:
-    """Yield the sensitive names in `text`, in order; with `sessions`, also those of session and call ids."""
+    """Yield the sensitive names in `text`, in order, none overlapping; with `sessions`, also those of session and call
+    ids.
+    """
     end = 0
     for at, length in _stems(text, (*_STEMS, *_SESSION_STEMS) if sessions else _STEMS):
         # Within the name before, as `key` in `token_key`.

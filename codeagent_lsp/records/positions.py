@@ -305,8 +305,8 @@ _OWN_LINE = re.compile(r"[ \t]*(?:[A-Za-z_][\w<>?.]*[ \t]+){0,4}\Z")
 
 
 class Behind:
-    """The places of one text near which there is anything like a value before its name, so that most names need no
-    further search.
+    """The places of one text near which there is anything like a value before its name, found once, so that most names
+    need no further search.
     """
 
     def __init__(self, text: str) -> None:

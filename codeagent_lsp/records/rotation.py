@@ -51,7 +51,7 @@ class RotatingFile:
             getattr(os, "fdatasync", os.fsync)(self._handle)  # macOS has no fdatasync
 
     def close(self) -> None:
-        """Close the file; twice does no harm. Another `append` opens it again."""
+        """Close the file; twice does no harm. Another `append` opens it again, and until then `sync` does nothing."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
@@ -125,7 +125,9 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def parse_line(line: bytes) -> dict[str, Any] | None:
-    """Parse the record of one line with its newline; None if the line is incomplete or not a JSON object."""
+    """Return the record of one line of JSON in bytes, with its newline; None if the line is incomplete or not a JSON
+    object.
+    """
     if not line.endswith(b"\n"):
         return None
     # A power cut may leave zero bytes at the end of a file.
@@ -133,8 +135,8 @@ def parse_line(line: bytes) -> dict[str, Any] | None:
 
 
 def same_file(handle: int, path: Path) -> bool:
-    """Return whether an open file is still the one at a path, and was not removed or moved. OSError if the path cannot
-    be looked at.
+    """Return whether an open file (a descriptor) is still the one at a path, and was not removed or moved. OSError if
+    the path cannot be looked at.
     """
     try:
         there, here = path.stat(follow_symlinks=False), os.fstat(handle)

@@ -199,7 +199,9 @@ def _is_placeholder(head: str) -> bool:
 
 
 def looks_random(value: str, *, least: int = 8) -> bool:
-    """Return whether `value` looks like a generated token: at least `least` characters, no spaces, mixed characters."""
+    """Return whether `value` looks like a generated token: at least `least` characters, no spaces, mixed characters.
+    Words, paths and the like do not.
+    """
     # Long values rarely come twice, and would only fill the cache.
     return len(value) >= least and (_looks_random(value) if len(value) <= _SHORT else _looks_random.__wrapped__(value))
 

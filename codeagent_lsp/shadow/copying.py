@@ -94,8 +94,8 @@ class CopyLayer:
                 self._stand_in(mirror, name)
 
     def lay(self, wanted: Mapping[str, bytes | None]) -> None:
-        """Change only the files in which `wanted` differs from the last state; call `prepare` before. Quick even for
-        large folders, but does not see changes on the disk.
+        """Change only the files in which `wanted` (bytes by absolute path, None: no such file) differs from the last
+        state; call `prepare` before. Quick even for large folders, but does not see changes on the disk.
         """
         for mirror in self._mirrors:
             mirror.lay(wanted)
@@ -108,7 +108,7 @@ class CopyLayer:
 
     def launch(self, command: Command) -> Launch:
         """Return how to start `command` in the copy, in the sandbox if there is one; `prepare` must have updated the
-        copy.
+        copy. ToolFailed if the command is too long, OSError if its folders cannot be made.
         """
         for mirror in self._mirrors:
             # An earlier command may have taken the rights that the next one needs to start there.
@@ -252,14 +252,16 @@ class DirectLayer:
 
     @property
     def isolation(self) -> Isolation:
-        """The isolation of this level, which guarantees nothing."""
+        """The isolation of this level, which guarantees nothing: commands run as the user, in the user's folders."""
         return self._isolation
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
         """Do nothing: commands see the saved files."""
 
     def launch(self, command: Command) -> Launch:
-        """Return a launch of the command itself, in the user's folders, with secrets removed from its environment."""
+        """Return a launch of the command itself, in the user's folders, with the user's environment but for secrets and
+        what could make programs load code.
+        """
         return plain_launch(command, command.cwd, self._folder, scrub_environment(os.environ))
 
     def writings(self) -> Writings:

@@ -56,8 +56,8 @@ class LayerFolder:
 
 
 def private_folder(path: str) -> None:
-    """Create `path` as a folder that only the user can access, or restrict an existing one. OSError if that is
-    impossible, such as if it belongs to another user.
+    """Create `path`, with missing folders above it, as a folder that only the user can access, or restrict an existing
+    one. OSError if that is impossible, such as if it belongs to another user or is a link.
     """
     Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
     info = os.lstat(path)

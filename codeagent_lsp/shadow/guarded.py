@@ -108,7 +108,9 @@ class Guarded:
         return answer
 
     async def close(self) -> None:
-        """Kill what still runs, waiting at most about 8 s, and close every descriptor."""
+        """Kill what still runs, waiting at most about 8 s, and close every descriptor; also to be called after a failed
+        start.
+        """
         self.stop()
         try:
             async with asyncio.timeout(_ENDING_SECONDS):

@@ -93,7 +93,9 @@ class Output:
         self._spool.write()
 
     def finish(self) -> KeptOutput:
-        """Write the rest, close the file and return the output. Call it once; blocks."""
+        """Write the rest, close the file and return the output, whose `whole` is None if all of it is in the text. Call
+        it once; blocks.
+        """
         for reader in self._readers.values():
             self._take(reader.finish())
         self._keep(_overwritten(self._line))

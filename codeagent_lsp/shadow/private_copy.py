@@ -58,7 +58,7 @@ class Item(NamedTuple):
 
     @property
     def stamp(self) -> Stamp:
-        """A value that changes with every modification, see `stamp_of`."""
+        """A value that changes with every modification of the entry, see `stamp_of`."""
         return stamp_of(self.info)
 
     @property
@@ -233,8 +233,9 @@ class PrivateCopy:
         return read(path) == origin if isinstance(origin, bytes) else same_bytes(path, f"{self._root}/{name}")
 
     def write(self, name: str, origin: Origin, like: os.stat_result | None) -> None:
-        """Write a file anew: given bytes with the mode of `like`, or a copy of the one on the disk. Left out if a given
-        file is in the place of one of its folders.
+        """Write a file anew, by its path in the copy: given bytes with the mode of `like`, or a copy of the one on the
+        disk. Left out if a given file is in the place of one of its folders, or the one on the disk cannot be read.
+        OSError if it cannot be written.
         """
         target = f"{self._place}/{name}"
         before = lstat(target)
@@ -252,8 +253,8 @@ class PrivateCopy:
         self.origins[name] = (origin, Item(os.lstat(target), False).stamp)
 
     def remove(self, name: str) -> None:
-        """Remove a file or a folder with its contents, if it is there, and note it as deleted. Never removes anything
-        outside of the copy.
+        """Remove a file or a folder with its contents, by its path in the copy, if it is there, and note it as deleted
+        in any case. Never removes anything outside of the copy. OSError if that fails.
         """
         self.origins.pop(name, None)
         self.changed[name] = "deleted"

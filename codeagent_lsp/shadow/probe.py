@@ -77,8 +77,8 @@ class Isolator:
         self._belted: bool | None = None
 
     def isolation(self, settings: ShellSettings, folders: Sequence[str] = ()) -> Isolation:
-        """Return the level for these workspace folders. SettingError if the level of the settings does not work
-        here.
+        """Return the guarantees of the level for these workspace folders, absolute real paths, by trying what the
+        settings ask for. SettingError if their level does not work here.
         """
         with self._lock:
             if settings.isolation == "direct":

@@ -94,8 +94,9 @@ class Sandbox:
         sockets: Iterable[str] = (),
         views: Mapping[str, str] = MappingProxyType({}),
     ) -> tuple[str, ...]:
-        """Return bubblewrap's options without the program. They are to be written to a file, as they hold the
-        environment. `views` maps each folder that is read through an overlay to the place where that is mounted.
+        """Return bubblewrap's options without the program, as words. They are to be written to a file, as they hold the
+        environment. `binds` are the mounts of the workspace, `sockets` paths that are hidden, `views` maps each folder
+        that is read through an overlay to the place where that is mounted.
         """
         # A folder that lies inside another one has to be mounted after it.
         ordered = sorted(binds, key=lambda bind: bind.target.split("/"))
@@ -121,8 +122,8 @@ class Sandbox:
         )
 
     def argv(self, options_file: str, command: Command) -> tuple[str, ...]:
-        """Return the command line for options in `options_file`, which the started process removes. ToolFailed if the
-        command is too long.
+        """Return the command line that starts `command` with the options in `options_file`, which the started process
+        removes. ToolFailed if the command is too long.
         """
         return (
             "/bin/sh",
@@ -206,7 +207,9 @@ def services() -> tuple[str, ...]:
 
 
 def named_pipes() -> Iterator[str]:
-    """Yield the absolute paths of the named pipes that processes have open, as far as this user may see them."""
+    """Yield the absolute paths of the named pipes that processes have open, as far as this user may see them, by
+    `/proc` (proc(5)); some more than once.
+    """
     for link in iglob("/proc/[0-9]*/fd/*"):  # noqa: PTH207 - plain strings are several times faster
         try:
             path = os.readlink(link)  # noqa: PTH115 - as above

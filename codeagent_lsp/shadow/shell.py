@@ -54,7 +54,9 @@ class Isolation:
 
     @property
     def complete(self) -> bool:
-        """Whether a command can do no harm, so that it need not be approved."""
+        """Whether a command can do no harm, so that it need not be approved: it is `confined`, `offline`
+        and `hidden`.
+        """
         return self.confined and self.offline and self.hidden
 
 
@@ -154,7 +156,7 @@ class Launch:
 
 
 def half_of_memory() -> int:
-    """Return half of the machine's memory, in bytes."""
+    """Return half of the machine's memory, in bytes: the usual limit of one command."""
     return memory_bytes() // 2
 
 
@@ -194,7 +196,7 @@ class Layer(Protocol):
 
     def launch(self, command: Command) -> Launch:
         """Return how to start `command` in the view, which `prepare` must have updated. ToolFailed if that is
-        impossible.
+        impossible, such as for one that is too long.
         """
 
     def writings(self) -> Writings:
@@ -208,9 +210,8 @@ class Layer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """A command that has run: how it ended, and what became of what it wrote, by absolute path.
-
-    `staged` became staged changes; `left_out` gives for each other file, in English, the reason.
+    """A command that has run: how it ended, and what became of what it wrote, by absolute path. `staged` became staged
+    changes; `left_out` has pairs of each other path and the reason, in English.
     """
 
     finished: Finished

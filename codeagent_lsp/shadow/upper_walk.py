@@ -68,17 +68,19 @@ class UpperEntry(NamedTuple):
 
     @property
     def is_whiteout(self) -> bool:
-        """Whether it is a whiteout, which marks the disk's file or folder as deleted."""
+        """Whether it is a whiteout, a character device 0/0 (overlayfs), which marks the disk's file or folder as
+        deleted.
+        """
         return stat.S_ISCHR(self.info.st_mode) and getattr(self.info, "st_rdev", None) == 0
 
     @property
     def is_version_control(self) -> bool:
-        """Whether it is the folder of a repository, or a file that refers to one, such as `.git`."""
+        """Whether its name is that of a repository's folder, or of a file that refers to one, such as `.git`."""
         return self.path.rpartition("/")[2] in VERSION_CONTROL
 
     @property
     def stamp(self) -> Stamp:
-        """A value that changes with every modification, see `stamp_of`."""
+        """A value that changes with every modification of the entry in the upper folder, see `stamp_of`."""
         return stamp_of(self.info)
 
 
@@ -158,14 +160,16 @@ def is_binary(path: str) -> bool:
 
 
 def became_executable(before: int | None, after: int) -> bool:
-    """Return whether a file is executable by its mode `after` and was not by `before` (None: there was no file). Always
-    False on Windows, which decides by names.
+    """Return whether a file is executable, for anybody, by its mode `after` and was not by `before` (None: there was no
+    file). Always False on Windows, which decides by names.
     """
     return sys.platform != "win32" and not (before or 0) & 0o111 and bool(after & 0o111)
 
 
 def same_link(entry: UpperEntry) -> bool:
-    """Return whether the disk has the same symbolic link at this place; False if it cannot be read."""
+    """Return whether the disk has the same symbolic link, to the same target as written, at this place; False if it
+    cannot be read.
+    """
     try:
         return entry.lower is not None and os.readlink(entry.lower) == os.readlink(entry.upper)
     except OSError:

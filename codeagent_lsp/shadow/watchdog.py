@@ -144,7 +144,9 @@ class TreeLimits:
         self._mounts = frozenset(device for device, _ in memory_mounts("self"))
 
     def broken(self) -> str | None:
-        """Return the exceeded limit: `timeout`, `processes`, `memory` or `disk`; None if there is none."""
+        """Return the exceeded limit: `timeout`, `processes`, `memory` or `disk`; None if there is none. To be called at
+        intervals, as it looks only at this moment.
+        """
         if time.monotonic() >= self.deadline:
             return "timeout"
         pids = descendants(os.getpid(), self._spec["processes"] + 1)

@@ -255,12 +255,12 @@ class BoundShell:
 
     @property
     def isolation(self) -> Isolation:
-        """The isolation of its commands from the user's files."""
+        """The isolation of its commands from the user's files, as that of its workspace."""
         return self._workspace.isolation
 
     async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
-        """Run a command to its end, after other commands of the session. Cancelling kills its whole process tree.
-        ToolFailed if it cannot be started.
+        """Run a command to its end, after other commands of the session, and stage what it wrote. Cancelling kills its
+        whole process tree. ToolFailed if it cannot be started, or the others take too long.
         """
         return await self._workspace.run(self._binding, command, on_output)
 

@@ -57,7 +57,7 @@ def open_following(path: str | Path) -> int:
 
 def open_new(path: str | Path) -> int:
     """Create a file that only its owner can access and return a descriptor for writing, which the caller closes.
-    OSError if it exists.
+    OSError if it exists, also as a link.
     """
     return os.open(path, _CREATE, 0o600)
 
@@ -168,8 +168,8 @@ class Folder:
         return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
 
     def open_reading(self, name: str) -> int:
-        """Return a descriptor of a file in the folder for reading, which the caller closes. OSError if it cannot be
-        opened or is a link.
+        """Return a descriptor of a file in the folder for reading, which the caller closes; never waits for a pipe.
+        OSError if it cannot be opened or is a link.
         """
         return os.open(name, _READ, dir_fd=self._descriptor)
 
@@ -184,11 +184,11 @@ class Folder:
         os.mkdir(name, dir_fd=self._descriptor)
 
     def remove_folder(self, name: str) -> None:
-        """Remove an empty folder in it. OSError if something is in that."""
+        """Remove an empty folder in it. OSError if something is in that, or there is none."""
         os.rmdir(name, dir_fd=self._descriptor)
 
     def remove(self, name: str) -> None:
-        """Delete a file or a link. OSError if there is none."""
+        """Delete a file or a link in it. OSError if there is none, or it is a folder."""
         os.unlink(name, dir_fd=self._descriptor)
 
     def replace(self, old: str, new: str) -> None:
@@ -210,7 +210,7 @@ def group_id() -> int:
 
 
 def is_superuser() -> bool:
-    """Return whether this process runs as root."""
+    """Return whether this process runs as root, by its effective user id."""
     return os.geteuid() == 0
 
 
@@ -220,7 +220,9 @@ def belongs_to_us(status: os.stat_result) -> bool:
 
 
 def peer_user(connection: socket.socket) -> int | None:
-    """Return the id of the user who connected the other end of a Unix socket; None if the system does not tell."""
+    """Return the id of the user who connected the other end of a Unix socket (SO_PEERCRED, on macOS LOCAL_PEERCRED);
+    None if the system does not tell.
+    """
     import socket  # late: most commands run without it
     import struct  # late, as above
 
@@ -279,7 +281,7 @@ def bash() -> str | None:
 
 
 def is_terminal(descriptor: int) -> bool:
-    """Return whether a descriptor is a terminal, so that somebody can answer."""
+    """Return whether a descriptor is a terminal, so that somebody can answer; False for a closed one."""
     return os.isatty(descriptor)
 
 

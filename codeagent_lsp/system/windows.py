@@ -249,15 +249,15 @@ class Folder:
         return open_new(self._path / name)
 
     def make_folder(self, name: str) -> None:
-        """Create a folder in it. OSError if the name is taken."""
+        """Create a folder in it, with the rights of that. OSError if the name is taken."""
         (self._path / name).mkdir()
 
     def remove_folder(self, name: str) -> None:
-        """Remove an empty folder in it. OSError if something is in that."""
+        """Remove an empty folder in it. OSError if something is in that, or there is none."""
         (self._path / name).rmdir()
 
     def remove(self, name: str) -> None:
-        """Delete a file or a link. OSError if there is none."""
+        """Delete a file or a link in it. OSError if there is none, or it is a folder."""
         (self._path / name).unlink()
 
     def replace(self, old: str, new: str) -> None:

@@ -60,14 +60,14 @@ class Face(Protocol):
     """Port: shows one run to the user and asks them, on a terminal or for a program."""
 
     def event(self, event: Mapping[str, Any]) -> None:
-        """Show an event of the run, in the form of the protocol."""
+        """Show an event of the run, plain data in the form of the protocol (`events.to_dict`)."""
 
     def message(self, words: str) -> None:
         """Show a warning or an error, a sentence in the user's language, that is no event of the run."""
 
     async def choose(self, title: str, choices: tuple[str, ...]) -> str | None:
-        """Ask the user and return the chosen title; None if there is no user or none was chosen. About a diff they may
-        choose `choice.singly`, which `decide` carries out.
+        """Ask the user and return the chosen title, one of `choices`; None if there is no user or none was chosen.
+        About a diff they may choose `choice.singly`, which `decide` carries out.
         """
 
     async def decide(self, diff: str) -> Decision | None:

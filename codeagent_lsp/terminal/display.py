@@ -24,8 +24,8 @@ def user_locale() -> str:
 
 
 def visible(text: str) -> str:
-    """Return `text` with LF line ends, and every other control or invisible character replaced by its number, so that
-    it is safe on a terminal.
+    """Return `text` with LF line ends, and every other control or invisible character replaced by its number, such as
+    `<U+001B>`, so that it is safe on a terminal.
     """
     return shown(text.replace("\r\n", "\n"))
 
@@ -56,7 +56,9 @@ _COMMAND = re.compile(r"`?(codeagent\.[A-Za-z.]*[A-Za-z])`?")
 
 
 def in_terminal(words: str) -> str:
-    """Return a sentence of the server with the commands of editors in it replaced by those of the terminal."""
+    """Return a sentence of the server with the commands of editors in it (`codeagent.…` in backticks) replaced by those
+    of the terminal, where there are such.
+    """
     return _COMMAND.sub(lambda found: f"`{_COMMANDS[found[1]]}`" if found[1] in _COMMANDS else found[0], words)
 
 

@@ -56,7 +56,7 @@ _NOTES = "SELECT note, count(*) FROM indexed WHERE note != '' GROUP BY note ORDE
 
 def index_command(workspace: str, *, stats: bool, as_json: bool = False) -> int:
     """Build or update the index of a folder, print its figures and return the exit code: 0 done, 1 failed, 2 usage.
-    `stats` adds statistics; with `as_json` only the index is printed, as data.
+    `stats` adds statistics; with `as_json` only the index is printed, as `symbols` returns it.
     """
 
     def action(place: IndexLocation) -> int:
@@ -76,8 +76,8 @@ def index_command(workspace: str, *, stats: bool, as_json: bool = False) -> int:
 
 
 def symbols(place: IndexLocation) -> dict[str, Any]:
-    """Return the definitions (`symbols_by_file`) and the imports (`imports`) of each file by its index path, as
-    JSON-like data.
+    """Return the definitions (`symbols_by_file`) and the imports (`imports`, with `module`, `names` and `line`) of each
+    file by its index path, as data for JSON; files without imports are not in `imports`.
     """
     from codeagent_lsp.tools.code.reading_tools import described  # late: building an index does without it
 

@@ -22,8 +22,9 @@ LOOKED_AT = 100
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The options of one run. `settings` has flat keys as in the section `codeagent`; `width` None means the
-    terminal's; `session` is the id of the session to continue, '' for a new one.
+    """The options of one run. `mode` is `auto`, `direct` or `plan`; `settings` are pairs of flat key, as in the section
+    `codeagent`, and value; `accept_all` approves every prompt; `width` is in columns, None for the terminal's;
+    `session` is the id of the session to continue, '' for a new one.
     """
 
     task: str
@@ -86,8 +87,8 @@ def folder_of(workspace: str) -> Path:
 
 
 def settings_of(assignments: Iterable[str]) -> Iterable[tuple[str, Any]]:
-    """Return the settings in `KEY=VALUE` arguments as pairs of flat key and value. UsageError if one is invalid, raised
-    while iterating.
+    """Return the settings in `KEY=VALUE` arguments as pairs of flat key and value, which is read as JSON if the setting
+    accepts that, else as text. UsageError if one is invalid, raised while iterating.
     """
     return map(_setting, assignments)
 

@@ -52,7 +52,7 @@ def accepted(choices: Sequence[str]) -> str | None:
 
 
 def without_review(choices: Sequence[str]) -> tuple[str, ...]:
-    """Return the choices without the one that shows the changes, for a user who sees them already."""
+    """Return the choices, in their order, without the one that shows the changes, for a user who sees them already."""
     return tuple(choice for choice in choices if choice not in pair(_REVIEW_KEY))
 
 
@@ -131,11 +131,13 @@ class Keyboard:
 
     @property
     def present(self) -> bool:
-        """Whether standard input is a terminal."""
+        """Whether standard input is a terminal, at which somebody can answer."""
         return is_terminal(self._descriptor)
 
     def forget(self) -> None:
-        """Drop what was typed so far: nobody has agreed to a question that they had not seen."""
+        """Drop what was typed so far, on a terminal also what was not read yet: nobody has agreed to a question that
+        they had not seen.
+        """
         self._rest = b""
         if is_terminal(self._descriptor):
             drop_typed(self._descriptor)
@@ -153,7 +155,9 @@ class Keyboard:
         return line.decode(sys.stdin.encoding or "utf-8", "replace")
 
     async def secret_line(self) -> str | None:
-        """Return the next line without its end, not shown while it is typed; None at the end of input."""
+        """Wait for the next line, not shown while it is typed, and return it without its end; None at the end of input.
+        To be called only if `present`.
+        """
         with hidden_input(self._descriptor):
             return await self.line()
 

@@ -59,7 +59,7 @@ class JsonLines:
                 self.message(line.plain)
 
     def event(self, event: Mapping[str, Any]) -> None:
-        """Print an event as one line of JSON and add it to `summary`."""
+        """Print an event, plain data in the form of the protocol, as one line of JSON and add it to `summary`."""
         self.summary = self.summary.after(event)
         print(json.dumps(event), file=self._out, flush=True)
 
@@ -77,7 +77,7 @@ class JsonLines:
         return None
 
     async def decide(self, diff: str) -> Decision | None:
-        """Return None: nobody is asked."""
+        """Return None, for no decision: nobody is asked."""
         return None
 
     async def ask(self, title: str, detail: str, *, secret: bool) -> str | None:

@@ -57,7 +57,7 @@ class CommandOutput:
         return [*self._lines, *filter(None, [_last_written(self._begun)])]
 
     def feed(self, piece: str) -> None:
-        """Add a piece of output, of any length."""
+        """Add a piece of output, of any length; what a carriage return overwrites in a line is dropped."""
         *ended, self._begun = (self._begun + piece).split("\n")
         self._lines += map(_last_written, ended)
 
@@ -69,11 +69,13 @@ class CommandOutput:
         return due
 
     def forget(self) -> None:
-        """Drop all but the last 6 lines."""
+        """Drop all but the last 6 finished lines that wait."""
         self._lines = self._lines[-TAIL_LINES:]
 
     def close(self) -> tuple[list[str], int, list[str]]:
-        """Return the rest: the lines that are due, how many are left out after them, and the last ones."""
+        """Return the rest: the lines that are due, how many are left out after them (0 if only a few would be), and the
+        last ones.
+        """
         self._lines, self._begun = self.waiting, ""
         due, left_out = self.take(), len(self._lines) - LAST_LINES
         return (due, left_out, self._lines[left_out:]) if left_out > FEW_LINES else (due, 0, self._lines)
@@ -134,7 +136,7 @@ class Stage:
             self._print_block(block)
 
     def end_answer(self) -> None:
-        """Print the rest of the answer; what is written afterwards is another one."""
+        """Print the rest of the answer, if there is any; what is written afterwards is another one."""
         for block in self._blocks.close():
             self._print_block(block)
 
@@ -151,7 +153,7 @@ class Stage:
             self._print_output(self._output.take())
 
     def flush(self) -> None:
-        """Print the rest of the answer and of a command's output."""
+        """Print the rest of the answer and of a command's output, and the line that `print_often` holds."""
         self.end_answer()
         self._print_often()
         due, left_out, last = self._output.close()
@@ -176,7 +178,9 @@ class Stage:
             self._ticking = asyncio.get_running_loop().create_task(self._tick(self._live))
 
     def pause(self) -> None:
-        """Print the rest of what is unfinished and hide the activity line, so that the user can type."""
+        """Print the rest of what is unfinished and hide the activity line, so that the user can type; twice does no
+        harm.
+        """
         self.flush()
         live, self._live = self._live, None
         if live is not None:
@@ -302,7 +306,7 @@ class _BareCode(CodeBlock):
 
 
 class PlainMarkdown(Markdown):
-    """Markdown for streamed text: nothing centred, no boxes, nothing hidden."""
+    """Markdown (Rich) for streamed text: nothing centred, no boxes, nothing hidden."""
 
     elements: ClassVar[dict[str, Any]] = {
         **Markdown.elements,

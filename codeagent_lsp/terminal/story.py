@@ -94,7 +94,7 @@ class Story:
             teller(event)
 
     def end(self) -> None:
-        """Show the calls that will get no result, as the run is over."""
+        """Show the calls that will get no result, as the run is over; to be called once, after the last event."""
         for key, call in self._calls.items():
             if not call.named:
                 self._begin(key, "●")

@@ -61,7 +61,7 @@ class Summary:
     attempts: frozenset[str] = frozenset()
 
     def after(self, event: Mapping[str, Any]) -> Summary:
-        """Return the summary after one more event, in the form of the protocol."""
+        """Return the summary after one more event, plain data in the form of the protocol; this one stays as it is."""
         run_id = str(event.get("run_id") or "")
         if event["type"] == "usage":
             # Of attempts at the task, too: they are paid for as well.
@@ -117,7 +117,9 @@ class Summary:
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the command: 0 done, 1 failed, 3 rejected, 130 interrupted."""
+        """The exit code of the command: 0 done (also if it waits for an answer), 1 failed, 3 rejected,
+        130 interrupted.
+        """
         match self.status:
             case "rejected":
                 return EXIT_REJECTED

@@ -16,9 +16,9 @@ _CHUNK = 1 << 16
 
 
 async def start_group(*command: str, **options: Any) -> Process:
-    """Start a program in a process group of its own; `options` are those of `asyncio.create_subprocess_exec`.
-
-    Raises OSError when it cannot start. If this is cancelled, the program and its group are ended.
+    """Start a program in a process group of its own (on Windows a tree that `end_group` ends) and return it; `options`
+    are those of `asyncio.create_subprocess_exec`. Raises OSError when it cannot start. If this is cancelled, the
+    program and its group are ended.
     """
     # A start that is cancelled halfway would leave a program that nobody can end.
     starting = asyncio.ensure_future(asyncio.create_subprocess_exec(*command, **{**OWN_GROUP, **options}))

@@ -44,18 +44,18 @@ class Parameter:
 
     @property
     def is_needed(self) -> bool:
-        """Whether every call has to give a value for it."""
+        """Whether every call has to give a value for it: it has no default and is none for the rest."""
         return not self.optional and self.kind not in ("rest", "rest_keywords")
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The parameters of a function, without the object of a method."""
+    """The parameters of a function, in order, without the object of a method (`self`)."""
 
     parameters: tuple[Parameter, ...] = ()
 
     def get(self, name: str) -> Parameter | None:
-        """Return a parameter by its name; None if there is none."""
+        """Return a parameter by its name, without stars; None if there is none."""
         return next((each for each in self.parameters if each.name == name), None)
 
     @property
@@ -64,7 +64,7 @@ class Signature:
         return tuple(each for each in self.parameters if each.kind in ("positional", "either"))
 
     def has(self, kind: ParameterKind) -> bool:
-        """Return whether there is a parameter of a kind."""
+        """Return whether there is a parameter of a kind, such as `rest`."""
         return any(each.kind == kind for each in self.parameters)
 
 
@@ -179,7 +179,7 @@ class SignatureChange:
     renamed: Mapping[str, str] = field(default_factory=dict)
 
     def now(self, name: str) -> Parameter | None:
-        """Return the new form of a parameter by its old name; None if it was removed."""
+        """Return the new form of a parameter, renamed or not, by its old name; None if it was removed."""
         return self.new.get(self.renamed.get(name, name))
 
     @property
@@ -198,8 +198,8 @@ class SignatureChange:
 def repair_arguments(
     arguments: Sequence[Argument], change: SignatureChange, family: Family, in_scope: Callable[[str], bool]
 ) -> tuple[Placed, ...] | None:
-    """Return the arguments of a call for the new signature; None if they are not clear. `in_scope` returns whether a
-    name is that of a variable at the call.
+    """Return the arguments of a call, in order, for the new signature; None if they are not clear, or if an argument
+    with side effects would be left out. `in_scope` returns whether a name is that of a variable at the call.
     """
     bound = _bound(arguments, change)
     if bound is None:

@@ -35,8 +35,8 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 @dataclass(frozen=True)
 class Change:
-    """One declaration before and after a change by the user, in the files `was_in` and `path`. `signature` is what
-    changed of its parameters, None for nothing.
+    """One declaration before and after a change by the user, in the files `was_in` and `path`, which differ if it was
+    moved. `signature` is what changed of its parameters, None for nothing.
     """
 
     family: Family
@@ -58,7 +58,7 @@ class Change:
 
     @property
     def word(self) -> str:
-        """The old name, by which callers use it."""
+        """The old name, by which callers use it; for a constructor that of its class."""
         return self.before.called
 
     @property

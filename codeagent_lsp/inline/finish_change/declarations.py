@@ -60,7 +60,7 @@ class Declaration:
 
     @property
     def called(self) -> str:
-        """The name by which it is called; for a constructor that of its class."""
+        """The name by which it is called; for a constructor the last part of its class's name."""
         return self.owner.rpartition(".")[2] if self.is_constructor else self.name
 
     @property
@@ -70,7 +70,9 @@ class Declaration:
 
 
 def declarations(text: ParsedText) -> list[Declaration]:
-    """Return the declarations in their order; [] for a language other than Python, TypeScript, JavaScript and Go."""
+    """Return the declarations in their order, [] for none; [] also for a language other than Python, TypeScript,
+    JavaScript and Go.
+    """
     family = FAMILIES.get(text.language)
     return [] if family is None else list(_inside(text, text.root, "", family, 0))
 

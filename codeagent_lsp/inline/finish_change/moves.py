@@ -60,8 +60,8 @@ def named_imports(text: ParsedText, name: str) -> Iterator[NamedImport]:
 
 
 def import_edits(text: ParsedText, found: NamedImport, was_in: str, now_in: str) -> tuple[Edit, ...] | None:
-    """Return the edits that import the name from the file `now_in` instead of `was_in`; None if they are not clear or
-    another module is imported.
+    """Return the edits that import the name from the file `now_in` instead of `was_in` (paths as that of the text);
+    None if they are not clear or another module is imported.
     """
     python = found.statement.type == "import_from_statement"
     written = text.of(found.module)

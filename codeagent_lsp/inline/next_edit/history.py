@@ -30,8 +30,8 @@ LONGEST_NODE = 600
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """One open file: its path, the text before the edits (`base`), the text of now, and what was changed last, the
-    characters `at` to `end` of the text of now.
+    """One open file: its absolute path, the text before the edits (`base`), the text of now, and what was changed last,
+    the characters `at` to `end` (0-based, half-open) of the text of now.
     """
 
     path: str
@@ -74,7 +74,7 @@ class History:
         return History(tuple(each for each in self.files if each.path != path))
 
     def of(self, path: str) -> Edited | None:
-        """Return the known texts of a file by its path; None if it is not known."""
+        """Return the known texts of a file by its path, as it was given; None if it is not known."""
         return next((each for each in self.files if each.path == path), None)
 
     def last(self) -> tuple[Example, list[Example]] | None:

@@ -54,11 +54,13 @@ class ParsedText:
         return len(self.data) == len(self.text)
 
     def char(self, byte: int) -> int:
-        """Return the offset in characters of an offset in bytes."""
+        """Return the offset in characters of an offset in bytes of UTF-8; one beyond the end counts as the end in texts
+        that are not ASCII.
+        """
         return byte if self._ascii else len(self.data[:byte].decode("utf-8", "replace"))
 
     def byte(self, char: int) -> int:
-        """Return the offset in bytes of an offset in characters."""
+        """Return the offset in bytes of UTF-8 of an offset in characters."""
         return char if self._ascii else len(self.text[:char].encode("utf-8", "replace"))
 
     def of(self, node: Node) -> str:
@@ -71,7 +73,9 @@ class ParsedText:
 
 
 def parsed_text(path: str, text: str) -> ParsedText | None:
-    """Return the parsed text; None if its language has no grammar or it has over 400,000 bytes."""
+    """Return the parsed text, its language by its path or first line; None if that has no grammar or the text has over
+    400,000 bytes. Blocks while parsing.
+    """
     data = text.encode("utf-8", "replace")
     grammar = grammars.grammar_of(path, data)
     if grammar is None or len(data) > LARGEST:

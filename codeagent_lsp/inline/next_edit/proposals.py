@@ -71,8 +71,8 @@ class Proposed:
 
 
 def changes_of(newest: Example, others: Sequence[Example]) -> list[Learned]:
-    """Return the changes that the newest example has in common with others, each once. After 4 no further example is
-    looked at.
+    """Return the changes that the newest example has in common with others, each once; [] if there are none. After 4 no
+    further example is looked at.
     """
     found: list[Learned] = []
     here = (newest.after.path, newest.new_range[0])

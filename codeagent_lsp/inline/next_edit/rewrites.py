@@ -28,7 +28,7 @@ KEYED = ("keyword_argument", "keyword_parameter", "default_parameter", "pair", "
 
 @dataclass(frozen=True)
 class Literal:
-    """Pattern: a node that had the same text in all examples."""
+    """Pattern: a node that had the same text in all examples; `kind` is its type in the grammar."""
 
     kind: str
     text: str
@@ -36,7 +36,7 @@ class Literal:
 
 @dataclass(frozen=True)
 class Inner:
-    """Pattern: a node of which some children differed."""
+    """Pattern: a node of which some children differed; `kind` is its type in the grammar."""
 
     kind: str
     children: tuple[Pattern, ...]
@@ -66,7 +66,9 @@ Pattern = Literal | Inner | Hole | Rest
 
 
 def fits(pattern: Pattern, node: Node, text: ParsedText, bound: dict[int, str], guard: frozenset[str]) -> bool:
-    """Return whether a node matches a pattern; the texts of the holes are put into `bound` by their numbers."""
+    """Return whether a node matches a pattern; the texts of the holes are put into `bound` by their numbers, also if it
+    does not match in the end. A list with one of the children `guard` does not match.
+    """
     match pattern:
         case Literal(kind, wanted):
             return node.type == kind and text.of(node) == wanted
@@ -106,7 +108,9 @@ def _children_fit(
 
 
 def middle_range(node: Node, head: int, tail: int) -> tuple[int, int]:
-    """Return the range in bytes of a list's children without the first `head` and the last `tail` ones."""
+    """Return the range in bytes (half-open) of a list's children without the first `head` and the last `tail` ones; an
+    empty one where they would be if none is left.
+    """
     children = node.children
     inner = children[head : len(children) - tail]
     if inner:
@@ -161,7 +165,7 @@ class Rewrite:
         return f"{_render_form(self.old)} → {_render_form(self.new)}"
 
     def places(self, text: ParsedText) -> Iterator[tuple[Node, str]]:
-        """Yield the nodes of a text that it fits, with their new texts."""
+        """Yield pairs of a node of a text that it fits and its new text, in order; none in another language."""
         if text.language != self.language:
             return
         kind = self.pattern.kind if isinstance(self.pattern, Literal | Inner) else ""

@@ -166,7 +166,7 @@ class HunkConflict:
 @dataclass(frozen=True, slots=True)
 class Rebased:
     """A changeset rebased on the current texts, without the parts that did not fit them, and these parts as
-    `conflicts`.
+    `conflicts`, () if all fitted.
     """
 
     changeset: Changeset
@@ -198,7 +198,7 @@ class Changeset:
 
     def with_change(self, change: FileChange) -> Changeset:
         """Return a changeset with `change` in the place of the one for its path, or at the end if there is none; an
-        empty change removes it.
+        empty change removes it. This one stays as it is.
         """
         known = self.get(change.path)
         if known is None:
@@ -218,7 +218,9 @@ class Changeset:
         return Changeset(tuple(each for each in self.files if each.path in files or each.moved_from in files))
 
     def without_files(self, files: Collection[str]) -> Changeset:
-        """Return all changes but those of these files, by their absolute paths before or after a move."""
+        """Return all changes but those of these files, by their absolute paths before or after a move; others are
+        ignored.
+        """
         return Changeset(tuple(each for each in self.files if each.path not in files and each.moved_from not in files))
 
     def renamed(self, paths: Mapping[str, str]) -> Changeset:
@@ -383,7 +385,9 @@ class Editor(Protocol):
         """
 
     async def open_unclear(self, paths: Iterable[str]) -> None:
-        """Have the user's editor open those of the files (absolute paths) whose encoding only it can tell."""
+        """Have the user's editor open those of the files (absolute paths) whose encoding only it can tell, and wait for
+        them a bounded time.
+        """
 
     def set_mode(self, path: str, *, runs: bool) -> bool:
         """Make a file (absolute path) executable, or no longer; return whether the file now is as `runs` says, False

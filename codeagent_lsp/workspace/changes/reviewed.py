@@ -25,7 +25,9 @@ _Content = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def review_digest(changeset: Changeset) -> str:
-    """Return the digest, in hexadecimal, that names a review of these changes; equal changes have equal digests."""
+    """Return the digest (SHA-256 in hexadecimal) that names a review of these changes; equal changes in the same order
+    have equal digests.
+    """
     return text_digest(json.dumps([change.to_dict() for change in changeset]))
 
 

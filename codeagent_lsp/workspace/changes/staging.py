@@ -80,9 +80,8 @@ class Staging:
         return self._commit(tuple(texts), self._write(self._changeset, texts, read))
 
     def move(self, target: str, read: FileText) -> Step:
-        """Stage a move of the file that was `read` to `target`.
-
-        Raises FileRefused if `target` itself was moved away.
+        """Stage a move of the file that was `read` to the absolute path `target`, as one step that can be undone.
+        FileRefused if `target` itself was moved away.
         """
         return self._commit((read.path, target), self._move(self._changeset, target, read))
 
@@ -117,7 +116,7 @@ class Staging:
 
     def undo(self, change_id: str | None = None) -> Step:
         """Undo the last step, or the one with this id (such as `c3`) and all after it, and return it with all paths
-        that were undone. ToolFailed if there is no such step.
+        that were undone. ToolFailed (NOT_FOUND), with the ids that can be undone, if there is no such step.
         """
         if not self._steps:
             raise ToolFailed("Nothing is staged, so there is nothing to undo.", ErrorCode.NOT_FOUND)

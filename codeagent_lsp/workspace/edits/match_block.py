@@ -20,7 +20,9 @@ MANY = 40  # so many matches are ambiguous, even if one of them is closer
 
 
 class Tier(IntEnum):
-    """The degree to which a match agrees with the block that was searched for; smaller is closer."""
+    """The degree to which a match agrees with the block that was searched for, from equal (`EXACT`) to a small typo
+    (`TYPO`); smaller is closer.
+    """
 
     EXACT = 0
     LINE_ENDS = 1
@@ -52,7 +54,9 @@ _WORD = re.compile(r"\w")
 
 
 def fold(text: str) -> str:
-    """Return `text` with typographic quotes, dashes, spaces and the ellipsis replaced by ASCII."""
+    """Return `text` with typographic quotes, dashes, spaces and the ellipsis replaced by ASCII; only the ellipsis
+    becomes longer.
+    """
     return text if text.isascii() else text.translate(_FOLD)
 
 
@@ -130,7 +134,7 @@ class Shift:
 
     @property
     def none(self) -> bool:
-        """Whether the indentation stays as it is."""
+        """Whether the indentation stays as it is: nothing is added, removed or converted."""
         return not (self.add or self.remove or self.width)
 
     def apply(self, indent: str) -> str | None:
@@ -214,7 +218,7 @@ class BlockMatch:
 
     @property
     def stop(self) -> int:
-        """The file's token after the last one of the match."""
+        """The number of the file's token after the last one of the match, counted from 0."""
         return self.first + self.size
 
 

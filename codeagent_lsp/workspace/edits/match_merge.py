@@ -369,7 +369,7 @@ def _deeper(one: Part, other: Part) -> bool:
 
 
 class Unsafe(Exception):
-    """Raised when the match is clear but the result is not; the message says why."""
+    """Raised when the match is clear but the text after the edit is not; the message says why, in English."""
 
 
 @dataclass(frozen=True)
@@ -402,7 +402,9 @@ class Pairing:
         self.pairs = self._pair_up()
 
     def check(self) -> None:
-        """Raise `Unsafe` unless the lines alone determine the result."""
+        """Raise `Unsafe`, with the reason, unless the lines alone determine the result; the blank lines between them
+        are not judged here.
+        """
         self._check_typos()
         self._check_both_spellings()
         self._check_copies()

@@ -52,7 +52,9 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The merged text; at each conflict it holds `theirs`."""
+    """The merged text; at each conflict it holds `theirs`. `conflicts` are in the text's order, () if
+    there are none.
+    """
 
     text: str
     conflicts: tuple[Conflict, ...]
@@ -111,7 +113,9 @@ def select_hunks(old: str, new: str, chosen: Collection[int]) -> str:
 
 
 def select_runs(old: str, new: str, chosen: Collection[Run]) -> str:
-    """Return `old` with the changes of the `chosen` runs, which are some of `runs(old, new)`."""
+    """Return `old` with the changes of the `chosen` runs, which are some of `runs(old, new)`, in any order; `old`
+    itself for none.
+    """
     before, after = split_lines(old), split_lines(new)
     return "".join(_change_lines(before, sorted(chosen), 0, len(before), after))
 

@@ -76,8 +76,8 @@ def without_signs(patch: str) -> str:
 
 
 def parse_patch(patch: str) -> list[FileChange]:
-    """Parse a patch in either format and return its changes in order. PatchRefused when it is malformed or names no
-    file.
+    """Parse a patch, a unified diff or the `*** Begin Patch` format, and return its changes in order. PatchRefused when
+    it is malformed or names no file.
     """
     lines = unwrap(patch)
     for line in lines:

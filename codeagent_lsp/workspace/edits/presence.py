@@ -38,7 +38,9 @@ def run_states(base: str, text: str, now: str) -> dict[merge.Run, State]:
 
 
 def is_in(base: str, text: str, now: str) -> bool:
-    """Return whether all of the change from `base` to `text` is in `now`; True if there is no change."""
+    """Return whether all of the change from `base` to `text` is in `now`, as `run_states` judges; True if there is no
+    change.
+    """
     return all(state == "in" for state in run_states(base, text, now).values())
 
 

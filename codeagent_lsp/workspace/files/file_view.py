@@ -53,7 +53,9 @@ class FolderTree:
         return folder in self._names
 
     def is_file(self, path: str) -> bool:
-        """Return whether there is a file at this absolute path."""
+        """Return whether there is a file, staged, open or on disk, at this absolute path; False for a link and for one
+        that the run has deleted.
+        """
         if path in self._deleted:
             return False
         folder, name = os.path.split(path)
@@ -143,10 +145,12 @@ class Buffers(Protocol):
     """Port: the documents that are open in the editor, by absolute real path, or by URI if they have no file."""
 
     def get_by_path(self, path: str) -> Document | None:
-        """Return the open document of a file, by path or URI; None if it is not open."""
+        """Return the open document of a file, by absolute real path, or by URI if it has no file; None if it is not
+        open.
+        """
 
     def open_paths(self) -> Iterable[str]:
-        """Return the absolute real paths of all open documents."""
+        """Return the absolute real paths of the files of all open documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +167,7 @@ class StagedView(Protocol):
         """Return the staged state of the file at this absolute real path; None if nothing of it is staged."""
 
     def paths(self) -> Iterable[str]:
-        """Return the paths of the files whose state differs from the user's, deleted ones included."""
+        """Return the absolute real paths of the files whose state differs from the user's, deleted ones included."""
 
 
 class NoBuffers:
@@ -174,7 +178,7 @@ class NoBuffers:
         return None
 
     def open_paths(self) -> Iterable[str]:
-        """Return no paths."""
+        """Return (), as no file is open."""
         return ()
 
 
@@ -186,7 +190,7 @@ class NothingStaged:
         return None
 
     def paths(self) -> Iterable[str]:
-        """Return no paths."""
+        """Return (), as nothing is staged."""
         return ()
 
 
@@ -269,7 +273,9 @@ class FileView:
             return None
 
     def exists(self, path: str) -> bool:
-        """Return whether the run sees anything at `path`: an open or staged file, or a file, folder or link on disk."""
+        """Return whether the run sees anything at the absolute `path`: an open or staged file, or a file, folder or
+        link on disk; False for a deleted one.
+        """
         staged = self._staged.lookup(path)
         if staged is not None:
             return staged.text is not None

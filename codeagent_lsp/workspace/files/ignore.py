@@ -73,14 +73,18 @@ class FolderRules(NamedTuple):
     own: tuple[_Source, ...]
 
     def ignores(self, name: str, *, is_dir: bool) -> bool:
-        """Return whether the file or folder `name` in this folder is ignored."""
+        """Return whether the file or folder `name` in this folder is ignored, by built-in names or by ignore files;
+        folders above are not looked at.
+        """
         if name in BUILT_IN:
             return True
         path = f"{self.path}{name}/" if is_dir else self.path + name
         return _decision(self.git, path) or _decision(self.own, _compose(path))
 
     def named_for_agents(self, name: str, *, is_dir: bool) -> bool:
-        """Return whether a `.codeagentignore` ignores the file or folder `name` in this folder."""
+        """Return whether a `.codeagentignore` ignores the file or folder `name` in this folder, whatever git's files
+        say; folders above are not looked at.
+        """
         return _decision(self.own, _compose(f"{self.path}{name}/" if is_dir else self.path + name))
 
     def enter(self, name: str) -> FolderRules:

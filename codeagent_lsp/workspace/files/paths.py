@@ -109,8 +109,8 @@ class Roots:
         return sensitive.runs_later(self._parts(path)) or _has_twins(self.stat(path))
 
     def is_secret(self, path: str) -> bool:
-        """Return whether reading an absolute path needs its own approval, as such files usually contain keys or
-        passwords.
+        """Return whether reading an absolute path needs its own approval, as files of such names usually contain keys
+        or passwords; judged by the name alone.
         """
         return not is_untitled(path) and sensitive.holds_secrets(self._parts(path))
 
@@ -166,7 +166,7 @@ class Roots:
 
 
 def is_untitled(path: str) -> bool:
-    """Return whether `path` is the URI of a buffer that has no file yet."""
+    """Return whether `path` is the URI of a buffer that has no file yet (`untitled:`)."""
     return path.startswith("untitled:")
 
 
@@ -265,14 +265,16 @@ def within(path: str, folders: Iterable[str]) -> bool:
 
 
 def relative_name(path: str, folder: str) -> str:
-    """Return the name of a file as seen from a folder, with `/` between its parts on every system: as models and users
-    write it, and as globs, git and the index compare it.
+    """Return the path of a file relative to a folder, with `/` between its parts on every system, as models and users
+    write it, and as globs, git and the index compare it; `.` for the folder itself.
     """
     return os.path.relpath(path, folder).replace(os.sep, "/")
 
 
 def path_of(folder: str, name: str) -> str:
-    """Return the path of a file in a folder by its name there, as `relative_name` returns it."""
+    """Return the path of a file in a folder by its name there, with `/` between its parts, as `relative_name` returns
+    it.
+    """
     return folder.rstrip(os.sep) + os.sep + name.replace("/", os.sep)
 
 
@@ -309,9 +311,8 @@ class FolderNames:
         return label if inner == "." else f"{label}/{inner}"
 
     def absolute(self, path: str) -> str:
-        """Return the absolute path for `path`: in the first folder that has it, else in the first folder.
-
-        Raises PathRefused if there is no folder.
+        """Return the absolute path for `path`, which may begin with a folder's label: in the first folder that has it,
+        else in the first folder; an absolute one as it is. Raises PathRefused if there is no folder.
         """
         if os.path.isabs(path):
             return path

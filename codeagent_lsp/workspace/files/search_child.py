@@ -17,7 +17,9 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 def main(source: TextIO, sink: TextIO) -> None:
-    """Read the pattern, then answer requests from `source` on `sink` until `source` ends."""
+    """Read the pattern, then answer requests from `source` on `sink`, as the module's docstring has them, until
+    `source` ends.
+    """
     pattern, flags, limit, spanning = json.loads(source.readline())
     compiled = re.compile(pattern, flags)
     search = find_spanning if spanning else find
@@ -64,7 +66,9 @@ def find_spanning(compiled: re.Pattern[str], text: str, limit: int) -> list[tupl
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines of `text` without their ends; a final line end does not start another line."""
+    """Return the lines of `text` without their ends (LF, CRLF or CR); a final line end does not start another line, and
+    '' has none.
+    """
     lines = _LINE_END.split(text)
     return lines[:-1] if lines[-1] == "" else lines
 

@@ -63,9 +63,8 @@ def decode(data: bytes) -> Decoded:
 
 
 def encode(text: str, encoding: Encoding) -> bytes:
-    """Encode `text`, with the byte-order mark of the encoding.
-
-    Raises FileRefused for a character that it cannot encode.
+    """Return `text` as bytes, with the byte-order mark of the encoding. Raises FileRefused for a character that it
+    cannot encode.
     """
     mark, codec = next(((mark, codec) for mark, name, codec in _MARKS if name == encoding), (b"", encoding))
     try:

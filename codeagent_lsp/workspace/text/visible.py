@@ -79,17 +79,22 @@ def code_point_notation(char: str) -> str:
 
 
 def escape_notation(char: str) -> str:
-    r"""Return a character as JSON and Python escape it: `\u202e`, `\U000e0100`."""
+    r"""Return a character as Python escapes it in a string: `\u202e` up to U+FFFF, as JSON does too, and `\U000e0100`
+    above.
+    """
     return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
 
 
 def shown(text: str, write: Callable[[str], str] = code_point_notation) -> str:
-    """Replace each unseen character by `write(char)`, except those that emoji and joining scripts need."""
+    """Return `text` with each unseen character replaced by `write(char)`, by default `<U+202E>`, except those that
+    emoji and joining scripts need.
+    """
     return _replace(text, is_unseen, lambda index: text[index] if _belongs(text, index) else write(text[index]))
 
 
 def shown_exactly(text: str, write: Callable[[str], str] = code_point_notation) -> str:
-    """Replace each character for which `is_odd` holds by `write(char)`, also inside emoji.
+    """Return `text` with each character for which `is_odd` holds replaced by `write(char)`, by default `<U+202E>`, also
+    inside emoji.
 
     For commands and calls that the user reads before approving them.
     """
@@ -160,7 +165,9 @@ def has_unseen(text: str) -> bool:
 
 
 def one_line(text: str, limit: int) -> str:
-    """Return `text` made visible, with all whitespace runs as one space, cut to `limit` characters."""
+    """Return `text` made visible, with all whitespace runs as one space and none at the ends, cut to `limit` characters
+    with a "…".
+    """
     return cut(" ".join(visible(text).split()), limit)
 
 
@@ -182,7 +189,9 @@ def fenced(text: str) -> str:
 
 
 def cut(line: str, limit: int) -> str:
-    """Return `line`; of one longer than `limit` characters its head and a "…", together `limit` characters."""
+    """Return `line`; of one longer than `limit` characters its head and a "…", together `limit` characters (at least
+    the "…").
+    """
     return line if len(line) <= limit else line[: max(0, limit - 1)] + "…"
 
 
