@@ -12,7 +12,9 @@ from codeagent_lsp.server.server import CodeAgentServer
 
 
 def create_server() -> CodeAgentServer:
-    """Return a language server that is ready to serve; its heavy parts load after `initialize` has been answered."""
+    """Return a language server that is ready to serve, not yet connected to a client; its heavy parts load after
+    `initialize` has been answered.
+    """
     server = CodeAgentServer()
     register(server, load)
     return server

@@ -54,7 +54,7 @@ class ErrorType(StrEnum):
 
 
 class Advice(NamedTuple):
-    """The meaning of an error code: its type, and whether the same call may succeed later."""
+    """The meaning of an error code: its type, and whether the same call, unchanged, may succeed later."""
 
     type: ErrorType
     retry: bool
@@ -184,7 +184,9 @@ class StepWaits(SessionError):
 
 
 class EditorError(UserError):
-    """The editor refused a request, failed, or did not answer in time."""
+    """The editor refused a request, failed, or did not answer in time. Whether it did what it was asked for may be
+    unknown.
+    """
 
     code = ErrorCode.EDITOR_ERROR
 
@@ -270,7 +272,9 @@ class ContextOverflow(ModelError):
 
 
 class AgentError(CodeAgentError):
-    """An error for the model: plain, precise English, with the next step in it."""
+    """An error for the model: `str(error)` is plain, precise English, with the next step in it; it has no other
+    language.
+    """
 
 
 class FileRefused(AgentError):

@@ -153,8 +153,8 @@ def refusal(error: BaseException, url: str, network: NetworkSettings) -> UserErr
 
 
 def proxy_refused(url: str, network: NetworkSettings) -> UserError | None:
-    """Return, without raising it, the error about a proxy that wants another user or password; None if the URL is
-    reached without a proxy.
+    """Return, without raising it, the error about a proxy that wants another user or password (HTTP 407); None if the
+    URL is reached without a proxy. SettingError as `proxy_for`.
     """
     proxy = proxy_for(url, network)
     return UserError("network.proxy.login", url=redact_url(url), proxy=redact_url(proxy)) if proxy else None

@@ -36,8 +36,8 @@ class Setting(NamedTuple):
 
 
 class OtherKey(NamedTuple):
-    """Another spelling of a setting: the key of the setting, and the values that some values mean there ({}: all as
-    they are).
+    """Another spelling of a setting: the key of the setting, and what some values of that spelling mean there, by value
+    ({}: all as they are).
     """
 
     key: str

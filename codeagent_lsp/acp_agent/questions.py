@@ -133,7 +133,9 @@ class Questions:
         return chosen
 
     async def say(self, question: OpenQuestion) -> None:
-        """Send the question as text of the conversation, without waiting for an answer."""
+        """Send the question as text (Markdown) of the conversation, without waiting for an answer, which the next
+        prompt is.
+        """
         lines = [f"**{question.title}**", question.detail, *(f"- {choice}" for choice in question.choices)]
         words = "\n\n".join(filter(None, lines))
         await self._client.session_update(self._session_id, update_agent_message_text(f"\n\n{words}\n"))

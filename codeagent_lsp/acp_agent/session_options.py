@@ -52,8 +52,8 @@ class SessionOptions:
         return schema.SessionModeState(current_mode_id=self.mode, available_modes=available)
 
     def config(self) -> list[Any]:
-        """Return all options in the protocol's form. The model has only the present one to choose until the endpoint's
-        models are known.
+        """Return the options `mode`, `model` and `effort`, in this order, in the protocol's form (config options). The
+        model has only the present one to choose until the endpoint's models are known.
         """
         names = [self.model, *(name for name in self.models if name != self.model)]
         models = [(name, name or self._text("acp.model.auto"), self.models.get(name, "")) for name in names]

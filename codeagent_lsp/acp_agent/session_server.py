@@ -115,7 +115,9 @@ class SessionServer:
 
 
 class SessionFiles:
-    """The `FileRequests` of one session, by the client's methods."""
+    """The `FileRequests` of one session, by the client's methods `fs/read_text_file` and `fs/write_text_file`;
+    `session_id` must be set before they are called.
+    """
 
     def __init__(self, client: Client, offered: schema.ClientCapabilities | None, names: FolderNames) -> None:
         files = offered.fs if offered else None

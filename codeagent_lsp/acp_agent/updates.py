@@ -89,7 +89,7 @@ class Updates:
         return [self._progress(name, call) for name, call in self._calls.items() if call.output]
 
     def asked(self, run_id: str, call_id: str) -> None:
-        """Note that the user is asked about the changes of a run under this tool call."""
+        """Note that the user is asked about the changes of a run under this tool call, which `undecided` ends."""
         self._asked[run_id] = call_id
 
     def undecided(self, run_id: str) -> list[Update]:

@@ -268,8 +268,8 @@ class _Unattended:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A patch for `git apply`, the paths of its files relative to the folder, and how many lines are added and
-    removed.
+    """A patch for `git apply` in bytes, the paths of its files relative to the folder, with `/` between their parts,
+    and how many lines are added and removed; all empty for no change.
     """
 
     text: bytes = b""

@@ -261,7 +261,9 @@ class LookingShell:
         return self._shell.isolation
 
     async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
-        """Run the command in the wrapped shell with `proposes=False`, whatever the command says."""
+        """Run the command in the wrapped shell with `proposes=False`, whatever the command says, and return its result.
+        ToolFailed if it cannot be started.
+        """
         return await self._shell.run(replace(command, proposes=False), on_output)
 
 

@@ -490,7 +490,7 @@ class ProseFilter:
         return "".join(self._filter_line(line) for line in lines)
 
     def close(self) -> str:
-        """Return the prose of the last, incomplete line; '' if that is code or empty."""
+        """Return the prose of the last, incomplete line, with a line end; '' if that is code or empty."""
         line, self._line = self._line, ""
         return self._filter_line(line) if line else ""
 

@@ -80,7 +80,7 @@ class ContainerFiles:
         return Writings(tuple(found.files.values()), found.more)
 
     def unloaded(self) -> None:
-        """Note that the container is a new one, so that everything is sent again."""
+        """Note that the container is a new one, so that `carry_in` sends everything again."""
         self._there.clear()
 
     async def carry_in(self, box: Box) -> None:

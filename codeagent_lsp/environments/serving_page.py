@@ -218,7 +218,9 @@ class Relay(Guarded, WebSocketHandler):
     """
 
     def initialize(self, path: str, clients: set[Relay]) -> None:
-        """Take the settings of the handler; called by tornado before the connection opens."""
+        """Take the settings of the handler, the socket's path and the set of all browsers; called by tornado before the
+        connection opens.
+        """
         self._path, self._clients = path, clients
         self._writer: StreamWriter | None = None
         self._pumping: asyncio.Task[None] | None = None

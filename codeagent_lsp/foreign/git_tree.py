@@ -77,7 +77,7 @@ def _parse_index(output: bytes, top: str) -> Iterator[tuple[str, Entry]]:
 
 async def texts(repository: Repository, wanted: Mapping[str, Entry]) -> dict[str, FileState]:
     """Return the contents that git has of these entries, by path, as they would be on the disk; `UNKNOWN` for those
-    that cannot be had.
+    that cannot be had: no regular files, too large, binary, or gone. ToolFailed if git fails.
     """
     found = dict.fromkeys(wanted, UNKNOWN)
     batch: list[tuple[str, Entry]] = []

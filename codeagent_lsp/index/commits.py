@@ -32,7 +32,7 @@ class PastCommit(NamedTuple):
 
 class PastCommits:
     """Past commits, searchable by their words; those that changed no file or more than 12 are left out. Made once for
-    many questions, as it splits all messages into words.
+    many questions, as it splits all messages into words; immutable afterwards.
     """
 
     def __init__(self, commits: Iterable[PastCommit] = ()) -> None:

@@ -112,10 +112,9 @@ class IndexHost:
         return index.service.status
 
     async def status(self) -> dict[str, Any]:
-        """Return the status of the index for the user: `state` (as in `Status`), the numbers of `files` in it and of
-        those `done` and in `total` of this pass, the `problem` ('' for none), whether changes on disk are reported by
-        the client (`watched`), and the absolute `path`. Opens the index, and waits at most 1 s for a scan. ToolFailed
-        if there is no index.
+        """Return the status of the index for the user: `state` (as in `Status`), the counts `files`, `done` and
+        `total`, `problem` ('' for none), `watched` (whether the client reports changes on disk) and the absolute `path`
+        of its file. Opens the index, and waits at most 1 s for a scan. ToolFailed if there is no index.
         """
         index = await self.opened()
         status = await index.looked(self._age, STATUS_SECONDS) or index.service.status
@@ -223,7 +222,9 @@ def _unfit(folders: Sequence[str], settings: IndexSettings) -> str:
 
 
 class OpenIndex:
-    """The index of `folders` at `path`, until `close`. `known` says that it had files before this server started."""
+    """The index of `folders` (absolute paths) in the file `path`, with its workers, until `close`. `known` says that it
+    had files before this server started.
+    """
 
     def __init__(
         self, folders: Sequence[str], path: Path, settings: IndexSettings, tell: Tell, vectors: MakeVectorSearch
@@ -272,7 +273,9 @@ class OpenIndex:
         await asyncio.sleep(0)
 
     async def close(self) -> None:
-        """Cancel all work on this index, wait for its end and close the files."""
+        """Cancel all work on this index, wait for its end, without a time limit, and close the files; not to be used
+        afterwards.
+        """
         await self.feed.close()
         await end_task(self._looking)
         await end_task(self._following)

@@ -35,8 +35,8 @@ NAMELESS = 0.7  # of its file's score, for a chunk outside of any definition
 
 
 class FilePart(NamedTuple):
-    """A part of a file as it is weighed: the file's score, how often it has each word of the query, and the words in
-    its name.
+    """A part of a file as it is weighed: the file's score, how often the part has each word of the query (by word), and
+    the words of the query in its name.
     """
 
     file_score: float

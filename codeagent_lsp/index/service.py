@@ -248,7 +248,9 @@ def _folder_of(path: str) -> str | None:
 
 
 def jobs(work: Iterable[Work]) -> Iterator[Job]:
-    """Yield jobs that take about as long as each other: at most 48 files and about 512 kB each."""
+    """Yield jobs, in the order of `work`, that take about as long as each other: at most 48 files and about 512 kB
+    each; none for no work.
+    """
     portion: list[Work] = []
     size = 0
     for each in work:

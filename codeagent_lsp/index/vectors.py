@@ -190,7 +190,9 @@ class Places:
         return found
 
     def any_key(self) -> str | None:
-        """Return one of the keys (hexadecimal), no matter which; None if there is none."""
+        """Return one of the keys (hexadecimal), no matter which, by which a database of vectors can be tried; None if
+        there is none.
+        """
         rows = self._database.rows("SELECT key FROM places LIMIT 1")
         return bytes(rows[0][0]).hex() if rows else None
 

@@ -374,7 +374,9 @@ class Flight:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The usable part of an answer, and whether it is `final`: the rest of the answer would not change it."""
+    """The usable part of an answer, '' for none, and whether it is `final`: the rest of the answer would
+    not change it.
+    """
 
     text: str
     final: bool

@@ -359,7 +359,7 @@ class Place:
 
     @property
     def indentation(self) -> str:
-        """The white space that the cursor's line begins with, no further than the cursor."""
+        """The blanks and tabs that the cursor's line begins with, no further than the cursor."""
         before = self.line_before
         return before[: len(before) - len(before.lstrip(" \t"))]
 

@@ -31,7 +31,7 @@ _CHANGES: Mapping[FileChangeKind, Literal[1, 2, 3]] = {"created": 1, "changed": 
 
 
 class OpenTexts:
-    """The texts that one server has open: `texts` and `versions` by absolute path."""
+    """The texts that one server has open: `texts` and `versions` (from 1, growing) by absolute path."""
 
     def __init__(self, known: KnownServer, connection: ServerConnection) -> None:
         self.texts: dict[str, str] = {}

@@ -167,7 +167,9 @@ class Connection:
 
 
 def server_command() -> list[str]:
-    """Return the command that starts our server in this interpreter; `-P` prevents imports from the current folder."""
+    """Return the words of the command that starts our server in this interpreter, to speak LSP on standard input and
+    output; `-P` prevents imports from the current folder.
+    """
     return [sys.executable, "-P", "-m", "codeagent_lsp.cli", "serve"]
 
 

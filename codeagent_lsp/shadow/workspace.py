@@ -271,7 +271,7 @@ class BoundShell:
         self._binding.give(_Owner(view, staging, approve))
 
     def let_go(self) -> None:
-        """Leave the running command without an owner; its changes wait until it is handed over."""
+        """Leave the running command without an owner, as its run ends before it; its changes wait until `hand_over`."""
         self._binding.give(None)
 
 

@@ -93,8 +93,8 @@ class Renaming:
 
 
 def renamings(one: Example, other: Example) -> list[Renaming]:
-    """Return the renamings that two examples show: none, that of the name, or also that of the keyword for a
-    parameter.
+    """Return the renamings that two examples show: [] for none, that of the name, or for a parameter also that of the
+    keyword by which calls give it.
     """
     mine, theirs = _renamed_at(one), _renamed_at(other)
     if mine is None or theirs is None or mine[1:] != theirs[1:] or one.after.language != other.after.language:

@@ -374,7 +374,9 @@ class Unsafe(Exception):
 
 @dataclass(frozen=True)
 class Region:
-    """The tokens between two kept lines: old tokens `i..i2`, new tokens `j..j2`, both ends excluded."""
+    """The tokens between two kept lines: the old tokens after `i` and before `i2`, the new ones after `j` and before
+    `j2`; -1 and the number of tokens stand for the ends.
+    """
 
     i: int
     i2: int
@@ -471,7 +473,7 @@ class Pairing:
         return pairs
 
     def regions(self) -> Iterator[Region]:
-        """Yield the regions before, between and after the kept lines, in order."""
+        """Yield the regions before, between and after the kept lines, in order, those without any line included."""
         i = j = -1
         # The pair behind the last lines closes the last region.
         for j2, i2 in [*sorted(self.pairs.items()), (len(self.fresh), self.place.size)]:

@@ -26,7 +26,7 @@ _Segment = re.Pattern[str] | None  # None stands for `**`
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """A compiled glob pattern, immutable; compile it once to match many paths."""
+    """A compiled glob pattern, immutable; compile it once with `compile_glob` to match many paths."""
 
     alternatives: tuple[tuple[_Segment, ...], ...]
     as_written: Glob | None = None
