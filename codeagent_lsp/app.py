@@ -12,15 +12,17 @@ from codeagent_lsp.server.server import CodeAgentServer
 
 
 def create_server() -> CodeAgentServer:
-    """Return a language server that is ready to serve; its heavy parts load after `initialize` has been answered."""
+    """Return a language server that is ready to serve, not yet connected to a client; its heavy parts load after
+    `initialize` has been answered.
+    """
     server = CodeAgentServer()
     register(server, load)
     return server
 
 
 async def load(front: Front) -> Loaded:
-    """Import and build the heavy part of a server, once, after `initialize` was answered. The import runs in a thread,
-    so that the event loop is not blocked.
+    """Import and build the heavy part of a server for its light part, `front`, once, after `initialize` was answered.
+    The import runs in a thread, so that the event loop is not blocked; ImportError as from any import.
     """
     for name in ("backend", "commands.commands", "inline"):
         await asyncio.to_thread(import_module, f"codeagent_lsp.server.{name}")

@@ -31,12 +31,14 @@ class BackgroundTasks:
         return task
 
     def cancel(self) -> None:
-        """Request the cancellation of all tasks, and return without waiting for their end."""
+        """Request the cancellation of all present tasks, and return without waiting for their end; those started later
+        run.
+        """
         for task in tuple(self._tasks):
             task.cancel()
 
     async def end(self) -> None:
-        """Cancel all tasks and wait for their end."""
+        """Cancel all present tasks and wait for their end, without a time limit; their errors are not raised."""
         self.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 

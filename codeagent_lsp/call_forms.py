@@ -42,7 +42,9 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on the arguments of a call, as they came; `words` describe it for the page."""
+    """A condition on the arguments of a call, as they came: `holds` tells whether it is met; `words` describe it for
+    the page about forms.
+    """
 
     words: str
     holds: Callable[[Mapping[str, Any]], bool]
@@ -68,7 +70,7 @@ class ForeignTool:
 
     def own(self, arguments: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
         """Return the arguments of a call as those of our tool; `names` are the other names that our tool has for its
-        parameters. WrongArguments if that is impossible.
+        parameters, mapped to these. WrongArguments if that is impossible.
         """
         given = _rename_arguments(arguments, {**names, **self.arguments}, self.ignored)
         for shape in self.shapes:
@@ -215,7 +217,9 @@ def unwrap_call(name: str, arguments: Mapping[str, Any] | None) -> tuple[str, Ma
 
 
 def several(name: str, arguments: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the calls (name and arguments) in one call that holds several; [] if it is an ordinary call."""
+    """Return the calls, as pairs of name and arguments, in one call that holds several; [] if it is an ordinary call.
+    Calls whose arguments are no object are left out.
+    """
     key, called = _SEVERAL.get(name, ("", ""))
     held = unpack_json(arguments.get(key))
     calls = [item for item in held if isinstance(item, Mapping)] if isinstance(held, list) else []
@@ -227,14 +231,18 @@ def several(name: str, arguments: Mapping[str, Any]) -> list[tuple[str, Mapping[
 
 
 def answer_in(name: str, arguments: Mapping[str, Any]) -> str:
-    """Return the text of a call that stands for the final answer (see `ANSWERS`); '' if it has none."""
+    """Return the text of a call that stands for the final answer (see `ANSWERS`): that of the argument named there,
+    else of the first argument that is a text; '' if none is.
+    """
     # Models name the argument in other ways: then the first text of the call is the answer.
     texts = [arguments.get(key) for key in (*ANSWERS.get(name, ()), *arguments)]
     return next((text for text in texts if isinstance(text, str)), "")
 
 
 def wrap_call(name: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the name and arguments of the call of `use_tool` that wraps a call of another tool."""
+    """Return the name and the arguments, `name` and `arguments`, of the call of `use_tool` that wraps a call of another
+    tool; `unwrap_call` gives that call again.
+    """
     return USE_TOOL, {"name": name, "arguments": dict(arguments)}
 
 
@@ -309,13 +317,13 @@ def _by_other_name(name: str, forms: Iterable[tuple[str, CallForms]]) -> str | N
 
 
 def has(*names: str) -> Condition:
-    """Return the condition that one of these arguments is given, in exactly this spelling."""
+    """Return the condition that one of these arguments is given, in exactly this spelling; null counts as not given."""
     words = f"with {' or '.join(f'`{name}`' for name in names)}"
     return Condition(words, lambda given: any(given.get(name) is not None for name in names))
 
 
 def given_as(name: str, *values: str) -> Condition:
-    """Return the condition that an argument has one of these values, in exactly this spelling."""
+    """Return the condition that an argument has one of these values, a text in exactly this spelling."""
     words = f"with `{name}` {' or '.join(f'`{value}`' for value in values)}"
     return Condition(words, lambda given: given.get(name) in values)
 
@@ -328,7 +336,7 @@ def blank(*names: str) -> Condition:
 
 def respelt(value: Any, schema: Mapping[str, Any]) -> Any:
     """Return a copy of the arguments with names that differ from those in the JSON Schema only in their notation
-    (`startLine`) replaced, also inside of objects and lists. If the schema is open to other names, nothing is changed.
+    (`startLine`) replaced, also inside of objects and lists. Where the schema is open to other names, they stay.
     """
     if isinstance(value, list):
         items = schema.get("items")
@@ -348,7 +356,9 @@ def respelt(value: Any, schema: Mapping[str, Any]) -> Any:
 
 
 def plain(name: str) -> str:
-    """Return the letters and digits of a name in lower case, so that its notations become equal."""
+    """Return the ASCII letters and digits of a name in lower case, so that its notations become equal: `startLine` and
+    `start_line` give `startline`.
+    """
     return re.sub(r"[^a-z0-9]", "", name.casefold())
 
 
@@ -358,8 +368,8 @@ def without(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def place_of(paths: Any) -> str | None:
-    """Return the one path in a list of paths (or its JSON), or the folder that contains all of them; None if there is
-    none.
+    """Return the one path in a list of paths (or its JSON), or the folder that contains all of them, with `/` between
+    the parts; None for an empty list, and for absolute and relative paths together.
     """
     paths = unpack_json(paths)
     names = [paths] if isinstance(paths, str) else [path for path in paths or () if isinstance(path, str)]
@@ -370,7 +380,9 @@ def place_of(paths: Any) -> str | None:
 
 
 def number(value: Any) -> int | None:
-    """Return a whole number, given as one or as text; None for everything else."""
+    """Return a whole number of at most 15 digits, given as one or as text, negative ones too; None for everything else,
+    also for booleans.
+    """
     text = str(value).strip() if isinstance(value, (int, str)) and not isinstance(value, bool) else ""
     return int(text) if re.fullmatch(r"-?\d{1,15}", text) else None
 
@@ -430,7 +442,9 @@ def _value(value: Any, values: Mapping[str | int, Any]) -> Any:
 
 
 def unpack_json(value: Any) -> Any:
-    """Return the list or object that a text holds as JSON; any other value as it is."""
+    """Return the list or object that a text holds as JSON; any other value, and a text that is not valid JSON, as it
+    is.
+    """
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:
             return json.loads(value)

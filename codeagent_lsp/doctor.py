@@ -50,8 +50,8 @@ _EXTRAS = {
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The result of one check: its name, verdict, details, and what to do if the verdict is not `ok` ('' for nothing);
-    texts are in the user's language.
+    """The result of one check: its name, verdict (`ok`, `warning` or `failed`), details, and what to do if the verdict
+    is not `ok` ('' for nothing); texts are in the user's language.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Check:
     advice: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for JSON, by field."""
+        """Return the result as plain data for JSON: `name`, `verdict`, `detail` and `advice`."""
         return asdict(self)
 
 

@@ -43,7 +43,7 @@ from codeagent_lsp.texts import text
 
 
 class ErrorType(StrEnum):
-    """The coarse kind of an error: what a caller can do about it."""
+    """The coarse kind of an error, which says what a caller can do about it; the values are those in tool results."""
 
     PARAM = "param_error"
     PARSE = "parse_error"
@@ -54,14 +54,14 @@ class ErrorType(StrEnum):
 
 
 class Advice(NamedTuple):
-    """The meaning of an error code: its type, and whether the same call may succeed later."""
+    """The meaning of an error code: its type, and whether the same call, unchanged, may succeed later."""
 
     type: ErrorType
     retry: bool
 
 
 class ErrorCode(StrEnum):
-    """The codes that can appear in a tool result, an event or a command's answer."""
+    """The codes that can appear in a tool result, an event or a command's answer; the value of each is its name."""
 
     INVALID_PARAM = "INVALID_PARAM"
     NOT_FOUND = "NOT_FOUND"
@@ -93,7 +93,7 @@ class ErrorCode(StrEnum):
 
     @property
     def advice(self) -> Advice:
-        """The type of this code and whether a retry makes sense."""
+        """The type of this code, and whether the same call may succeed later."""
         return _ADVICE[self]
 
 
@@ -134,7 +134,9 @@ class CodeAgentError(Exception):
     code = ErrorCode.EXECUTION_ERROR
 
     def localized(self, language: str) -> str:
-        """Return the sentence in `language` (`en` or `zh-cn`) if the catalogue has it, else in English."""
+        """Return the sentence in `language` (`en` or `zh-cn`) if the catalogue has it, else in English. Errors for the
+        model have English only.
+        """
         return str(self)
 
 
@@ -149,7 +151,9 @@ class UserError(CodeAgentError):
         self.values = values
 
     def localized(self, language: str) -> str:
-        """Return the sentence for the user in `language` (`en` or `zh-cn`)."""
+        """Return the sentence for the user in `language` (`en` or `zh-cn`). KeyError if its key is not in the
+        catalogue.
+        """
         return text(self.key, language, **self.values)
 
 
@@ -160,7 +164,9 @@ class UsageError(UserError):
 
 
 class SettingError(UserError):
-    """A setting has an invalid value; the default is used instead."""
+    """A setting has an invalid value; the default is used instead. Also a policy, settings file or state folder that
+    cannot be used.
+    """
 
     code = ErrorCode.INVALID_PARAM
 
@@ -178,7 +184,9 @@ class StepWaits(SessionError):
 
 
 class EditorError(UserError):
-    """The editor refused a request, failed, or did not answer in time."""
+    """The editor refused a request, failed, or did not answer in time. Whether it did what it was asked for may be
+    unknown.
+    """
 
     code = ErrorCode.EDITOR_ERROR
 
@@ -208,19 +216,23 @@ class BudgetSpent(ModelError):
 
 
 class ModelRejected(ModelError):
-    """The endpoint refused the request: bad key, bad request."""
+    """The endpoint refused the request, for example with HTTP 400: a bad key or a bad request. The same call fails
+    again.
+    """
 
     code = ErrorCode.INVALID_PARAM
 
 
 class ModelUnauthorized(ModelRejected):
-    """The endpoint wants a key, or another one."""
+    """The endpoint wants a key, or another one (HTTP 401 or 403)."""
 
     code = ErrorCode.PERMISSION_DENIED
 
 
 class ModelBusy(ModelError):
-    """A rate limit or a server failure. `retry_after` is in seconds, None when the server did not say."""
+    """A rate limit (HTTP 429) or a server failure (5xx), after which a retry may help. `retry_after` is in seconds,
+    None when the server did not say.
+    """
 
     code = ErrorCode.NETWORK_ERROR
 
@@ -260,17 +272,21 @@ class ContextOverflow(ModelError):
 
 
 class AgentError(CodeAgentError):
-    """An error for the model: plain, precise English, with the next step in it."""
+    """An error for the model: `str(error)` is plain, precise English, with the next step in it; it has no other
+    language.
+    """
 
 
 class FileRefused(AgentError):
-    """A file cannot be read as text: missing, binary, too large, or a folder."""
+    """A file cannot be read as text: missing, binary, too large, or a folder; or a character cannot be written in its
+    encoding.
+    """
 
     code = ErrorCode.NOT_FOUND
 
 
 class PathRefused(AgentError):
-    """A path is outside the workspace, or needs the user's own approval."""
+    """A path is outside the workspace, or needs the user's own approval. It was neither read nor written."""
 
     code = ErrorCode.PERMISSION_DENIED
 
@@ -290,13 +306,15 @@ class EditRefused(AgentError):
 
 
 class PatchRefused(AgentError):
-    """A patch is malformed or does not apply as a whole; no file was changed."""
+    """A patch is malformed or does not apply as a whole; no file was changed. The message, for the model, names file
+    and hunk.
+    """
 
     code = ErrorCode.EDIT_REFUSED
 
 
 class NoSuchFile(PatchRefused):
-    """A patch changes or deletes a file, with this `path` in the patch, that does not exist."""
+    """A patch changes or deletes a file that does not exist; `path` is its name in the patch."""
 
     def __init__(self, path: str) -> None:
         super().__init__(f"{path}: there is no such file. To create it, use '--- /dev/null' or '*** Add File:'.")
@@ -304,7 +322,9 @@ class NoSuchFile(PatchRefused):
 
 
 class ToolFailed(AgentError):
-    """A tool could not do its work; the model gets the error as the call's result, and the run continues."""
+    """A tool could not do its work, for the reason `code`; the model gets the error as the call's result, and the run
+    continues.
+    """
 
     def __init__(self, message: str, code: ErrorCode = ErrorCode.EXECUTION_ERROR) -> None:
         super().__init__(message)
@@ -331,7 +351,9 @@ class ToolRetry(AgentError):
 
 
 class WrongArguments(ToolRetry):
-    """The arguments of a call do not fit its tool's schema."""
+    """The arguments of a call do not fit its tool's schema; the message says what to correct. Counts for the tool's
+    circuit breaker.
+    """
 
     counts = True
 

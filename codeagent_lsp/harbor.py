@@ -48,11 +48,13 @@ class CodeAgent(BaseInstalledAgent):  # type: ignore[misc]  # Harbor needs a new
 
     @staticmethod
     def name() -> str:
-        """Return the name that Harbor's results show for this agent."""
+        """Return `codeagent-lsp`, the name that Harbor's results show for this agent."""
         return "codeagent-lsp"
 
     def version(self) -> str:
-        """Return the version of this package, for Harbor's results."""
+        """Return the version of this package, such as `1.2.0`, for Harbor's results; it need not be the one installed
+        in the container.
+        """
         return __version__
 
     async def install(self, environment: Any) -> None:
@@ -74,8 +76,8 @@ class CodeAgent(BaseInstalledAgent):  # type: ignore[misc]  # Harbor needs a new
 
     @with_prompt_template  # type: ignore[untyped-decorator]  # as above
     async def run(self, instruction: str, environment: Any, context: Any) -> None:
-        """Run the task in the container's working folder until it ends, and keep its events and log in the task's logs.
-        Raises if the run failed or ended without `run_completed`.
+        """Run the task in the container's working folder until it ends, and keep its events (JSON Lines) and log in the
+        task's logs. Harbor's error for a failed command if the run failed or ended without `run_completed`.
         """
         logs = str(self.environment_logs_dir)
         words = [f"{HOME}/bin/codeagent-lsp", "run", "--yes", "--json", "--mode", "direct", "--workspace", "."]
@@ -91,7 +93,9 @@ class CodeAgent(BaseInstalledAgent):  # type: ignore[misc]  # Harbor needs a new
         )
 
     def populate_context_post_run(self, context: Any) -> None:
-        """Set tokens and cost of `context` from the recorded events; the cost is None if no price is known."""
+        """Set the numbers of input, cached and output tokens and the cost in US dollars of `context`, Harbor's, summed
+        over the recorded events; the cost is None if no price is known.
+        """
         calls = [event for event in _events(self.logs_dir / EVENTS) if event.get("type") == "usage"]
         context.n_input_tokens = sum(call.get("prompt_tokens", 0) for call in calls)
         context.n_cache_tokens = sum(call.get("cached_tokens", 0) for call in calls)

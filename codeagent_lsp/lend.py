@@ -100,7 +100,9 @@ class MeetingPlace:
         self._lock: int | None = None
 
     def open(self, folders: Iterable[str], editor: str) -> None:
-        """Create and lock the folder, remove those of servers that have ended, and announce this server."""
+        """Create and lock the folder, remove those of servers that have ended, and announce this server with its
+        folders (absolute paths) and the name of its editor. OSError if that fails.
+        """
         make_private(self._siblings)
         for other in list(_folders(self._siblings)):
             if not is_held(other):
@@ -114,7 +116,9 @@ class MeetingPlace:
         self.announce(folders, editor)
 
     def announce(self, folders: Iterable[str], editor: str) -> None:
-        """Write which folders are open in which editor, in place of what was announced before."""
+        """Write which folders (absolute paths) are open in which editor, in place of what was announced before; the
+        editor's name is cut to 64 characters. OSError if that fails.
+        """
         announced = {"folders": list(folders), "editor": editor[:MAX_NAME], "started": time.time()}
         replace_json(self.path / _SERVER, announced)
 
@@ -139,7 +143,7 @@ class MeetingPlace:
         return [request for _, request in sorted(found, key=lambda pair: pair[0])[:MAX_REQUESTS]]
 
     def answer(self, nonce: str, answer: LendAnswer) -> None:
-        """Write the answer to the request with this id, in place of an earlier one."""
+        """Write the answer to the request with this id, in place of an earlier one. OSError if that fails."""
         values = {"state": answer.state, "reason": answer.reason, "address": answer.address, "token": answer.token}
         replace_json(self.path / f"{nonce}{_ANSWER}", values)
 
@@ -221,7 +225,9 @@ def find_editor(root: Path, folder: str) -> Announcement | None:
 
 
 def holding(folders: Iterable[str], wanted: str) -> str | None:
-    """Return the real path of the folder among these that contains a real path, the deepest one; None if none does."""
+    """Return the real path of the folder among these that is or contains the real path `wanted`, the deepest one; None
+    if none does.
+    """
     real = (os.path.realpath(folder) for folder in folders)
     # With the separator behind it: a folder `cart` does not hold its sibling `cart-old`.
     inside = [folder for folder in real if wanted == folder or wanted.startswith(folder.rstrip(os.sep) + os.sep)]
@@ -248,7 +254,7 @@ class Ticket:
         replace_json(self._place / f"{self._nonce}{_REQUEST}", self._values)
 
     def answer(self) -> LendAnswer | None:
-        """Return the answer so far; None if there is none yet or it cannot be read."""
+        """Return the answer so far; None if there is none yet or it cannot be read. The latest one counts."""
         values = _read(self._place / f"{self._nonce}{_ANSWER}")
         if values is None:
             return None
@@ -293,7 +299,9 @@ REASONS = {
 
 
 class BadFrame(Exception):
-    """Raised for a frame that cannot be read; `reason` is `http`, `json` or `large`."""
+    """Raised for a frame that cannot be read; `reason` is `http` (a browser's request), `json` (no JSON object) or
+    `large` (over the limit).
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(REASONS[reason])
@@ -336,8 +344,8 @@ class Frames:
         return decode_frame(line)
 
     async def write(self, frame: dict[str, Any]) -> None:
-        """Send a frame. OSError if the other side is gone, or takes nothing for 10 s; the connection is aborted
-        then.
+        """Send a frame; a lock keeps frames of several tasks apart. OSError if the other side is gone, or takes nothing
+        for 10 s; the connection is aborted then.
         """
         async with self._writing:
             if self._writer.is_closing():
@@ -351,8 +359,8 @@ class Frames:
                 raise ConnectionResetError("the other side does not read") from None
 
     async def end(self, kind: str, reason: str) -> None:
-        """Send the last frame, with the key `kind` (`refused` or `closed`) and the reason, and close. Waits at most 10
-        s; never raises OSError.
+        """Send the last frame, with the key `kind` (`refused` or `closed`) and the reason, a key of `REASONS`, and
+        close. Waits at most 10 s; never raises OSError.
         """
         with suppress(OSError):
             await self.write({kind: {"reason": reason, "message": REASONS[reason]}})
@@ -368,17 +376,19 @@ class Frames:
             await self._writer.wait_closed()
 
     def abort(self) -> None:
-        """Close the connection immediately; what is not sent is lost."""
+        """Close the connection immediately; what is not sent is lost. Twice does no harm."""
         self._writer.transport.abort()
 
 
 def encode_frame(frame: dict[str, Any]) -> bytes:
-    """Return a frame as one line of JSON in ASCII, with its line end."""
+    """Return a frame as one line of JSON in ASCII, with LF at its end. The length is not checked."""
     return json.dumps(frame, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
 
 
 def decode_frame(line: bytes) -> dict[str, Any]:
-    """Return the frame in a line. BadFrame if it is no JSON object, or a request of HTTP."""
+    """Return the frame in a line, with or without its line end. BadFrame with the reason `json` if it is no JSON
+    object, `http` for a request of HTTP.
+    """
     if _HTTP.match(line):
         raise BadFrame("http")
     try:

@@ -35,7 +35,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def without_forms(spec: ToolSpec) -> dict[str, Any]:
-    """Return the part of a tool's description that is sent to a model: all but `forms`."""
+    """Return the part of a tool's description that is sent to a model: `name`, `description` and `parameters`."""
     return {"name": spec["name"], "description": spec["description"], "parameters": spec["parameters"]}
 
 
@@ -45,7 +45,9 @@ UNREADABLE = "unreadable"
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool call requested by a model; `id` pairs it with its result inside one conversation."""
+    """A tool call requested by a model: the tool's name, its arguments by name, and an `id` that pairs it with its
+    result inside one conversation ('' for none).
+    """
 
     name: str
     arguments: Mapping[str, Any]
@@ -72,14 +74,16 @@ class Image:
 
     @staticmethod
     def of(content: bytes) -> Image | None:
-        """Return a picture as base64 with the media type by its content, whatever its name; None if it is no PNG, JPEG
-        or WebP.
+        """Return a picture, given by its bytes, as base64 with the media type by its content, whatever its name; None
+        if it is no PNG, JPEG or WebP.
         """
         kind = next((media_type for magic, media_type in _MAGIC if magic.match(content)), None)
         return None if kind is None else Image(kind, b64encode(content).decode())
 
     def to_dict(self) -> dict[str, str]:
-        """Return plain data for JSON, from which `from_dict` makes the same picture."""
+        """Return plain data for JSON with `media_type` and `data` (base64), from which `from_dict` makes the same
+        picture.
+        """
         return {"media_type": self.media_type, "data": self.data}
 
     @staticmethod
@@ -89,17 +93,17 @@ class Image:
 
     @property
     def url(self) -> str:
-        """The picture as a `data:` URL in base64."""
+        """The picture as a `data:` URL (RFC 2397) in base64."""
         return f"data:{self.media_type};base64,{self.data}"
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One entry of a conversation.
+    """One entry of a conversation, whose `role` is `system`, `user`, `assistant` or `tool`.
 
     An assistant message may have `tool_calls`; each is answered by exactly one `tool` message with that `tool_call_id`,
-    before a message of any other role. `carried` is what its provider wants back with it (`llm/wire.py`);
-    `images` belong to a tool's result or to the user's words.
+    before a message of any other role. `carried` is what its provider wants back with it (`llm/wire.py`); `images`
+    belong to a tool's result or to the user's words.
     """
 
     role: Role
@@ -113,8 +117,8 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ToolError:
-    """The reason why a tool call failed: a code of `errors.ErrorCode`, a sentence, a type, and whether the same call
-    may succeed later.
+    """The reason why a tool call failed: a code of `errors.ErrorCode`, an English sentence, a type of
+    `errors.ErrorType`, and whether the same call may succeed later.
     """
 
     code: str
@@ -125,7 +129,8 @@ class ToolError:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The result of a tool call: `text` is for the model, `data` for programs.
+    """The result of a tool call: `status` is `ok`, `failed`, `retry`, `denied` or `cancelled`, `text` is for the model,
+    `data` for programs.
 
     `stats` holds `time_ms`; `context` holds `cwd` and `params_input`. `failed` says how a program that the tool has run
     has failed, for example `exit code 1`; the call of the tool itself is `ok`. `artifacts` are the files that it

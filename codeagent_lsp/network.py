@@ -61,7 +61,9 @@ class Way(NamedTuple):
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host, by name or address, is this machine. Names are not resolved."""
+    """Return whether a host, a name or an address without brackets, is this machine: `localhost`, a name below it, or a
+    loopback address. Names are not resolved.
+    """
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
@@ -92,8 +94,8 @@ def tls_context(network: NetworkSettings) -> ssl.SSLContext:
 
 
 def proxy_for(url: str, network: NetworkSettings) -> str:
-    """Return the URL of the proxy for a request: the setting's, else the environment's; '' for none, as for this
-    machine and hosts in `NO_PROXY`. SettingError if the proxy's URL cannot be used.
+    """Return the URL of the proxy for a request to a URL: the setting's, else the environment's (`HTTPS_PROXY` and the
+    like); '' for none, as for this machine and hosts in `NO_PROXY`. SettingError if the proxy's URL cannot be used.
     """
     from urllib.request import getproxies, proxy_bypass  # late: an HTTP client, which an idle server does not need
 
@@ -120,13 +122,15 @@ def way_to(url: str, network: NetworkSettings) -> Way:
 
 
 def secrets_of(network: NetworkSettings) -> tuple[str, ...]:
-    """Return the password in the proxy's URL as written and decoded, to be masked; () if there is none."""
+    """Return the password in the proxy's URL as written and decoded, each once, to be masked; () if there is none."""
     words = _password(network.proxy or "")
     return tuple(dict.fromkeys((words, unquote(words)))) if words else ()
 
 
 def redact_url(url: str) -> str:
-    """Return a URL without its possibly secret parts: user, password, query, fragment."""
+    """Return a URL without its possibly secret parts: user and password become `***`, query and fragment are left out;
+    at most 200 characters.
+    """
     # Up to the last `@`, as a password may have some.
     return re.split(r"[?#]", re.sub(r"//.*@", "//***@", url))[0][:200]
 
@@ -149,8 +153,8 @@ def refusal(error: BaseException, url: str, network: NetworkSettings) -> UserErr
 
 
 def proxy_refused(url: str, network: NetworkSettings) -> UserError | None:
-    """Return, without raising it, the error about a proxy that wants another user or password; None if the URL is
-    reached without a proxy.
+    """Return, without raising it, the error about a proxy that wants another user or password (HTTP 407); None if the
+    URL is reached without a proxy. SettingError as `proxy_for`.
     """
     proxy = proxy_for(url, network)
     return UserError("network.proxy.login", url=redact_url(url), proxy=redact_url(proxy)) if proxy else None
@@ -183,7 +187,9 @@ def bundle(network: NetworkSettings, folder: Path) -> Path | None:
 
 
 def describe_settings(network: NetworkSettings) -> str:
-    """Return the settings that are set on one line for the doctor, without passwords; '' if none is."""
+    """Return the settings that are set as `network.NAME VALUE`, with commas between them, on one line for the doctor,
+    without passwords; '' if none is.
+    """
     named = (
         ("caFile", network.ca_file),
         ("clientCert", network.client_cert),
@@ -193,7 +199,9 @@ def describe_settings(network: NetworkSettings) -> str:
 
 
 def check(network: NetworkSettings) -> None:
-    """Raise SettingError if one of the settings cannot be used."""
+    """Raise SettingError if one of the settings cannot be used; nothing is connected to. Blocks while reading
+    certificates.
+    """
     if network.ca_file or network.client_cert:
         tls_context(network)
     if network.proxy:

@@ -56,7 +56,9 @@ class Tool:
         raise NotImplementedError(f"{type(self).__name__} defines neither run nor execute")
 
     def execute(self, **arguments: Any) -> Any:
-        """Call `run` with the arguments, checked by the pydantic model if there is one."""
+        """Call `run` with the arguments, checked by the pydantic model if there is one, and return its result.
+        pydantic's ValidationError if they do not fit it.
+        """
         stated = self.parameters
         if stated is _NO_PARAMETERS and _takes_names(self.run):
             return self.run(**arguments)
@@ -75,11 +77,15 @@ class Tool:
         return {"type": "object", "properties": dict(stated)} if only_properties else dict(stated)
 
     def validate_args(self, **arguments: Any) -> bool:
-        """Return whether the arguments may be used; called before `execute`. True unless a subclass overrides it."""
+        """Return whether the arguments may be used; called before `execute`, and with False the call fails. True unless
+        a subclass overrides it.
+        """
         return True
 
     def truncate_output(self, text: str) -> str:
-        """Return the text cut to `max_output_bytes`, with a line that says so."""
+        """Return the text cut to `max_output_bytes` bytes of UTF-8, never within a character, with a line after them
+        that says so; a shorter text as it is.
+        """
         data = text.encode("utf-8", "replace")
         if len(data) <= self.max_output_bytes:
             return text
@@ -101,7 +107,9 @@ def _takes_names(run: Callable[..., Any]) -> bool:
 
 
 class FunctionTool(Tool):
-    """A function as a tool; its type hints are the parameters. It can still be called as the function."""
+    """A function as a tool; its type hints are the parameters, its name and docstring stand for those that are not
+    given. It can still be called as the function.
+    """
 
     def __init__(self, function: Callable[..., Any], name: str = "", description: str = "") -> None:
         super().__init__(name or function.__name__, description or inspect.getdoc(function) or function.__name__)
@@ -120,7 +128,9 @@ class FunctionTool(Tool):
         return validate_call(self._function)(**arguments)
 
     def get_parameters_schema(self) -> dict[str, Any]:
-        """Return the JSON Schema that follows from the type hints. TypeError for positional-only parameters."""
+        """Return the JSON Schema, an object, that follows from the type hints. TypeError for positional-only
+        parameters.
+        """
         return _schema_of(self._function, self.name)
 
 
@@ -128,8 +138,8 @@ Decorated = TypeVar("Decorated", bound=type[Tool])
 
 
 class Decorator:
-    """What `tool(…)` returns: called with a function it returns a `FunctionTool`; called with a class that derives from
-    `Tool`, that class with the name set.
+    """The object that `tool(…)` returns: called with a function it returns a `FunctionTool`; called with a class that
+    derives from `Tool`, that class with the name set. TypeError for anything else.
     """
 
     def __init__(self, name: str = "", description: str = "") -> None:

@@ -59,7 +59,9 @@ LENT_METHODS = (
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One member of a command's argument object; `choices` lists the values that a string may have, () for any."""
+    """One member of a command's argument object: its name, its kind, such as `string` or `range`, and whether it must
+    be given; `choices` lists the values that a string may have, () for any.
+    """
 
     name: str
     kind: Kind

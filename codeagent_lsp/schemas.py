@@ -21,13 +21,17 @@ Subject = Literal["settings", "events"]
 
 
 def schema_text(subject: Subject) -> str:
-    """Return the JSON Schema of the settings or of the events as indented JSON, as the command prints it."""
+    """Return the JSON Schema (2020-12) of the subject, `settings` or `events`, as JSON indented by two blanks, as the
+    command prints it.
+    """
     schema = settings_schema() if subject == "settings" else events_schema()
     return json.dumps(schema, indent=2, ensure_ascii=False)
 
 
 def settings_schema() -> dict[str, Any]:
-    """Return the JSON Schema of the section `codeagent`, nested by the dots of the keys."""
+    """Return the JSON Schema (2020-12) of the section `codeagent`, nested by the dots of the keys, with descriptions,
+    defaults and limits.
+    """
     root = _object("Settings of codeagent-lsp.")
     for setting in catalogue():
         node = root
@@ -40,7 +44,9 @@ def settings_schema() -> dict[str, Any]:
 
 
 def events_schema() -> dict[str, Any]:
-    """Return the JSON Schema of all events that a client can receive, distinguished by `type`."""
+    """Return the JSON Schema (2020-12) of all events that a client can receive, distinguished by `type`; internal
+    events are left out.
+    """
     shown = {name: cls for name, cls in events.EVENT_TYPES.items() if not cls.internal}
     definitions = {cls.__name__: _event_schema(cls) for cls in shown.values()}
     mapping = {name: f"#/$defs/{cls.__name__}" for name, cls in shown.items()}

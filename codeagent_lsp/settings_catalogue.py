@@ -29,15 +29,15 @@ class Setting(NamedTuple):
 
     @property
     def alternatives(self) -> tuple[Any, ...]:
-        """The types that a value may have, without None."""
+        """The types that a value may have, without None: one for each part of a union, which may be a `Literal`."""
         if typing.get_origin(self.type) in (typing.Union, types.UnionType):
             return tuple(option for option in typing.get_args(self.type) if option is not type(None))
         return (self.type,)
 
 
 class OtherKey(NamedTuple):
-    """Another spelling of a setting: the key of the setting, and the values that some values mean there ({}: all as
-    they are).
+    """Another spelling of a setting: the key of the setting, and what some values of that spelling mean there, by value
+    ({}: all as they are).
     """
 
     key: str
@@ -64,12 +64,12 @@ OTHER_KEYS: Mapping[str, OtherKey] = MappingProxyType(
 
 @cache
 def catalogue() -> tuple[Setting, ...]:
-    """Return all settings in the order of their declaration; the same tuple each time."""
+    """Return all settings in the order of their declaration; the same tuple each time, made on the first call."""
     return tuple(_walk(Settings, (), ()))
 
 
 def value_of(settings: Settings, setting: Setting) -> Any:
-    """Return what `settings` has for one setting of the catalogue."""
+    """Return the value that `settings` has for one setting of the catalogue."""
     found: Any = settings
     for name in setting.path:
         found = getattr(found, name)
@@ -86,7 +86,9 @@ def allowed_values(setting: Setting) -> str:
 
 
 def is_table(option: Any) -> bool:
-    """Return whether a type is `Mapping[str, str]`."""
+    """Return whether a setting's type is `Mapping[str, str]`, a table of texts by name; False for mappings to anything
+    else.
+    """
     return typing.get_origin(option) is Mapping and typing.get_args(option) == (str, str)
 
 

@@ -50,8 +50,8 @@ def read_policy(environ: Mapping[str, str] | None = None, system: Path | None = 
 
 
 def changeable(path: Path) -> bool:
-    """Return whether somebody besides the superuser can write a policy, or replace it in its folder; True if that
-    cannot be found out.
+    """Return whether somebody besides the superuser can write the policy file `path`, or replace it in its folder, by
+    the permissions of both; True if that cannot be found out.
     """
     try:
         loose = any(part.stat().st_mode & _OTHERS for part in (path, path.parent) if not _sticky(part))
@@ -94,7 +94,9 @@ FILE, KEYS = "settings.json", "keys.json"
 
 @dataclass(frozen=True, slots=True)
 class UserSettings:
-    """The settings in the user's file by their dotted keys; `problem` is set if the file exists and cannot be read."""
+    """The settings in the user's file by their dotted keys, {} if there is none; `problem` is set if the file exists
+    and cannot be read.
+    """
 
     values: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     problem: SettingError | None = None
@@ -114,7 +116,7 @@ def settings_file() -> Path:
 
 def read_user_settings() -> UserSettings:
     """Return the user's settings, with the API key that was kept for their model's address. Never raises: the result
-    has a `problem`.
+    has a `problem`. Blocks on the disk.
     """
     path = settings_file()
     try:
@@ -127,9 +129,10 @@ def read_user_settings() -> UserSettings:
 
 
 def keep_model(model: Mapping[str, Any], key: str | None) -> Path:
-    """Write the settings of a model, by their dotted keys, in place of those in the user's file; all others stay. `key`
-    is kept in a file of its own for the model's address. Return the path of the settings. SettingError if a present
-    file cannot be read, or one cannot be written; the settings and keys that were there stay.
+    """Write the settings of a model, by their dotted keys (`model.…`), in place of those in the user's file; all others
+    stay. `key` is kept in a file of its own for the model's address; without one, the keys kept before stay. Return the
+    path of the settings. SettingError if a present file cannot be read, or one cannot be written; the settings and keys
+    that were there stay.
     """
     path = settings_file()
     others = {name: value for name, value in _flat(_read(path)).items() if not name.startswith("model.")}

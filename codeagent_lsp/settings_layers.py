@@ -58,7 +58,7 @@ def load(
 
 def refusal(policy: PolicyFile) -> SettingError | None:
     """Return, without raising it, why nothing may run: a policy that cannot be read, or a value in it that is not
-    allowed; None if all is well.
+    allowed; None if all is well. Unknown keys are no reason.
     """
     if policy.problem is not None:
         return policy.problem
@@ -67,7 +67,9 @@ def refusal(policy: PolicyFile) -> SettingError | None:
 
 
 def fixed_by(policy: PolicyFile) -> tuple[dict[str, Any], list[SettingError]]:
-    """Return the values that a policy fixes, by dotted key, and its problems; None in the policy fixes the default."""
+    """Return the values that a policy fixes, by dotted key, and its problems: unknown keys, and values that are not
+    allowed. None in the policy fixes the default.
+    """
     known = {setting.key: setting for setting in catalogue()}
     fixed: dict[str, Any] = {}
     problems: list[SettingError] = []
@@ -101,8 +103,8 @@ def _merge(layers: Iterable[Mapping[str, Any]], known: Mapping[str, Setting]) ->
 
 
 def environment_layer(environ: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return the settings in environment variables by dotted key; text is converted to the setting's type if possible,
-    else kept.
+    """Return the settings in environment variables (those of this process if `environ` is None) by dotted key; text is
+    converted to the setting's type if possible, else kept. Empty variables do not count.
     """
     environ = os.environ if environ is None else environ
     return {

@@ -69,7 +69,9 @@ def make_private(folder: Path) -> None:
 
 
 def json_object(data: str | bytes) -> dict[str, Any] | None:
-    """Return the JSON object in `data`; None if it is anything else."""
+    """Return the JSON object in `data` (bytes in UTF-8, UTF-16 or UTF-32); None if it is anything else.
+    Never raises.
+    """
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
@@ -78,7 +80,9 @@ def json_object(data: str | bytes) -> dict[str, Any] | None:
 
 
 def read_json(path: Path, most: int = -1) -> dict[str, Any]:
-    """Return the JSON object in a file; {} if it is missing, damaged, or longer than `most` bytes (-1: no limit)."""
+    """Return the JSON object in a file; {} if it is missing, unreadable, damaged, or longer than `most` bytes (-1: no
+    limit).
+    """
     try:
         with path.open("rb") as file:
             # A longer file is cut and then no JSON.
@@ -88,8 +92,8 @@ def read_json(path: Path, most: int = -1) -> dict[str, Any]:
 
 
 def replace_json(path: Path, values: Mapping[str, Any]) -> None:
-    """Replace a file in one step by these values as indented JSON. OSError, with the old file unchanged, if that
-    fails.
+    """Replace a file in one step by these values as indented JSON, readable by this user alone; missing folders are
+    created. OSError, with the old file unchanged, if that fails.
     """
     replace_text(path, json.dumps(dict(values), ensure_ascii=False, indent=2) + "\n")
 
@@ -123,7 +127,9 @@ def workspace_state(folders: Sequence[str]) -> Path:
 
 
 def index_file(folders: Sequence[str]) -> Path:
-    """Return the path of the code index of a workspace, which the server and the command line share."""
+    """Return the absolute path of the code index of a workspace with these folders, which the server and the command
+    line share; it need not exist. SettingError as `state_root`.
+    """
     return workspace_state(folders) / "index.sqlite"
 
 
@@ -143,8 +149,8 @@ def lock_file(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def changing(file: Path) -> Iterator[None]:
-    """Hold a lock beside `file` while this context is entered, so that no other process changes it between reading and
-    replacing. Blocks until it is free.
+    """Hold a lock beside `file` (`NAME.lock`) while this context is entered, so that no other process that does the
+    same changes it between reading and replacing. Blocks until it is free.
     """
     with lock_file(file.with_name(f"{file.name}.lock")):
         yield

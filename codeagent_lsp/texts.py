@@ -2194,8 +2194,8 @@ _SENTENCE = re.compile(r"[^./\\\s][.。]$")
 
 
 def text(key: str, language: str = "en", /, **values: object) -> str:
-    """Return the sentence `key` in `language` (`en` or `zh-cn`) with its placeholders filled. KeyError for an unknown
-    key.
+    """Return the sentence `key` in `language` (`en` or `zh-cn`, English for any other) with its `{placeholders}`
+    filled; without values the template as it is. KeyError for an unknown key or a missing value.
     """
     pair = _CATALOGUE[key]
     template = pair[1] if language == "zh-cn" else pair[0]
@@ -2203,7 +2203,9 @@ def text(key: str, language: str = "en", /, **values: object) -> str:
 
 
 def clauses(parts: Iterable[str], language: str) -> str:
-    """Join parts of one statement into one line, with the semicolons of `language`."""
+    """Join parts of one statement into one line, with the semicolons of `language` (`zh-cn`, else English); '' without
+    parts.
+    """
     return ("；" if language == "zh-cn" else "; ").join(parts)
 
 
@@ -2220,7 +2222,7 @@ def _fit(template: str, values: dict[str, object]) -> str:
 
 
 def keys() -> tuple[str, ...]:
-    """Return all keys, in the order of the catalogue."""
+    """Return all keys of the catalogue, in its order."""
     return tuple(_CATALOGUE)
 
 
@@ -2231,7 +2233,7 @@ def pair(key: str) -> tuple[str, str]:
 
 def choose_language(setting: str, locale: str | None) -> str:
     """Return the user's language (`en` or `zh-cn`): the setting, or for `auto` that of the client's locale, such as
-    `zh_CN`.
+    `zh_CN`; English for any other locale and for None.
     """
     if setting in LANGUAGES:
         return setting

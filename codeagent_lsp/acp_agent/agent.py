@@ -74,7 +74,9 @@ class Agent:
         client_info: schema.Implementation | None = None,
         **kwargs: Any,
     ) -> schema.InitializeResponse:
-        """Return what this agent can do, and note what the client offers."""
+        """Return what this agent can do (`initialize` of the Agent Client Protocol, in the version that this agent
+        speaks), and note what the client offers.
+        """
         self._offered = client_capabilities
         if client_capabilities and client_info and client_info.name in FILES_OF_THE_DISK:
             self._offered = client_capabilities.model_copy(update={"fs": None})
@@ -129,7 +131,7 @@ class Agent:
         **kwargs: Any,
     ) -> schema.NewSessionResponse:
         """Begin a session in `cwd`, an absolute path, and start its own server, which takes up to 60 s. Return its id
-        and options.
+        and options. RequestError if the server does not start.
         """
         async with self._open(cwd, additional_directories, mcp_servers) as session:
             await session.new()
@@ -146,7 +148,7 @@ class Agent:
         **kwargs: Any,
     ) -> schema.LoadSessionResponse:
         """Continue a session and send its conversation to the client; a server that works for it here is replaced.
-        Return its options.
+        Return its options. RequestError if the session is unknown or in use elsewhere, or its server does not start.
         """
         session = await self._resume(session_id, cwd, additional_directories, mcp_servers, shown=True)
         return schema.LoadSessionResponse(modes=session.options.modes(), config_options=session.options.config())
@@ -160,7 +162,7 @@ class Agent:
         **kwargs: Any,
     ) -> schema.ResumeSessionResponse:
         """Continue a session whose conversation the client shows already; a server that works for it here is replaced.
-        Return its options.
+        Return its options. RequestError as for `load_session`.
         """
         session = await self._resume(session_id, cwd, additional_directories, mcp_servers, shown=False)
         return schema.ResumeSessionResponse(modes=session.options.modes(), config_options=session.options.config())
@@ -173,7 +175,9 @@ class Agent:
         mcp_servers: McpServers = None,
         **kwargs: Any,
     ) -> schema.ForkSessionResponse:
-        """Begin a session with the conversation of another one, with a server of its own. Return its id and options."""
+        """Begin a session with the conversation of another one, by its id, with a server of its own. Return its id and
+        options. RequestError if that session is unknown, or the server does not start.
+        """
         async with self._open(cwd, additional_directories, mcp_servers) as session:
             await session.fork(session_id)
         return schema.ForkSessionResponse(
@@ -183,8 +187,8 @@ class Agent:
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **kwargs: Any
     ) -> schema.ListSessionsResponse:
-        """Return the sessions of a folder, without one those of all folders that are open here; all at once. May start
-        a server for it, which the next session uses.
+        """Return the sessions of a folder, without one those of all folders that are open here; all at once, so
+        `cursor` is ignored. May start a server for it, which the next session uses.
         """
         open_here = {session.names.real: session.names for session in self._sessions.values()}
         wanted = [*open_here.values()] if cwd is None and open_here else [_folders(cwd or str(Path.cwd()), ())]
@@ -204,7 +208,9 @@ class Agent:
         return schema.ListSessionsResponse(sessions=found)
 
     async def close_session(self, session_id: str, **kwargs: Any) -> schema.CloseSessionResponse:
-        """Cancel the session's run and end its server. The session stays on the disk and can be continued."""
+        """Cancel the session's run and end its server. The session stays on the disk and can be continued. RequestError
+        for an unknown session.
+        """
         session = self._session(session_id)
         del self._sessions[session_id]
         await session.cancel()
@@ -214,8 +220,9 @@ class Agent:
     # Prompts and options.
 
     async def prompt(self, session_id: str, prompt: list[Any], **kwargs: Any) -> schema.PromptResponse:
-        """Run the task of a prompt in a session and return why it ended, which may take hours. A server that has ended
-        is started again first. RequestError for an unknown session, or if that fails.
+        """Run the task of a prompt, a list of content blocks of the protocol, in a session and return why it ended,
+        which may take hours; `cancel` ends it. A server that has ended is started again first. RequestError for an
+        unknown session, or if that fails.
         """
         session = await self._revive(session_id)
         with _explained():
@@ -227,7 +234,9 @@ class Agent:
             await session.cancel()
 
     async def set_session_mode(self, session_id: str, mode_id: str, **kwargs: Any) -> schema.SetSessionModeResponse:
-        """Set the permission mode of a session, which is what the agent may do without asking."""
+        """Set the permission mode of a session, which is what the agent may do without asking. RequestError for an
+        unknown session or mode.
+        """
         session = self._session(session_id)
         with _explained():
             await session.set_option("mode", mode_id)
@@ -236,7 +245,9 @@ class Agent:
     async def set_config_option(
         self, config_id: str, session_id: str, value: str | bool, **kwargs: Any
     ) -> schema.SetSessionConfigOptionResponse:
-        """Set one option of a session and return all of them."""
+        """Set one option of a session (`mode`, `model` or `effort`) and return all of them. RequestError for an unknown
+        session or value.
+        """
         session = self._session(session_id)
         with _explained():
             await session.set_option(config_id, str(value))

@@ -41,14 +41,16 @@ class FolderNames:
         self.real: tuple[Path, ...] = tuple(reversed(self._given))
 
     def shown(self, path: str) -> str:
-        """Return a real path as the client would write it."""
+        """Return a real path as the client would write it; one outside of the folders as it is."""
         for real, given in self._given.items():
             if real != given and Path(path).is_relative_to(real):
                 return str(given / Path(path).relative_to(real))
         return path
 
     def found(self, path: Path) -> Path:
-        """Return a path with the client's name of a folder replaced by the folder's real path."""
+        """Return a path with the client's name of a folder replaced by the folder's real path; one outside of the
+        folders as it is.
+        """
         for real, given in self._given.items():
             if real != given and path.is_relative_to(given):
                 return real / path.relative_to(given)
@@ -71,7 +73,7 @@ class FileRequests(Protocol):
         """
 
     async def write(self, path: str, text: str) -> None:
-        """Write a file, by its real path, through the client. FileRequestFailed if the client refuses."""
+        """Write a file, by its real path, through the client, whole. FileRequestFailed if the client refuses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +93,8 @@ class _OnDisk:
 
 
 class ClientFiles:
-    """The files below the folders of one session, as the client has them. `notify` sends a notification to the
-    server.
+    """The files below the folders of one session (absolute real paths), as the client has them, read and written by
+    `requests`. `notify` sends a notification (method, parameters) to the server.
     """
 
     def __init__(self, folders: Sequence[Path], requests: FileRequests, notify: Notify) -> None:
@@ -106,7 +108,7 @@ class ClientFiles:
 
     @property
     def transactional(self) -> bool:
-        """Whether several files are written all or none."""
+        """Whether several files are written all or none: only if they go to the disk, not through the client."""
         return not self._requests.writes
 
     async def sync(self, paths: Iterable[Path] = (), *, again: bool = False) -> None:
@@ -126,8 +128,8 @@ class ClientFiles:
             await asyncio.gather(*map(self._look, dict.fromkeys(wanted)))
 
     async def apply(self, edit: Mapping[str, Any]) -> dict[str, Any]:
-        """Write a WorkspaceEdit to the files and return the answer to `workspace/applyEdit`; if that fails, it has the
-        reason, and nothing is raised.
+        """Write a WorkspaceEdit (LSP) to the files and return the answer to `workspace/applyEdit`: `applied`, and if
+        that is False the reason as `failureReason`; nothing is raised.
         """
         async with self._lock:
             try:

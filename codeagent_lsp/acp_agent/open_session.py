@@ -102,7 +102,7 @@ class OpenSession:
 
     @property
     def lost(self) -> bool:
-        """Whether the server has ended."""
+        """Whether the server has ended, so that `again` has to replace this session."""
         return self._server.lost.is_set()
 
     def again(self) -> OpenSession:
@@ -113,7 +113,7 @@ class OpenSession:
         return made
 
     async def close(self) -> None:
-        """End the server with its run; prompts that wait end as cancelled."""
+        """End the server with its run, waiting some seconds before it is killed; prompts that wait end as cancelled."""
         self._tasks.cancel()
         for task in (*self._asking.values(), *([self._pump] if self._pump else [])):
             task.cancel()
@@ -125,18 +125,20 @@ class OpenSession:
     # Which session it is.
 
     async def new(self) -> None:
-        """Begin a new session on the server and take its id. Refused, ConnectionLost."""
+        """Begin a new session on the server and take its id. Refused if the server does not do it, ConnectionLost if it
+        does not answer.
+        """
         self._take_name((await self.command("codeagent.session.new"))["sessionId"])
 
     async def fork(self, session_id: str) -> None:
-        """Begin a new session with the conversation of another one and take its id. Refused if that is unknown;
-        ConnectionLost.
+        """Begin a new session with the conversation of another one and take its id. Refused if that is unknown,
+        ConnectionLost if the server does not answer.
         """
         self._take_name((await self.command("codeagent.session.fork", sessionId=session_id))["sessionId"])
 
     async def resume(self, session_id: str, *, shown: bool) -> None:
         """Continue a session and take its id; if it is to be `shown`, send its conversation to the client. Refused if
-        it is unknown, or in use elsewhere; ConnectionLost.
+        it is unknown, or in use elsewhere, ConnectionLost if the server does not answer.
         """
         found = await self.command("codeagent.session.resume", sessionId=session_id)
         self._titled = bool(found["runs"])
@@ -340,7 +342,9 @@ class OpenSession:
     # Options.
 
     async def set_option(self, option: str, value: str) -> None:
-        """Set one of the options. RequestError for a value that it does not have, Refused if the policy has another."""
+        """Set one of the options (`mode`, `model` or `effort`). RequestError for a value that it does not have, Refused
+        if the policy has another.
+        """
         if not self.options.allows(option, value):
             raise RequestError.invalid_params({"details": f"{option} has no value {value!r}"})
         if option == MODE:
@@ -361,8 +365,8 @@ class OpenSession:
     # The server.
 
     async def command(self, name: str, /, **arguments: Any) -> Any:
-        """Have the server execute a command, and return its answer. Refused if it does not, ConnectionLost if it does
-        not answer within 60 s.
+        """Have the server execute a command with these arguments, and return its answer as plain JSON. Refused if it
+        does not, ConnectionLost if it does not answer within 60 s.
         """
         return await self._server.command(name, arguments)
 

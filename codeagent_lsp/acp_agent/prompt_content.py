@@ -37,7 +37,9 @@ class Task:
 
 
 def task_of(blocks: Sequence[Any], names: FolderNames) -> Task:
-    """Return the task of a prompt in a session with these folders."""
+    """Return the task of a prompt, given by its content blocks, in a session with these folders. Blocks of unknown
+    kinds are left out.
+    """
     words: list[str] = []
     attachments: list[dict[str, Any]] = []
     files: list[Path] = []

@@ -57,7 +57,9 @@ class OpenQuestion:
 
     @staticmethod
     def of(item: Mapping[str, Any], event: Mapping[str, Any]) -> OpenQuestion:
-        """Return the question of a row of `codeagent.pending` and of the event that asked it."""
+        """Return the question of a row of `codeagent.pending` and of the event that asked it ({} if that is not known).
+        KeyError if the row lacks `requestId`, `kind`, `title` or `choices`.
+        """
         return OpenQuestion(
             item["requestId"],
             item.get("runId", ""),
@@ -95,8 +97,9 @@ class Questions:
         diffs: Sequence[Any] = (),
         places: Sequence[schema.ToolCallLocation] = (),
     ) -> Answer:
-        """Ask for a permission and wait for the answer; `diffs` are the changes that it is about, in the files of
-        `places`.
+        """Ask for a permission, without a time limit, and return the answer: the chosen title, None if the user closed
+        the question. `call_id` is the tool call under which it is shown, `diffs` are the changes that it is about, in
+        the files of `places`.
         """
         # The detail of a question about changes is their diff again.
         shown = [] if diffs or not question.detail else [tool_content(text_block(fenced(question.detail)))]
@@ -111,8 +114,8 @@ class Questions:
         return await self._permit(call, [title for title in question.choices if title not in pair(_LEFT_OUT)])
 
     async def ask(self, question: OpenQuestion) -> Answer:
-        """Ask a question and wait for the answer. AskInWords if it needs free text and the client has no forms, and for
-        a secret without choices.
+        """Ask a question, without a time limit, and return the answer: the chosen titles or the text, None if the user
+        closed it. AskInWords if it needs free text and the client has no forms, and for a secret without choices.
         """
         # What is typed into a form, or into the conversation, a client may show and keep: a secret gets no answer here.
         if self._forms and not question.secret:
@@ -130,7 +133,9 @@ class Questions:
         return chosen
 
     async def say(self, question: OpenQuestion) -> None:
-        """Send the question as text of the conversation, without waiting for an answer."""
+        """Send the question as text (Markdown) of the conversation, without waiting for an answer, which the next
+        prompt is.
+        """
         lines = [f"**{question.title}**", question.detail, *(f"- {choice}" for choice in question.choices)]
         words = "\n\n".join(filter(None, lines))
         await self._client.session_update(self._session_id, update_agent_message_text(f"\n\n{words}\n"))
@@ -195,7 +200,9 @@ class Questions:
 
 
 def kind_of(title: str) -> PermissionKind:
-    """Return the protocol's kind of a choice by its title; `allow_once` for titles that are not known."""
+    """Return the protocol's kind of a choice by its English or Chinese title, `allow_always`, `reject_once` or
+    `allow_once`; the last for titles that are not known.
+    """
     if any(title in pair(key) for key in _ALWAYS):
         return "allow_always"
     return "reject_once" if any(title in pair(key) for key in _NO) else "allow_once"

@@ -46,8 +46,8 @@ def acp_command(assignments: Iterable[str] = ()) -> int:
 
 
 class Lines:
-    """The library's transport over two streams: one JSON object a line. Other lines are logged and skipped, while the
-    library's own transport would end the process.
+    """The library's transport over two streams: one JSON object a line, in UTF-8. Other lines are logged and skipped,
+    while the library's own transport would end the process.
     """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

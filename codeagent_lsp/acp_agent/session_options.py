@@ -34,11 +34,13 @@ class SessionOptions:
 
     @staticmethod
     def of(permissions: PermissionsSettings, model: ModelSettings, language: str) -> SessionOptions:
-        """Return the options by the settings; the models are not known yet."""
+        """Return the options by the settings, with texts in `language` (`en` or `zh-cn`); the models are
+        not known yet.
+        """
         return SessionOptions(permissions.mode, model.name or "", model.effort, {}, language)
 
     def modes(self) -> schema.SessionModeState:
-        """Return the permission modes in the protocol's older form."""
+        """Return the permission modes in the protocol's older form, session modes, with the present one."""
         available = [
             schema.SessionMode(
                 id=mode,
@@ -50,8 +52,8 @@ class SessionOptions:
         return schema.SessionModeState(current_mode_id=self.mode, available_modes=available)
 
     def config(self) -> list[Any]:
-        """Return all options in the protocol's form. The model has only the present one to choose until the endpoint's
-        models are known.
+        """Return the options `mode`, `model` and `effort`, in this order, in the protocol's form (config options). The
+        model has only the present one to choose until the endpoint's models are known.
         """
         names = [self.model, *(name for name in self.models if name != self.model)]
         models = [(name, name or self._text("acp.model.auto"), self.models.get(name, "")) for name in names]
@@ -63,7 +65,9 @@ class SessionOptions:
         ]
 
     def allows(self, option: str, value: str) -> bool:
-        """Return whether an option has this value among its choices."""
+        """Return whether an option, by its id such as `mode`, has this value among its choices; False for an unknown
+        option.
+        """
         for select in self.config():
             if select.id == option:
                 return any(getattr(each, "value", None) == value for each in select.options)
@@ -95,8 +99,8 @@ class SessionOptions:
 
 
 def models_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the models in the answer of `codeagent.model.list` by name, each with its window in words ('' if
-    unknown).
+    """Return the models in the answer of `codeagent.model.list` by name, each with its window in words, such as
+    `131,072 tokens` ('' if unknown).
     """
     found = {}
     for row in rows:
@@ -115,7 +119,9 @@ def window_of(rows: Iterable[Mapping[str, Any]], name: str) -> int:
 
 
 def commands_of(own: Sequence[Mapping[str, Any]], language: str) -> schema.AvailableCommandsUpdate:
-    """Return the update with our commands and those that users wrote, which `codeagent.commands.list` returns."""
+    """Return the update with our commands and then those that users wrote, given as `codeagent.commands.list` returns
+    them; of equal names only ours. Descriptions are in `language`.
+    """
     listed = [(name, text(f"acp.command.{name}", language), hint) for name, hint in COMMANDS.items()]
     listed += [
         (str(item["name"]), str(item.get("description") or item["name"]), str(item.get("hint") or "…"))

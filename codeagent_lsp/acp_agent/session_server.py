@@ -47,7 +47,9 @@ class SessionServer:
         self.files = ClientFiles(names.real, self._requests, self.notify)
 
     def named(self, session_id: str) -> None:
-        """Set the id of the session, which requests to the client for files carry."""
+        """Set the id of the session, which requests to the client for files carry; to be called before the first of
+        them.
+        """
         self._requests.session_id = session_id
 
     @property
@@ -56,8 +58,8 @@ class SessionServer:
         return self._connection.log.last_line
 
     async def start(self, on_event: Notified, on_message: Notified) -> None:
-        """Start the server, within 60 s; its events and messages are passed to these functions. ConnectionLost or
-        Refused if it does not start.
+        """Start the server, within 60 s; the parameters of its events and messages are passed to these functions.
+        ConnectionLost or Refused if it does not start.
         """
         connection = self._connection
         connection.notifications[EVENT_METHOD] = on_event
@@ -72,12 +74,14 @@ class SessionServer:
         connection.notify("initialized", {})
 
     async def close(self) -> None:
-        """End the server, waiting at most some seconds before it is killed."""
+        """End the server, waiting at most some seconds before it is killed. Never raises; one that was not started is
+        no error.
+        """
         await self._connection.close(LEAVE_SECONDS)
 
     async def command(self, name: str, arguments: Mapping[str, Any], seconds: float = COMMAND_SECONDS) -> Any:
-        """Execute a command and return its answer. Refused if the server refuses it, ConnectionLost if it does not
-        answer within `seconds`.
+        """Execute a command of the server, such as `codeagent.run`, with one object of arguments, and return its answer
+        as plain JSON. Refused if the server refuses it, ConnectionLost if it does not answer within `seconds`.
         """
         params = {"command": name, "arguments": [dict(arguments)]}
         return await self._connection.request("workspace/executeCommand", params, seconds)
@@ -111,7 +115,9 @@ class SessionServer:
 
 
 class SessionFiles:
-    """The `FileRequests` of one session, by the client's methods."""
+    """The `FileRequests` of one session, by the client's methods `fs/read_text_file` and `fs/write_text_file`;
+    `session_id` must be set before they are called.
+    """
 
     def __init__(self, client: Client, offered: schema.ClientCapabilities | None, names: FolderNames) -> None:
         files = offered.fs if offered else None

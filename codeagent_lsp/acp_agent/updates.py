@@ -78,16 +78,18 @@ class Updates:
         self._asked: dict[str, str] = {}  # by run, the tool call under which its changes are asked about
 
     def of(self, event: Mapping[str, Any]) -> list[Update]:
-        """Return the updates for an event, in order; [] for one that the client is not shown."""
+        """Return the updates for an event, plain data with `type`, in order; [] for one that the client is not shown.
+        Changes what later calls return.
+        """
         handler = getattr(self, f"_on_{event['type']}", None)
         return [] if handler is None else list(handler(event))
 
     def output(self) -> list[Update]:
-        """Return updates with what the running commands have printed so far."""
+        """Return updates with what the running commands have printed so far; [] if none has printed anything."""
         return [self._progress(name, call) for name, call in self._calls.items() if call.output]
 
     def asked(self, run_id: str, call_id: str) -> None:
-        """Note that the user is asked about the changes of a run under this tool call."""
+        """Note that the user is asked about the changes of a run under this tool call, which `undecided` ends."""
         self._asked[run_id] = call_id
 
     def undecided(self, run_id: str) -> list[Update]:
@@ -100,18 +102,22 @@ class Updates:
         return [schema.ToolCallProgress(session_update="tool_call_update", tool_call_id=asked, status="failed")]
 
     def diffs(self, run_id: str) -> list[Any]:
-        """Return all that a run has staged and not decided, as diffs for the client."""
+        """Return all that a run has staged and not decided, as content for the client: a diff for each file, and words
+        for one that becomes executable or no longer; [] for an unknown run.
+        """
         return self._diffs(self.staged.get(run_id, {}).values())
 
     def decided(self, event: Mapping[str, Any]) -> None:
-        """Forget what was decided about; what the editor refused, or was not chosen, waits as before."""
+        """Forget the changes that the event, a `changes_applied` or `changes_discarded`, says were decided about; what
+        the editor refused, or was not chosen, waits as before.
+        """
         gone = set(event["files_changed"]) - set(event.get("partly") or ()) - set(event.get("unconfirmed") or ())
         # A part that is left of one of these files is told of next, by a `file_change`.
         for path in () if event.get("undo") else gone:
             self.staged.get(event.get("run_id", ""), {}).pop(path, None)
 
     def places(self, run_id: str) -> list[schema.ToolCallLocation]:
-        """Return the files of `diffs` in the protocol's form."""
+        """Return the files of `diffs` as locations of the protocol, by the paths that the client writes."""
         return [schema.ToolCallLocation(path=self._shown(path)) for path in self.staged.get(run_id, {})]
 
     # The conversation.

@@ -166,11 +166,11 @@ class Batch:
 
     @property
     def left(self) -> int:
-        """The number of tasks that were not begun."""
+        """The number of tasks that were not begun, as the budget was spent."""
         return len(self._waiting)
 
     def run(self, workers: Workers) -> None:
-        """Do all tasks, or as many as the budget allows; blocks until the last one is recorded."""
+        """Do all tasks, or as many as the budget allows, by these workers; blocks until the last one is recorded."""
         workers.work(self._take, self._done)
 
     def _take(self, free: int) -> Job | None:
@@ -244,7 +244,9 @@ def _work(ray: Any, take: Take, done: Callable[[Outcome], None]) -> None:
 
 
 def perform_on_node(job: Job) -> Outcome:
-    """Do a task below the temporary folder of the node that this runs on, and return its outcome."""
+    """Do a task below the temporary folder of the node that this runs on, and return its outcome; blocks, and never
+    raises for a failing task.
+    """
     from codeagent_lsp.batch.perform import perform  # late: only nodes need it
 
     return perform(job, Path(tempfile.gettempdir()) / f"codeagent-batch-{user_id()}")
@@ -272,7 +274,9 @@ class BudgetShare:
 
     @property
     def spent(self) -> float:
-        """What the finished tasks have cost in USD, as far as prices are known."""
+        """What the finished tasks have cost in US dollars, earlier parts of the batch included, as far as prices are
+        known.
+        """
         return self._spent
 
     @property
@@ -282,7 +286,7 @@ class BudgetShare:
 
     def promise(self, task_id: str, free: int) -> float | None:
         """Reserve a task's share in USD, for one of `free` places, and return it; None for no limit, 0.0 if too little
-        is left at the moment.
+        is left at the moment, for which nothing is reserved.
         """
         if self._usd is None:
             return None
@@ -294,8 +298,8 @@ class BudgetShare:
         return share
 
     def settle(self, task_id: str, cost: float | None, tokens: int) -> None:
-        """Replace a task's share by what it has cost. If the model has no prices (None with tokens) a limit cannot be
-        kept, so no more tasks begin.
+        """Replace a task's share by what it has cost, in USD. If the model has no prices (None with tokens) a limit
+        cannot be kept, so no more tasks begin.
         """
         self._promised.pop(task_id, None)
         self._spent += cost or 0.0

@@ -41,8 +41,8 @@ class Workers(Protocol):
 
 
 class LocalWorkers:
-    """The `Workers` in `count` processes on this machine; each task has its folder below `folder`. The processes end
-    with `work`.
+    """The `Workers` in `count` processes on this machine, which do one job at a time each; each task has its folder
+    below `folder`. The processes end with `work`.
     """
 
     def __init__(self, count: int, folder: Path) -> None:
@@ -90,7 +90,7 @@ class LocalWorkers:
 
 
 def died(job: Job) -> Outcome:
-    """Return the outcome of a task whose process died three times."""
+    """Return the outcome of a task whose process died three times: not solved, with the reason `crash`."""
     words = f"The process that did this task was ended {MOST_TRIES} times."
     result = TaskResult(
         job.task.id, job.task.digest, solved=False, checked=False, reason="crash", error=words, task=job.task.task

@@ -178,9 +178,9 @@ def _settings(options: BatchOptions) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class AgentRun:
-    """The end of one agent run: `completed` is its last event ({} if it had none), `error` why it has none, `code` that
-    of its last error; `late` says that its time was over. `written` are the files that it changed, `session` is its
-    session's id. `usage` sums all its model calls, those of all attempts.
+    """The end of one agent run: `completed` is its last event (the fields of `run_completed`, {} if it had none),
+    `error` why it has none, `code` that of its last error; `late` says that its time was over. `written` are the files
+    that it changed, `session` is its session's id. `usage` sums all its model calls, those of all attempts.
     """
 
     completed: Mapping[str, Any] = field(default_factory=dict)
@@ -193,8 +193,8 @@ class AgentRun:
 
 
 async def agent_run(task: str, folder: Path, options: BatchOptions, seconds: float) -> AgentRun:
-    """Run the agent on the task in this folder, with all changes applied, and return how it ended. It is cancelled
-    after `seconds`.
+    """Run the agent on the task in this folder, with all changes applied, and return how it ended; failures are in the
+    result, not raised. It is cancelled after `seconds`.
     """
     # Nobody is there to accept anything; the folder is a copy made for this task.
     settings = {"edits.apply": "auto", **dict(options.settings)}
@@ -219,7 +219,9 @@ async def agent_run(task: str, folder: Path, options: BatchOptions, seconds: flo
 
 
 def session_file(folder: Path, session: str) -> bytes:
-    """Return the recorded session of a run in this folder; b'' if there is none."""
+    """Return the bytes of the recorded session (JSON Lines) of a run in this folder; b'' if there is none or it cannot
+    be read.
+    """
     try:
         return (workspace_state([str(folder)]) / "sessions" / f"{session}.jsonl").read_bytes() if session else b""
     except OSError:
@@ -266,8 +268,8 @@ class _Unattended:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A patch for `git apply`, the paths of its files relative to the folder, and how many lines are added and
-    removed.
+    """A patch for `git apply` in bytes, the paths of its files relative to the folder, with `/` between their parts,
+    and how many lines are added and removed; all empty for no change.
     """
 
     text: bytes = b""
@@ -277,8 +279,9 @@ class Patch:
 
 
 def patch_of(writes: Iterable[FileWrite], folder: Path) -> Patch:
-    """Return one patch of all writes of a run below `folder`, in their order; an empty one if they cancel out. Blocks;
-    OSError if git is not installed.
+    """Return one patch of all writes of a run below `folder`: each file, sorted by path, from before its first write to
+    after its last; an empty one if they cancel out. Blocks; OSError if git is not installed, ValueError for a path
+    outside of the folder.
     """
     first: dict[str, bytes | None] = {}
     last: dict[str, bytes | None] = {}
@@ -375,7 +378,9 @@ async def check(script: str, folder: Path, settings: Settings, *, accept_all: bo
 
 
 def failed(error: CodeAgentError) -> Ran:
-    """Return the end of a command that this error kept from starting."""
+    """Return the end of a command that this error kept from starting: exit code -1, with the error's
+    English sentence.
+    """
     return Ran(ok=False, code=-1, output="", said=str(error))
 
 

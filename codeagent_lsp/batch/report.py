@@ -37,8 +37,8 @@ _PIPE = "¦"  # stands for `|`, which ends a cell even in a code span, and whose
 
 
 def write_report(folder: Path, results: Sequence[TaskResult], language: str) -> list[Path]:
-    """Write `report.html` and `report.md` into the folder of a batch and return their paths. UsageError if they cannot
-    be written.
+    """Write `report.html` and `report.md` into the folder of a batch, in place of earlier ones, and return their paths
+    in this order. UsageError if they cannot be written.
     """
     written = []
     for name, content in ((PAGE, report_page(folder, results, language)), (SUMMARY, report_summary(results, language))):
@@ -55,7 +55,9 @@ def write_report(folder: Path, results: Sequence[TaskResult], language: str) -> 
 
 
 def report_summary(results: Sequence[TaskResult], language: str) -> str:
-    """Return the report as Markdown: the figures, the outcomes, and at most 200 tasks."""
+    """Return the report as Markdown in `language`: the figures, the outcomes, and at most 200 tasks, those not solved
+    first.
+    """
     title = f"## {text('batch.report.title', language)}\n"
     if not results:
         return f"{title}\n{text('batch.report.none', language)}\n"
@@ -69,7 +71,9 @@ def report_summary(results: Sequence[TaskResult], language: str) -> str:
 
 
 def code(value: str) -> str:
-    """Return a text from outside as a Markdown code span on one line, at most 100 characters; '' for none."""
+    """Return a text from outside, made visible, as a Markdown code span on one line, at most 100 characters, fit for a
+    cell of a table; '' for none.
+    """
     line = brief(value, _MOST_WORDS).replace("|", _PIPE)
     if not line:
         return ""

@@ -70,7 +70,9 @@ class Group:
 
     @property
     def elapsed(self) -> float:
-        """The seconds from the start of the first task to the end of the last; 0 if no start is known."""
+        """The seconds from the start of the first task to the end of the last; 0 if no start is known. Tasks without a
+        start do not count.
+        """
         starts = [result.started for result in self.results if result.started > 0]
         ends = [result.started + result.seconds for result in self.results if result.started > 0]
         return max(ends) - min(starts) if starts else 0.0
@@ -78,7 +80,9 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """One bar of a distribution: its bounds, how many tasks are in it, and how many of them are solved."""
+    """One bar of a distribution: its bounds (`low` included, `high` not, but for the last bar), how many tasks are in
+    it, and how many of them are solved.
+    """
 
     low: float
     high: float
@@ -87,14 +91,18 @@ class Bin:
 
 
 def outcome(result: TaskResult) -> str:
-    """Return the name of a task's outcome: `SOLVED`, `DONE` (without a check), or the reason why it is neither."""
+    """Return the name of a task's outcome: `solved`, `done` (without a check), or the reason why it is neither,
+    `failed` for an unknown one.
+    """
     if result.solved:
         return SOLVED if result.checked else DONE
     return result.reason if result.reason and result.reason in get_args(Reason) else "failed"
 
 
 def outcome_words(name: str, language: str) -> str:
-    """Return an outcome, given by its name, in the user's language, without a full stop."""
+    """Return an outcome, given by its name as `outcome` returns it, in the user's language (`en` or `zh-cn`), without a
+    full stop. KeyError for an unknown name.
+    """
     if name == SOLVED:
         return text("batch.report.solved", language)
     if name == DONE:
@@ -103,7 +111,9 @@ def outcome_words(name: str, language: str) -> str:
 
 
 def by_outcome(results: Iterable[TaskResult]) -> dict[str, Group]:
-    """Return the tasks by outcome: solved, done, then the reasons from the most frequent to the rarest."""
+    """Return the tasks by the name of their outcome, in order: solved, done, then the reasons from the most frequent to
+    the rarest; {} for no tasks.
+    """
     found: dict[str, list[TaskResult]] = {}
     for result in results:
         found.setdefault(outcome(result), []).append(result)
@@ -162,27 +172,31 @@ def money(cost: float | None, language: str) -> str:
 
 
 def cost_of(result: TaskResult, language: str) -> str:
-    """Return the cost of a task as text: `–` if it used no model."""
+    """Return the cost of a task as text, such as `$0.12`, or that it is not known; `–` if it used no model."""
     return "–" if result.cost is None and not result.tokens and not result.status else money(result.cost, language)
 
 
 def sum_of(group: Group, language: str) -> str:
-    """Return the known costs of some tasks together as text, or that none is known."""
+    """Return the known costs of some tasks together as text, in USD, or that none is known."""
     return money(math.fsum(group.costs) if group.costs else None, language)
 
 
 def part_of(group: Group, language: str) -> str:
-    """Return the known costs of the tasks of one outcome as text: `–` if they used no model."""
+    """Return the known costs of the tasks of one outcome together as text, or that none is known; `–` if they used no
+    model.
+    """
     return sum_of(group, language) if group.costs or group.unknown else "–"
 
 
 def brief(words: str, width: int) -> str:
-    """Return a text from outside on one line of at most `width` characters."""
+    """Return a text from outside, made visible, on one line of at most `width` characters, cut with a "…"."""
     return one_line(words[:_MOST_READ], width)
 
 
 def percent(part: float, whole: float) -> str:
-    """Return a share as text, such as `12 %`; `100 %` and `0 %` only if it is exactly all or nothing."""
+    """Return the share of `part` in `whole` as text, such as `12 %`; `100 %` and `0 %` only if it is exactly all or
+    nothing, `0 %` also if `whole` is 0.
+    """
     share = 100 * part / whole if whole else 0.0
     return f"{min(max(round(share), 1), 99) if 0 < share < 100 else round(share)} %"
 
@@ -201,7 +215,9 @@ def duration(seconds: float | None) -> str:
 
 
 def short_count(number: float) -> str:
-    """Return a count with at most three significant digits, such as `1.2 M`."""
+    """Return a count with at most three significant digits and the unit `k`, `M` or `G`, such as `1.2 M`; without a
+    unit below 1 k.
+    """
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         # What three digits would round to 1000 of a unit belongs to the next.
         if number >= limit * 0.9995:

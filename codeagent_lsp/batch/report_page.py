@@ -75,7 +75,9 @@ _FILES = (
 
 
 def report_page(folder: Path, results: Sequence[TaskResult], language: str) -> str:
-    """Return the whole HTML page; its links are relative to `folder`, which has the folders of the tasks."""
+    """Return the whole HTML page in `language`; its links are relative to `folder`, which has the folders of the tasks.
+    OSError if its template cannot be read.
+    """
     style, script = ((PAGES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     policy = (
         f"default-src 'none'; style-src '{_hash_source(style)}'; script-src '{_hash_source(script)}'; img-src data:; "
@@ -96,7 +98,9 @@ def report_page(folder: Path, results: Sequence[TaskResult], language: str) -> s
 
 
 def about(whole: Group, language: str) -> str:
-    """Return, as escaped HTML, which models did the tasks, when, and how long it took."""
+    """Return, as escaped HTML, which models did the tasks, when the first began (UTC), and how long it took; `–` for
+    what is not known.
+    """
     models = sorted({brief(result.model, 80) for result in whole.results if result.model})
     named = some_of(models, _MOST_MODELS, counted=False) or "–"
     starts = [result.started for result in whole.results if result.started > 0]
@@ -162,7 +166,9 @@ def cost_note(whole: Group, language: str) -> str:
 
 
 def tokens_note(whole: Group, language: str) -> str:
-    """Return how many tokens were read, how many of those came from the cache, and how many were written."""
+    """Return, in the user's language, how many tokens were read, which share of those came from the cache, and how many
+    were written. ValueError for no tasks.
+    """
     prompt, cached, completion = (
         sum(counts)
         for counts in zip(
@@ -271,7 +277,7 @@ def _hash_source(content: str) -> str:
 
 
 def shared_patterns() -> str:
-    """Return the hatchings that the charts refer to; once in a page."""
+    """Return the hatchings that the charts refer to, as a hidden SVG; once in a page, before the first chart."""
     lines = (
         ("hatch", 45, '<rect class="open" width="6" height="6"/><path class="stroke" d="M0 0V6"/>'),
         ("dots", 0, '<rect class="done" width="6" height="6"/><circle class="dot" cx="3" cy="3" r="1.2"/>'),
@@ -288,7 +294,7 @@ def shared_patterns() -> str:
 
 def share_bar(groups: Mapping[str, Group], title: str, told: str) -> str:
     """Return an SVG bar over the whole width with the shares of solved tasks, those done without a check, and the
-    others. `told` describes it for screen readers.
+    others. `groups` are the tasks by outcome, at least one; `told` describes it for screen readers.
     """
     whole = sum(group.count for group in groups.values())
     counts = [groups[kind].count if kind in groups else 0 for kind in _KINDS]
@@ -302,8 +308,8 @@ def share_bar(groups: Mapping[str, Group], title: str, told: str) -> str:
 
 
 def small_bar(kind: str, part: int, most: int) -> str:
-    """Return the SVG bar of one line of a table, `part` of `most` wide; hidden from screen readers, as the line has the
-    number.
+    """Return the SVG bar of one line of a table, `part` of `most` (not 0) wide; hidden from screen readers, as the line
+    has the number. `kind` is the outcome, by which it is filled.
     """
     return (
         '<svg class="small" aria-hidden="true" focusable="false">'
@@ -312,7 +318,7 @@ def small_bar(kind: str, part: int, most: int) -> str:
 
 
 def legend(language: str) -> str:
-    """Return HTML that says what filled and hatched parts of a bar mean."""
+    """Return an HTML paragraph that says, in `language`, what filled and hatched parts of a bar mean."""
     names = ((SOLVED, "batch.report.solved"), ("open", "batch.report.open"))
     parts = (
         f'<span><svg class="key" aria-hidden="true" focusable="false"><rect class="{_fill(kind)}" width="100%" '
@@ -323,7 +329,9 @@ def legend(language: str) -> str:
 
 
 def distribution(name: str, bars: Sequence[Bin], title: str, write: Callable[[float], str], language: str) -> str:
-    """Return an SVG chart of a distribution; `name` is its CSS class, `write` returns a value as text."""
+    """Return an SVG chart of a distribution, given by at least one bar; `name` is its CSS class, `title` its name for
+    screen readers, `write` returns a value as text.
+    """
     most = max(item.count for item in bars)
     step = _WIDTH / len(bars)
     told, shapes = [], []
@@ -356,7 +364,9 @@ def headings(language: str) -> str:
 
 
 def task_row(folder: Path, result: TaskResult, language: str) -> str:
-    """Return the table row of one task as HTML. Its ARIA roles are named, because narrow screens show rows as cards."""
+    """Return the table row of one task as HTML, with links relative to `folder` to its files. Its ARIA roles are named,
+    because narrow screens show rows as cards.
+    """
     kind = outcome(result)
     cells = (
         _name_cell(result),

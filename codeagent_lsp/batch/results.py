@@ -93,7 +93,9 @@ class TaskResult:
         return self.reason not in AGAIN
 
     def after(self, earlier: TaskResult | None) -> TaskResult:
-        """Return the result with the tokens and costs of an earlier try of the same task added."""
+        """Return the result with the tokens and costs of an earlier try of the same task added; unchanged for None and
+        for another task, by its digest.
+        """
         if earlier is None or earlier.digest != self.digest:
             return self
         costs = [cost for cost in (self.cost, earlier.cost) if cost is not None]
@@ -106,13 +108,13 @@ class TaskResult:
         )
 
     def line(self) -> str:
-        """Return the result as one line of JSON, without a line end."""
+        """Return the result as one line of JSON with all its fields, without a line end; `parsed` reads it."""
         return json.dumps(asdict(self), ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of one try, and the files to store with it: content by file name."""
+    """The result of one try, and the files to store with it: content by file name, without a folder."""
 
     result: TaskResult
     files: Mapping[str, bytes] = field(default_factory=dict)
@@ -143,7 +145,7 @@ class ResultFolder:
 
     @property
     def work(self) -> Path:
-        """The folder in which tasks are done on this machine."""
+        """The path of the folder, in the batch's own, in which tasks are done on this machine; it need not exist."""
         return self.path / WORK
 
     def __enter__(self) -> Self:
@@ -166,7 +168,7 @@ class ResultFolder:
         os.close(self._lock)
 
     def begun(self) -> bool:
-        """Return whether the folder has results of an earlier batch, finished or not."""
+        """Return whether the folder has results of an earlier batch, finished or not; looks at the disk."""
         return (self.path / RESULTS).exists() or any(self.path.glob(f"*/{RESULT}"))
 
     def earlier(self, tasks: Iterable[BatchTask]) -> dict[str, TaskResult]:

@@ -43,7 +43,9 @@ class BatchTask:
 
     @property
     def digest(self) -> str:
-        """16 hexadecimal digits that change with anything in the task, by which its results are recognized."""
+        """16 hexadecimal digits (of SHA-256) that change with anything in the task, by which its results are
+        recognized.
+        """
         whole = json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(whole.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
@@ -57,8 +59,8 @@ class BatchTask:
 
 
 def read_tasks(path: Path) -> tuple[BatchTask, ...]:
-    """Return the tasks of a file; relative folders and repositories are relative to the file's folder. UsageError with
-    the line and what is wrong with it, if one is invalid, the file has none or cannot be read.
+    """Return the tasks of a file of JSON Lines, in order; relative folders and repositories are relative to the file's
+    folder. UsageError with the line and what is wrong with it, if one is invalid, the file has none or cannot be read.
     """
     try:
         # Not splitlines, which also splits at U+2028, allowed inside of JSON texts.
@@ -138,8 +140,9 @@ def _seconds(value: Any) -> float:
 
 @dataclass(frozen=True, slots=True)
 class BatchOptions:
-    """How the tasks of a batch are done. `settings` has flat keys, `environment` the variables that workers on other
-    machines lack; `accept_all` also allows what would need an approval.
+    """How the tasks of a batch are done: `settings` are pairs of flat key and value, `environment` the variables that
+    workers on other machines lack; each task is tried by `attempts` runs; `accept_all` also allows what would need an
+    approval; `language` is that of texts for users.
     """
 
     settings: tuple[tuple[str, Any], ...] = ()
@@ -149,7 +152,9 @@ class BatchOptions:
     language: str = "en"
 
     def limited(self, usd: float) -> BatchOptions:
-        """Return the options of one task that may cost at most `usd`, all attempts together."""
+        """Return the options of one task that may cost at most `usd` US dollars, all attempts together; a lower limit
+        in the settings stays.
+        """
         share = usd / self.attempts
         own = dict(self.settings).get("budget.usd")
         least = share if own is None else min(share, float(own))

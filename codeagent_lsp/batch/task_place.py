@@ -48,7 +48,7 @@ def task_place(task: BatchTask, parent: Path) -> Iterator[Path]:
 
 def sweep(parent: Path, *, whole: bool = False) -> None:
     """Remove the folders below `parent` whose processes have ended, with this program's state of them; with `whole`,
-    everything there and `parent` itself.
+    everything there and `parent` itself. Nothing if there is no such folder. Blocks.
     """
     try:
         found = [Path(entry.path) for entry in os.scandir(parent)]

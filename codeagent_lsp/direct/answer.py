@@ -396,7 +396,7 @@ def _diff_in(reply: str, parts: ReplyParts) -> str | None:
 
 
 def is_bare_diff(reply: str) -> bool:
-    """Return whether a reply is a diff outside of any fence, so that nothing in the reply says where it ends."""
+    """Return whether a reply has a diff and no fence, so that nothing in the reply says where the diff ends."""
     return not parts_of(reply, ()).fences and _has_diff(reply)
 
 
@@ -435,7 +435,7 @@ def _from_diff(diff: str, files: Files) -> dict[str, str]:
 
 
 def ends_alike(one: str, other: str) -> bool:
-    """Return whether two paths are the same, or one ends with the other."""
+    """Return whether two paths, with `/` between their parts, are the same, or one ends with all parts of the other."""
     return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")
 
 
@@ -459,7 +459,7 @@ def _is_beside(path: str, known: Collection[str]) -> bool:
 
 def is_file_name(path: str) -> bool:
     """Return whether a path can only mean a file: its suffix is that of a programming language, of text or of data.
-    Only the name is looked at, never the disk.
+    Only the name is looked at, never the disk; names of products such as `Node.js` are none.
     """
     name = PurePosixPath(path).name
     ending = PurePosixPath(path).suffix[1:].lower()
@@ -469,7 +469,9 @@ def is_file_name(path: str) -> bool:
 
 
 def may_be_new(path: str) -> bool:
-    """Return whether a file of this path may be made: it is inside the workspace, and of a known kind."""
+    """Return whether a file of this path may be made, by its name alone: it is relative, without `..`, and of a known
+    kind.
+    """
     parts = PurePosixPath(path).parts
     return is_file_name(path) and not path.startswith("/") and ".." not in parts and ":" not in path
 
@@ -478,8 +480,8 @@ def may_be_new(path: str) -> bool:
 
 
 def line_pair(reply: str) -> tuple[str, str] | None:
-    """Return the lines after `WRONG:` and `RIGHT:` in a reply, without their decoration; None if it has no such
-    pair.
+    """Return the lines after `WRONG:` and `RIGHT:` in a reply, in this order, without their decoration; None if it has
+    no such pair.
     """
     found = _PAIR.search(reply)
     return (_bare(found["wrong"]), _bare(found["right"])) if found is not None else None

@@ -50,8 +50,8 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A model's scores by answer form, and whether they were probed here, come with the product or are assumed. Forms
-    that were not tried are missing.
+    """A model's scores by answer form. `source` says where they come from: `probed` here, `shipped` with the product,
+    or assumed by the `setting`, for a `script` or for a `capable` model. Forms that were not tried are missing.
     """
 
     scores: Mapping[AnswerForm, Score] = field(default_factory=dict)
@@ -70,12 +70,14 @@ class Proof:
         return score is not None and (score.done > 0 if form == "line" else score.share >= HALF)
 
     def share(self, form: AnswerForm) -> float:
-        """Return the share of edits that were right, from 0 to 1; 0 for a form that was not tried."""
+        """Return the share of edits in this form that were right, from 0 to 1; 0 for a form that was not tried."""
         score = self.scores.get(form)
         return score.share if score is not None else 0.0
 
     def told(self) -> str:
-        """Return the scores as one line, such as `tools 3/3, whole 2/3`."""
+        """Return the scores as one line, such as `tools 3/3, whole 2/3`, in the order in which the forms were tried; ''
+        without any.
+        """
         return ", ".join(f"{form} {score.done}/{score.of}" for form, score in self.scores.items())
 
 
@@ -122,7 +124,7 @@ class ProofStore:
 
     def failed(self, info: ModelInfo, form: AnswerForm) -> bool:
         """Record a failed run in this form. Return whether that drops the entry (the third failure in a row does), so
-        that the model is probed again.
+        that the model is probed again. Blocks; a disk that cannot be written is no error.
         """
         return self._count(info, form, failed=True)
 
@@ -149,15 +151,15 @@ class ProofStore:
 
 
 def key_of(info: ModelInfo) -> str:
-    """Return the key of a model's entry: `endpoint name`; for the embedded model the name alone, as its port changes at
-    every start.
+    """Return the key of a model's entry: `URL NAME` of endpoint and model; for the embedded model the name alone, as
+    its port changes at every start.
     """
     return info.name if info.provider == "embedded" else f"{info.url} {info.name}"
 
 
 def family_of(name: str) -> str:
-    """Return a model's name without folders, file endings and quantisation: the same for all builds of the same
-    weights.
+    """Return a model's name in lower case without folders, file endings and quantisation (`org/Qwen3-4B-Q4_K_M.gguf`
+    gives `qwen3-4b`): the same for all builds of the same weights.
     """
     plain = name.replace("\\", "/").rpartition("/")[2].lower().replace(":", "-").removesuffix("-latest")
     return _QUANTISED.sub("", plain)
@@ -222,7 +224,7 @@ class KnownForms:
 
     async def count(self, model: Model, form: AnswerForm, *, worked: bool) -> None:
         """Record whether a run in this form worked; after three failures in a row the model is probed again at its next
-        task. Does nothing for scripted and capable models.
+        task. Does nothing for scripted and capable models. The disk is written in a thread, and no error raised.
         """
         if model.info.provider != "scripted" and not model.info.capable:
             await asyncio.to_thread(self._store.worked if worked else self._store.failed, model.info, form)

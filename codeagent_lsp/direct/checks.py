@@ -152,7 +152,7 @@ class Verdict:
 
     @property
     def names(self) -> frozenset[str]:
-        """The ids of the failed tests."""
+        """The ids of the failed tests, as their framework writes them."""
         return frozenset(each.test_id for each in self.failed)
 
 
@@ -238,7 +238,9 @@ class Checker:
         return await self.call(ToolCall(name, arguments))
 
     async def call(self, call: ToolCall) -> ToolResult:
-        """Execute a tool call under a new id, emit it and its result as events, and return the result."""
+        """Execute a tool call under a new id, emit it and its result as events, and return the result, which may be a
+        failure: nothing is raised for it.
+        """
         # An id of our own: no model has made this call, and clients pair results by it.
         call = replace(call, id=f"check_{next(self._ids)}")
         self._emit(events.ToolCalls(calls=(call_data(call),)))
@@ -259,7 +261,9 @@ class LookingShell:
         return self._shell.isolation
 
     async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
-        """Run the command in the wrapped shell with `proposes=False`, whatever the command says."""
+        """Run the command in the wrapped shell with `proposes=False`, whatever the command says, and return its result.
+        ToolFailed if it cannot be started.
+        """
         return await self._shell.run(replace(command, proposes=False), on_output)
 
 
@@ -284,7 +288,7 @@ class Brief:
 
 
 def brief_of(words: str) -> Brief:
-    """Return what a task asks for, by patterns over its first 4,000 characters."""
+    """Return what a task asks for, by English and Chinese patterns over its first 4,000 characters. Pure."""
     read = words[:READ]
     command = _command(read)
     runner = runs_all_tests(command)
@@ -311,7 +315,9 @@ def wants_edit(words: str, *, has_selection: bool = False) -> bool:
 
 
 def may_want_edit(words: str, *, has_selection: bool = False) -> bool:
-    """Return whether the words ask for changed files, or do not say what they ask for."""
+    """Return whether the words ask for changed files, or do not say what they ask for; False for a question and for a
+    request only to run something. Judged by patterns, without a model.
+    """
     if classify(words, has_selection=has_selection).label == "UNCERTAIN":
         return not _ONLY_RUN.match(words[:READ].strip())
     return wants_edit(words, has_selection=has_selection)

@@ -86,13 +86,13 @@ def stands_for_all(path: str, now: str, code: str) -> bool:
 
 def holds_all(text: str, code: str) -> bool:
     """Return whether `text` has every line of `code` that says something (blank lines and the like are not counted), in
-    any order.
+    any order; True if there is none.
     """
     return set(_saying(code)) <= set(_saying(text))
 
 
 def has_blocks(source: SourceFile) -> bool:
-    """Return whether a file defines functions or types, and not only variables."""
+    """Return whether a parsed file defines functions or types, and not only variables."""
     return any(map(_is_block, source.definitions))
 
 
@@ -190,7 +190,7 @@ def _is_short_text(now: str, code: str) -> bool:
 
 
 def is_emptied(now: str, code: str) -> bool:
-    """Return whether a text of at most 3 lines was replaced by a blank one."""
+    """Return whether a text with at most 3 lines that say something was replaced by a blank one."""
     return not code.strip() and len(_saying(now)) <= SHORT_LINES
 
 

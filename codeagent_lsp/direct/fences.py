@@ -91,7 +91,9 @@ class Fence:
 
 @dataclass(frozen=True, slots=True)
 class ReplyParts:
-    """A reply split up: the blocks in order, and the text outside of them without the lines that only give a path."""
+    """A reply split up: the blocks in order, and as `prose` the text outside of them with LF line ends, without the
+    lines that only give a path.
+    """
 
     fences: tuple[Fence, ...]
     prose: str
@@ -167,7 +169,9 @@ def _dedent(code: list[str], lead: str) -> list[str]:
 
 
 def path_in(line: str, known: Collection[str] = ()) -> str:
-    """Return the path that a line of prose names, a `known` one first; '' if it names none or more than one."""
+    """Return the path that a line of prose names, with `/` between its parts, a `known` one first; '' if it names none
+    or more than one.
+    """
     if copy := COPY.search(line):  # first, as the name of the file itself is a part of it
         return copy[0].replace("\\", "/")
     shown = max((path for path in known if _has(line, path)), key=len, default="")
@@ -183,7 +187,9 @@ def path_in(line: str, known: Collection[str] = ()) -> str:
 
 
 def only_path(line: str, path: str) -> bool:
-    """Return whether a line has nothing but this path and decoration, such as backticks, stars or a colon."""
+    """Return whether a line has nothing but this path, with `/` between its parts, and decoration, such as backticks,
+    stars or a colon.
+    """
     return _tidy(_DECORATION.sub("", line)) == path
 
 

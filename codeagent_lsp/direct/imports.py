@@ -64,8 +64,9 @@ class _Statement:
 
 
 def with_imports(path: str, text: str, reply: SourceFile) -> str:
-    """Return `text` with those imports of the reply added that it lacks, name by name. EditRefused, in English for the
-    model, if it already imports one of the names from elsewhere.
+    """Return `text` with those imports of the reply added that it lacks, name by name; `path` gives the language by its
+    suffix. EditRefused, in English for the model, if it already imports one of the names from elsewhere; ToolFailed if
+    a text with an import to add cannot be parsed.
     """
     for statement in _statements(reply):
         text = _with_statement(required(path, text), statement)

@@ -83,7 +83,7 @@ class Material:
 
     @property
     def preferred(self) -> tuple[str, ...]:
-        """The dotted names of the definitions that are shown as pieces."""
+        """The dotted names of the definitions that are shown as pieces of files that may change, in their order."""
         return tuple(piece.name for file in self.files for piece in file.pieces)
 
     @property
@@ -119,12 +119,16 @@ class Hints:
 
 
 def identifiers(text: str) -> frozenset[str]:
-    """Return the words of a text that can be names in code, also between Chinese characters without a space."""
+    """Return the words of a text that can be names in code, each once, also between Chinese characters
+    without a space.
+    """
     return frozenset(_WORD.findall(text))
 
 
 def names_definition(source: SourceFile, hints: Hints) -> bool:
-    """Return whether the task or the failing tests name a function of the file, or a hint's line is in one."""
+    """Return whether the task or the failing tests name a function of the file, or one of the lines in `hints` is in
+    one.
+    """
     names = hints.named | hints.used
     return any(
         each.symbol.kind in _CALLABLE and (each.symbol.name in names or _has_line(source, each, hints))
@@ -155,8 +159,8 @@ def chosen_pieces(source: SourceFile, hints: Hints, budget: int) -> tuple[tuple[
 
 
 def pointed_at(source: SourceFile, hints: Hints) -> tuple[Definition, ...]:
-    """Return the definitions that a task is itself about, best first; all functions and methods if no hint points at
-    any.
+    """Return the definitions that a task is itself about, best first; all functions and methods, in the file's order,
+    if no hint points at any.
     """
     leaves = functions_of(source)
     return tuple(_rank(source, leaves, hints)[1] or leaves)
@@ -179,7 +183,9 @@ def functions_of(source: SourceFile) -> list[Definition]:
 
 
 def text_of(source: SourceFile, definition: Definition) -> str:
-    """Return the text of a definition with its decorators and the comments above it, from the start of its line."""
+    """Return the text of a definition with its decorators and the comments above it, from the start of its line, so
+    with its indentation.
+    """
     extent = extent_of(source, definition)
     return source.slice(source.line_start(extent.top), extent.end)
 

@@ -88,8 +88,8 @@ def is_method(language: str, code: str) -> bool:
 
 
 def address(source: SourceFile, definition: Definition) -> str:
-    """Return the name that means this definition alone: its dotted name, followed by `#2` or the like if several share
-    it.
+    """Return the name that means this definition alone: its dotted name, followed by `#` and its number among those
+    that share it, counted from 1, such as `#2`.
     """
     alike = [each for each in source.definitions if each.qualified == definition.qualified]
     return f"{definition.qualified}#{alike.index(definition) + 1}" if len(alike) > 1 else definition.qualified

@@ -91,9 +91,9 @@ def messages_for(
     earlier: str = "",
     also: str = "",
 ) -> tuple[Message, ...]:
-    """Return the system and the user message. `failures` is what fails now, `suspect` a line that may be wrong or, with
-    `choices`, one that is, and what may stand in its place, `earlier` the session's conversation before, `also` what is
-    known of the project.
+    """Return the system and the user message. `words` is the task, `failures` what fails now, `tried` the failed
+    attempts, `suspect` a line that may be wrong or, with `choices`, one that is, and what may stand in its place,
+    `earlier` the session's conversation before, `also` what is known of the project; '' and () leave a part out.
     """
     context = [
         f"{piece.name} (for your information, it stays as it is):\n{_fence(piece.text, piece.name)}"
@@ -117,7 +117,7 @@ def messages_for(
 
 
 def told(tried: Tried) -> str:
-    """Return a failed attempt as a paragraph for the model; '' if it has neither a problem nor a diff."""
+    """Return a failed attempt as a paragraph for the model, in English; '' if it has neither a problem nor a diff."""
     if tried.problem:
         return f"Your last answer could not be used. {tried.problem}"
     if not tried.diff:
@@ -127,7 +127,9 @@ def told(tried: Tried) -> str:
 
 
 def language_of(name: str) -> str:
-    """Return the language of a file for the info string of a fence; '' for unknown ones."""
+    """Return the name of a file's language, such as `python`, for the info string of a fence; '' for unknown ones.
+    Judged by the file's name alone.
+    """
     grammar = grammar_of(name)
     return grammar.name if grammar is not None else ""
 
@@ -181,7 +183,9 @@ class RewriteRequest:
 
 @dataclass(frozen=True, slots=True)
 class RewriteLimits:
-    """Limits of one rewrite: the model's context window and the reply, both in tokens, and the sampling temperature."""
+    """Limits of one rewrite: the model's context window and the reply, both in tokens, and the sampling temperature (0:
+    always the likeliest).
+    """
 
     window: int = 8192
     reply_tokens: int = 2048
@@ -260,13 +264,15 @@ class Question(Protocol):
         """Whether the user sees the code while it is streamed, not only the prose."""
 
     def form(self, material: Material, situation: Situation) -> TextForm:
-        """Return the form to answer in; not one of `situation.refused` if there is another."""
+        """Return the form to answer in: `whole`, `function`, `line`, `blocks` or `diff`; not one of `situation.refused`
+        if there is another.
+        """
 
     def messages(self, material: Material, form: TextForm, situation: Situation) -> tuple[Message, ...]:
         """Return the system and the user message that ask for an answer in this form."""
 
     def grammar(self) -> str:
-        """Return a GBNF grammar of the answer, for servers that can hold a model to one; '' for none."""
+        """Return a GBNF grammar (llama.cpp) of the answer, for servers that can hold a model to one; '' for none."""
 
     def read(self, reply: str, material: Material, form: TextForm, suspect: str = "") -> Answer:
         """Read the reply as new texts of the material's files; a reply about a `suspect` is its corrected line. Never
@@ -307,7 +313,7 @@ class FilesQuestion:
         return choose_form(self.proof, subject, situation.refused)
 
     def messages(self, material: Material, form: TextForm, situation: Situation) -> tuple[Message, ...]:
-        """Return the files, what fails, the task, and the form to answer in."""
+        """Return the system and the user message, with the files, what fails, the task, and the form to answer in."""
         return messages_for(
             "\n".join((self.words, *situation.said)),
             material,
@@ -325,7 +331,9 @@ class FilesQuestion:
         return ""
 
     def read(self, reply: str, material: Material, form: TextForm, suspect: str = "") -> Answer:
-        """Read the reply by its content, as new texts of the files of `material`."""
+        """Read the reply by its content, as new texts of the files of `material`. Never raises: an answer that cannot
+        be used has a `problem`.
+        """
         texts = {file.name: file.read.text for file in material.files}
         reply = as_pair(suspect, reply) if suspect else reply
         return read_answer(reply, Files(texts, material.preferred, fixed=material.fixed), form)
@@ -345,18 +353,20 @@ class SelectionQuestion:
         return "whole"
 
     def messages(self, material: Material, form: TextForm, situation: Situation) -> tuple[Message, ...]:
-        """Return the selection with the text around it, and what was wrong with the last answer."""
+        """Return the system and the user message, with the selection, the text around it, and what was wrong with the
+        last answer. ModelReplyInvalid if the selection is too large for the window.
+        """
         failing = f"What fails now:\n{situation.failures}" if situation.failures else ""
         parts = (prompt(self.request, self.limits), *situation.said, failing, *map(told, situation.tried))
         return Message("system", self.system), Message("user", "\n\n".join(filter(None, parts)))
 
     def grammar(self) -> str:
-        """Return the grammar of one fenced block with a fence longer than any in the file."""
+        """Return the grammar (GBNF, llama.cpp) of one fenced block with a fence longer than any in the file."""
         return grammar(fence_of(self.request.text))
 
     def read(self, reply: str, material: Material, form: TextForm, suspect: str = "") -> Answer:
-        """Return the file's text with the selection replaced by the code of the reply. An answer without exactly one
-        block of code, or with broken code, changes nothing and has a `problem`.
+        """Return the whole text of the selection's file with the selection replaced by the code of the reply. An answer
+        without exactly one block of code, or with broken code, changes nothing and has a `problem`; never raises.
         """
         name, text, request = material.files[0].name, self.request.text, self.request
         found = read_envelope(reply, text[request.start : request.end])
@@ -390,15 +400,17 @@ class Subject:
 
 
 def choose_form(proof: Proof, subject: Subject, tried: Collection[TextForm] = ()) -> TextForm:
-    """Return the form of answer that a model is best at, by `proof`, and that was not `tried` yet; the best one if all
-    were.
+    """Return the text form that a model is best at, by `proof`, and that was not `tried` yet; the best
+    one if all were.
     """
     order = preferred_forms(proof, subject)
     return next((form for form in order if form not in tried), order[0])
 
 
 def preferred_forms(proof: Proof, subject: Subject) -> tuple[TextForm, ...]:
-    """Return the forms that fit the subject, best first: those the model has proved, then by size and language."""
+    """Return the text forms that fit the subject, best first, never none: those the model has proved, then by size and
+    language.
+    """
     fitting = [form for form in _by_language(subject) if _fits(form, subject)] or ["blocks"]
     return tuple(sorted(fitting, key=lambda form: not proof.has(form)))  # stable: ties stay in their order
 

@@ -69,13 +69,15 @@ class Rename:
 
     @property
     def word(self) -> str:
-        """The last part of the old name, as it occurs in texts."""
+        """The last part of the old name, after its last dot, as it occurs in texts."""
         return symbol_name(self.old)
 
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The one file that defines the renamed name, with its definitions, which share one dotted name."""
+    """The one file that defines the renamed name, by its path relative to the workspace, with its definitions, which
+    share one dotted name.
+    """
 
     path: str
     source: SourceFile

@@ -59,7 +59,9 @@ class SolverWorkspace(Protocol):
     """
 
     async def check(self) -> Verdict | None:
-        """Run the checks on the staged state, which may take minutes; None if there is nothing to check."""
+        """Run the checks on the staged state, which may take minutes, and return the verdict; None if there is nothing
+        to check. If they cannot run, the verdict has a `problem`.
+        """
 
     async def draft(self) -> tuple[Mapping[str, str], Material, str]:
         """Return new texts by relative path that need no model (a rename), the files they were made from, and the
@@ -72,7 +74,7 @@ class SolverWorkspace(Protocol):
         """
 
     def repair_told(self, found: Repairs, change: Variant) -> str:
-        """Return what the user is told of the change that was taken of these."""
+        """Return what the user is told, in their language, of `change`, the one of these repairs that was taken."""
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
         """Return what to show for the task in about `room` tokens: what the hints name, with `wide` also what is
@@ -80,18 +82,20 @@ class SolverWorkspace(Protocol):
         """
 
     async def stage(self, texts: Mapping[str, str], material: Material) -> str:
-        """Stage new texts by relative path. Return '', or, for the model, why they were refused; then nothing is
-        staged.
+        """Stage new texts by relative path, of the files of `material` or new ones. Return '', or, as a sentence for
+        the model, why they were refused; then nothing is staged.
         """
 
     def revealed(self, reply: str) -> str:
-        """Return a reply with its secret marks replaced by the secrets, so that it can be compared with the files."""
+        """Return a reply with its secret marks (`<secret:…>`) replaced by the secrets, so that it can be compared with
+        the files; unknown marks stay.
+        """
 
     def staged(self) -> Changeset:
-        """Return the staged changes as they are now."""
+        """Return the staged changes as they are now, an immutable value that `restore` takes."""
 
     def restore(self, changeset: Changeset) -> None:
-        """Replace the staged changes by earlier ones that `staged` returned."""
+        """Replace the staged changes by earlier ones that `staged` returned, at once."""
 
     def diff(self, since: Changeset, limit: int) -> str:
         """Return the changes since an earlier staged state as a unified diff, cut to `limit` characters; '' if there
@@ -102,7 +106,9 @@ class SolverWorkspace(Protocol):
         """Return all that the user has said to the run since it began, the oldest first."""
 
     def say(self, key: str, **values: object) -> None:
-        """Show the user a sentence of the catalogue (`texts.py`) by its key, with values for its placeholders."""
+        """Show the user a sentence of the catalogue (`texts.py`) by its key, with values for its placeholders, in their
+        language. KeyError for an unknown key.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -477,12 +483,14 @@ class ProseFilter:
         self._in_call = False
 
     def feed(self, piece: str) -> str:
-        """Take a piece and return the prose of the lines that it completes; '' if it completes none, or only code."""
+        """Take a piece and return the prose of the lines that it completes, with their ends; '' if it completes none,
+        or only code.
+        """
         *lines, self._line = (self._line + piece).split("\n")
         return "".join(self._filter_line(line) for line in lines)
 
     def close(self) -> str:
-        """Return the prose of the last, incomplete line; '' if that is code or empty."""
+        """Return the prose of the last, incomplete line, with a line end; '' if that is code or empty."""
         line, self._line = self._line, ""
         return self._filter_line(line) if line else ""
 

@@ -45,7 +45,9 @@ class WorkspaceFiles:
 
     @cached_property
     def targets(self) -> ImportTargets:
-        """The names of all files and the modules of `go.mod` files, for resolving imports; computed once."""
+        """The relative paths of all files and the modules of `go.mod` files, for resolving imports; computed once,
+        which reads the `go.mod` files.
+        """
         modules: dict[str, str] = {}
         for name in self.names:
             if PurePosixPath(name).name == "go.mod" and (file := self.read(name)) is not None:
@@ -55,11 +57,13 @@ class WorkspaceFiles:
         return ImportTargets(frozenset(self.names), modules)
 
     def relative(self, path: str) -> str:
-        """Return the path relative to the workspace for this absolute path."""
+        """Return the path relative to the workspace for this absolute path, as `Roots.relative` does."""
         return self._view.roots.relative(path)
 
     def read(self, name: str) -> FileText | None:
-        """Return a file's text; None if it does not exist, cannot be read, or may not be read."""
+        """Return a file's text by its relative path; None if it does not exist, cannot be read, or may not be read. The
+        first answer is kept.
+        """
         if name not in self._texts:
             path = self.names.get(name, "")
             try:
@@ -69,20 +73,24 @@ class WorkspaceFiles:
         return self._texts[name]
 
     def source(self, name: str) -> SourceFile | None:
-        """Return a file parsed; None if it has no text or no known language."""
+        """Return a file parsed, by its relative path; None if it has no text or no known language. Each
+        is parsed once.
+        """
         if name not in self._parsed:
             file = self.read(name)
             self._parsed[name] = source_of(name, file.text) if file is not None else None
         return self._parsed[name]
 
     def named(self, words: str) -> list[str]:
-        """Return the files whose path or name occurs in a text, in that order: at most 4, no ambiguous ones."""
+        """Return the relative paths of the files whose path or name occurs in a text, in that order: at most 4, no
+        ambiguous ones.
+        """
         return [self._view.roots.relative(path) for path in named_files(words, self._paths)]
 
     def ending(self, paths: Iterable[str]) -> list[str]:
-        """Return the names of the files that these paths mean. A path need not be whole: one of name and path has to
-        end with the other, so that absolute and shortened paths are found; an exact name goes first. A path that fits
-        several files is left out.
+        """Return the relative paths of the files that these paths mean, in their order. A path need not be whole: one
+        of both has to end with the other, so that absolute and shortened paths are found; an exact one goes first. A
+        path that fits several files or none is left out.
         """
         found = []
         for path in filter(None, paths):
@@ -94,11 +102,13 @@ class WorkspaceFiles:
         return found
 
     def sources(self) -> list[str]:
-        """Return the relative paths of the code files that are neither tests nor generated."""
+        """Return the relative paths of the code files that are neither tests nor generated, by their names alone."""
         return [name for name in self.names if is_source(name) and not is_test(name) and not is_made(name)]
 
     def using(self, words: Collection[str], most: int = MOST_SEARCHED) -> list[str]:
-        """Return the names of the code files, among the first `most`, that contain one of these words."""
+        """Return the relative paths of the code files, among the first `most`, that contain one of these words as a
+        whole word; [] without words.
+        """
         if not words:
             return []
         pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(words)))})\b")
@@ -106,7 +116,9 @@ class WorkspaceFiles:
         return [name for name in sources if (file := self.read(name)) and pattern.search(file.text)]
 
     def imported(self, test: str) -> list[str]:
-        """Return the names of the workspace's files that a test file imports or is named after; no test files."""
+        """Return the relative paths of the workspace's files that a test file (a relative path) imports or is named
+        after, each once; no test files.
+        """
         source = self.source(test)
         found = []
         if source is not None:
@@ -119,19 +131,23 @@ class WorkspaceFiles:
         return [name for name in self.names if PurePosixPath(name).name == f"{stem}{ending}" and name != test]
 
     def defining(self, test_id: str) -> list[str]:
-        """Return the names of the test files that may define the test with this id: their stem is a part of the id."""
+        """Return the relative paths of the test files that may define the test with this id: their stem is a part of
+        the id, between `.`, `:` or `/`.
+        """
         return [
             name for name in self.names if is_test(name) and PurePosixPath(name).stem in re.split(r"[.:/]", test_id)
         ]
 
     def test_files_in(self, words: str) -> tuple[str, ...]:
-        """Return the test files that a task names, at most 4, however many others it names before them."""
+        """Return the relative paths of the test files that a task names, at most 4, however many others it names before
+        them.
+        """
         others = [path for name, path in self.names.items() if not is_test(name)]
         return tuple(map(self.relative, named_files(words, self._paths, others)))
 
     def tests_beside(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the names of the test files that are named after these source files, such as `test_a.py`, `a_test.go`
-        or `a.spec.ts`, in any folder.
+        """Return the relative paths of the test files that are named after these source files (relative paths), such as
+        `test_a.py`, `a_test.go` or `a.spec.ts`, in any folder.
         """
         stems = {PurePosixPath(name).name.split(".")[0] for name in names if not is_test(name)}
         wanted = {f"{before}{stem}{after}" for stem in stems for before, after in _TEST_NAMES}
@@ -150,6 +166,8 @@ class WorkspaceFiles:
 
 
 def test_names_in(words: str) -> frozenset[str]:
-    """Return the names of single tests and test classes in a text; names of files are left out."""
+    """Return the names of single tests and test classes in a text, such as `test_sum`, without their files and classes;
+    names of files are left out.
+    """
     last = (re.split(r"::|[./]", token.strip(".:/"))[-1] for token in re.findall(r"[\w./:]+", words, re.ASCII))
     return frozenset(name for name in last if _ONE_TEST.fullmatch(name))

@@ -142,7 +142,7 @@ class ContainerEnvironment:
 
     @property
     def isolation(self) -> Isolation:
-        """The isolation of containers, which is complete."""
+        """The isolation of containers, which is complete: commands need no approval."""
         return CONTAINER
 
     def bind(self, view: FileView, staging: Staging, approve: Approve) -> BoundShell:
@@ -295,7 +295,9 @@ class _Limits:
 
 
 def label_of(state: Path) -> str:
-    """Return the label, 32 hexadecimal digits, for the containers of all servers with this state folder."""
+    """Return the label, 32 hexadecimal digits, for the containers of all servers with this state folder, by its real
+    path.
+    """
     return hashlib.sha256(os.fsencode(os.path.realpath(state))).hexdigest()[:32]
 
 

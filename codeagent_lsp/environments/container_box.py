@@ -42,8 +42,8 @@ Pieces = AsyncGenerator[tuple[Stream, bytes], None]
 
 @dataclass(frozen=True, slots=True)
 class BoxLimits:
-    """Limits of one container: bytes of memory including swap, processes, processors; bytes of each writable folder, of
-    `/tmp` and of the reports.
+    """Limits of one container: bytes of memory including swap, number of processes, processors (2.0: two of them);
+    bytes of each writable folder (`disk`), of `/tmp` (`temporary`) and of the reports.
     """
 
     memory: int = 2 << 30
@@ -72,8 +72,8 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A program to run in a container. Its output is `stdout`, in exact order; with `apart` the streams are separate.
-    It may read `stdin`.
+    """A program to run in a container, in the absolute folder `cwd` there, with `environment` over the image's. Its
+    output is `stdout`, in exact order; with `apart` the streams are separate. It may read `stdin`.
     """
 
     argv: tuple[str, ...]
@@ -95,7 +95,9 @@ class Box:
 
     @staticmethod
     async def started(engine: Engine, plan: Plan) -> Box:
-        """Create and start a container. Nothing is left of it if that fails (EnvironmentProblem) or is cancelled."""
+        """Create and start a container, and return it. Nothing is left of it if that fails (EnvironmentProblem) or is
+        cancelled.
+        """
         making = asyncio.ensure_future(engine.post("/containers/create", _request(plan)))
         try:
             made = await asyncio.shield(making)
@@ -124,8 +126,8 @@ class Box:
                 yield found
 
     async def announced(self, task: Task) -> str:
-        """Register a program with a terminal, without starting it, and return its path in the engine's API, by which a
-        client starts it.
+        """Register a program with a terminal, without starting it, and return its path in the engine's API
+        (`/VERSION/exec/ID`), by which a client starts it.
         """
         return f"/{VERSION}/exec/{await self._create_exec(task.argv, task, stdin=True, terminal=True)}"
 
@@ -134,7 +136,9 @@ class Box:
         return await self._exit_code(self._last)
 
     async def ran_out_of_memory(self) -> bool:
-        """Return whether the kernel killed a process for memory since the last call."""
+        """Return whether the kernel killed a process for memory since the last call, by the counts of the container's
+        control group; False if it has none.
+        """
         said = b"".join([data async for _, data in self.run(Task(("sh", "-c", _OUT_OF_MEMORY), "/", {}, apart=True))])
         counts = [line.split() for line in said.decode("utf-8", "replace").splitlines()]
         kills = max((int(words[1]) for words in counts if len(words) == 2 and words[0] == "oom_kill"), default=0)
@@ -143,8 +147,8 @@ class Box:
         return kills > before
 
     async def send(self, archive: IO[bytes], folder: str, gone: Sequence[str] = ()) -> None:
-        """Remove the relative paths `gone` below a folder of the container, then unpack a tar archive there with the
-        image's tar.
+        """Remove the relative paths `gone` below the absolute `folder` of the container, then unpack a tar archive
+        there, read from its present position, with the image's tar.
         """
         # A command line has a limit.
         for start in range(0, len(gone), _AT_ONCE):
@@ -172,7 +176,9 @@ class Box:
         await self._run_checked(name, said)
 
     async def runs(self) -> bool:
-        """Return whether the container is running; False if it is gone."""
+        """Return whether the container is running; False if it is gone. EnvironmentProblem if the engine does not
+        answer.
+        """
         try:
             told = await self._engine.get(f"/containers/{self._name}/json")
         except EnvironmentProblem as problem:
@@ -280,7 +286,7 @@ async def _feed_stdin(writer: asyncio.StreamWriter, stdin: IO[bytes] | Stdin) ->
 
 
 def shell_words(script: str | tuple[str, ...]) -> tuple[str, ...]:
-    """Return a command as words: a script runs in bash if the image has it, else in sh."""
+    """Return a command as the words of a program: a script runs in bash if the image has it, else in sh; words stay."""
     return ("sh", "-c", _EITHER_SHELL, "sh", script) if isinstance(script, str) else script
 
 

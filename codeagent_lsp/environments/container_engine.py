@@ -35,7 +35,7 @@ _NAMED = ("DOCKER_HOST", "CONTAINER_HOST")
 
 @dataclass(frozen=True, slots=True)
 class Piped:
-    """A hijacked connection as a pair of streams. The caller closes the writer."""
+    """A hijacked connection as a pair of byte streams, without framing. The caller closes the writer."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -50,15 +50,19 @@ class Engine:
         self.socket = socket
 
     async def get(self, path: str, **query: str) -> Any:
-        """Send a GET request and return the body decoded from JSON; None if it is empty."""
+        """Send a GET request to `path`, such as `/containers/json`, with these query parameters, and return the body
+        decoded from JSON; None if it is empty.
+        """
         return await self._request("GET", path, query)
 
     async def post(self, path: str, body: Mapping[str, Any] | None = None, **query: str) -> Any:
-        """Send a POST request and return the body decoded from JSON; None if it is empty."""
+        """Send a POST request to `path`, such as `/containers/create`, with `body` as JSON, and return the body of the
+        answer decoded from JSON; None if it is empty.
+        """
         return await self._request("POST", path, query, body)
 
     async def delete(self, path: str, **query: str) -> None:
-        """Send a DELETE request; a missing object is not an error."""
+        """Send a DELETE request to `path` with these query parameters; a missing object is not an error."""
         try:
             await self._request("DELETE", path, query)
         except EnvironmentProblem as problem:
@@ -66,8 +70,8 @@ class Engine:
                 raise
 
     async def hijacked(self, path: str, body: Mapping[str, Any] | None = None) -> Piped:
-        """Send a POST request that turns the connection into a pair of byte streams, and return these. The caller
-        closes the writer.
+        """Send a POST request that turns the connection into a pair of byte streams (the Docker API's hijacking, HTTP
+        101), and return these. The caller closes the writer.
         """
         data = b"" if body is None else json.dumps(body).encode()
         head = (

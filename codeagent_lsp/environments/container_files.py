@@ -64,19 +64,23 @@ class ContainerFiles:
         return self._folder.path
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
-        """Update the copies to the disk and, over it, `wanted` (bytes by absolute path, None: no such file)."""
+        """Update the copies to the disk and, over it, `wanted` (bytes by absolute path, None: no such file). OSError if
+        a copy cannot be written.
+        """
         for mirror in self._mirrors:
             mirror.prepare(wanted)
 
     def writings(self) -> Writings:
-        """Return the files of the copies that differ from the prepared state; call `carry_out` before."""
+        """Return the files of the copies that differ from the prepared state, by their absolute paths in the workspace;
+        call `carry_out` before.
+        """
         found = WrittenFiles(WrittenLimits())
         for mirror in self._mirrors:
             mirror.collect(found)
         return Writings(tuple(found.files.values()), found.more)
 
     def unloaded(self) -> None:
-        """Note that the container is a new one, so that everything is sent again."""
+        """Note that the container is a new one, so that `carry_in` sends everything again."""
         self._there.clear()
 
     async def carry_in(self, box: Box) -> None:
@@ -111,7 +115,7 @@ class ContainerFiles:
         return await asyncio.to_thread(read_reports, f"{reports}/now")
 
     def close(self) -> None:
-        """Remove the copies; blocks."""
+        """Remove the copies; blocks, for large ones up to minutes."""
         self._folder.close()
 
     @asynccontextmanager
@@ -135,8 +139,8 @@ class Difference:
 
 
 def seen_in(place: str) -> Seen:
-    """Return a stamp of each entry below a folder by relative path, which changes when the entry does; links are not
-    followed.
+    """Return a stamp of each entry below a folder by relative path, which changes when the entry does; {} for an
+    unreadable folder. Links are not followed; blocks.
     """
     found: dict[str, Stamp] = {}
     for name, info in _walk(place):
@@ -148,7 +152,9 @@ def seen_in(place: str) -> Seen:
 
 
 def difference(before: Seen, now: Seen) -> Difference:
-    """Return what to transfer to turn a copy in the state `before` into the state `now`."""
+    """Return what to transfer to turn a copy in the state `before` into the state `now`, both as `seen_in` returns
+    them.
+    """
     changed = [name for name, stamp in now.items() if before.get(name) != stamp]
     # What was a folder and is a file now, or the reverse, cannot be unpacked over the old one.
     retyped = [name for name in changed if name in before and _type(before[name]) != _type(now[name])]
@@ -191,7 +197,7 @@ def unpack(source: IO[bytes], places: Mapping[str, str]) -> None:
 
 
 def too_large() -> EnvironmentProblem:
-    """Return, without raising it, the error about a workspace larger than a container holds."""
+    """Return, without raising it, the error, for the model, about a workspace larger than a container holds."""
     message = "The workspace is larger than what a container holds. Have more of it ignored, such as data and output."
     return EnvironmentProblem(message, ErrorCode.PARAMETER_ERROR)
 

@@ -27,8 +27,8 @@ _BEGUN = (b"101", b"200")
 
 
 def main() -> None:
-    """Connect the terminal with the program until one of them ends. OSError if the engine does not answer within 60
-    s.
+    """Connect the terminal at standard input with the program, both named by the arguments (the engine's socket, the
+    program's path), until one of them ends. OSError if the engine does not answer within 60 s.
     """
     engine, path = sys.argv[1:]
     with suppress(OSError):  # another session has it: then only its changes of size are not heard of

@@ -28,7 +28,9 @@ EnvironmentStatus = Literal["ready", "running"]
 
 
 class EnvironmentProblem(ToolFailed):
-    """Raised if an environment cannot be used; `code` is the kind of problem, the message is for the model."""
+    """Raised if an environment cannot be used; `code` is the kind of problem, one of the sandbox codes of `ErrorCode`
+    such as `SANDBOX_NOT_FOUND`; the message is for the model.
+    """
 
     def __init__(self, message: str, code: ErrorCode) -> None:
         super().__init__(message, code)
@@ -36,8 +38,9 @@ class EnvironmentProblem(ToolFailed):
 
 @dataclass(frozen=True, slots=True)
 class Info:
-    """The state of an environment at one moment; `name` is the id of its session, `folders` are absolute paths, `where`
-    is the image of a container ('' for a local one).
+    """The state of an environment at one moment; `name` is the id of its session, `kind` is `local` or `container`,
+    `status` is `running` while a command runs in it, else `ready`; `folders` are absolute paths, `where` is the image
+    of a container ('' for a local one).
     """
 
     name: str
@@ -76,7 +79,9 @@ class PrivateView(Protocol):
     def isolation(self) -> Isolation: ...
 
     def bind(self, view: FileView, staging: Staging, approve: Approve) -> BoundShell:
-        """Return the shell for the command, whose changes can be handed over to another run."""
+        """Return the shell for the command, which sees `view` and whose changes go to `staging` as in
+        `Environment.bind`; they can be handed over to another run.
+        """
 
     async def close(self) -> None:
         """Wait at most 30 s for the command to end, as it is not killed on this machine, and remove the view; what it
@@ -117,10 +122,10 @@ class ScreenRequest:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The recipe of a screen: the command in the private view, and the files of its page.
+    """The recipe of a screen, `terminal` or `desktop`: the command in the private view, and the files of its page.
 
-    `files` maps the names in the page to paths; `socket` is the name, in the folder of reports, of the X server's
-    socket, '' for a terminal.
+    `files` maps the names in the page to absolute paths; `socket` is the name, in the folder of reports, of the X
+    server's socket, '' for a terminal.
     """
 
     kind: ScreenKind
@@ -172,7 +177,9 @@ class Screens(Protocol):
         """Whether there is a user whose browser can open an address."""
 
     def status(self, kind: ScreenKind) -> ScreenStatus:
-        """Return the current state of the screen; one that was never started is not running."""
+        """Return the current state of the screen, `terminal` or `desktop`; one that was never started is
+        not running.
+        """
 
     async def start(self, kind: ScreenKind, wanted: ScreenRequest) -> ScreenStatus:
         """Start a screen and return its state; if it runs already, only that. Waits up to 90 s for it to answer.
@@ -180,7 +187,9 @@ class Screens(Protocol):
         """
 
     async def stop(self, kind: ScreenKind) -> Stopped:
-        """Stop a screen with all its processes, if it runs, and stage what was written in it."""
+        """Stop a screen with all its processes, wait for its end, and stage what was written in it. One that does not
+        run is no error.
+        """
 
     async def show(self, url: str) -> bool:
-        """Open an address in the user's browser, or show it to the user; return whether it was opened."""
+        """Open an address in the user's browser, or else show it to the user; return whether it was opened."""

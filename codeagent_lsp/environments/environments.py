@@ -98,12 +98,14 @@ class Environments:
 
     @property
     def kind(self) -> EnvironmentKind:
-        """The kind of environment by the present settings; one that exists may be of another kind."""
+        """The kind of environment by the present settings, `container` if an image is set, else `local`; one that
+        exists may be of another kind.
+        """
         return _kind(self._settings())
 
     async def private_view(self, kind: EnvironmentKind, folders: Sequence[str], execute: Execute) -> PrivateView:
-        """Return a new view of the folders, for a command that outlives a run; the caller closes it. `execute` runs the
-        command. SettingError or ToolFailed if that is impossible here.
+        """Return a new view of the folders (absolute paths), for a command that outlives a run; the caller closes it.
+        `execute` runs the command. SettingError or ToolFailed if that is impossible here.
         """
         adapter = cast("LocalAdapter | ContainerAdapter", await self._adapter(kind))
         return await adapter.create(self._settings(), folders, execute)

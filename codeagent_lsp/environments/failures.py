@@ -82,7 +82,9 @@ def grade(error: BaseException) -> ErrorCode:
 
 
 def grade_status(status: int, said: str) -> ErrorCode:
-    """Return the error code for an HTTP error status; by the message `said` if the status is not known."""
+    """Return the error code for the HTTP error `status` of a container engine; by the message `said` if the status is
+    not known.
+    """
     return _BY_STATUS.get(status) or _by_text(said)
 
 
@@ -94,7 +96,9 @@ def first_error(error: BaseException) -> BaseException:
 
 
 def code_by_type(error: BaseException, known: Iterable[tuple[str, ErrorCode]]) -> ErrorCode | None:
-    """Return the code of the first name in `known` among the error's class names; None if there is none."""
+    """Return the code of the first name in `known`, pairs of class name and code, among the names of the error's class
+    and those it derives from; None if there is none.
+    """
     names = {cls.__name__ for cls in type(error).__mro__}
     return next((code for name, code in known if name in names), None)
 
@@ -150,6 +154,8 @@ async def patient(
 
 
 def wait_before(retry: int, chance: float) -> float:
-    """Return the seconds before the `retry`-th retry (1-based); `chance` in 0 … 1 adds jitter."""
+    """Return the seconds before the `retry`-th retry (1-based): 1, 2, 4 and so on up to 30, a quarter less to a quarter
+    more by `chance` in 0 … 1.
+    """
     wait = min(LONGEST_WAIT, FIRST_WAIT * FACTOR ** (retry - 1))
     return wait * (1 + JITTER * (2 * chance - 1))

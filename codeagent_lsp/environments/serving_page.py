@@ -50,25 +50,27 @@ class Guarded(RequestHandler):
     """
 
     def prepare(self) -> None:
-        """Refuse an unauthorised request with HTTPError 403 or 421."""
+        """Refuse an unauthorised request with HTTPError 403 or 421; called by tornado before the
+        request's own method.
+        """
         status = refusal(self.request.path, self.request.headers, self.settings["token"])
         if status is not None:
             raise HTTPError(status)
 
     def set_default_headers(self) -> None:
-        """Set the security headers of every response."""
+        """Set the security headers of every response, and remove the one that names the server."""
         self.clear_header("Server")
         for name, value in _HEADERS.items():
             self.set_header(name, value)
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """Write the status code only, without details."""
+        """Write the status code only, as plain text, without details of the error."""
         self.set_header("Content-Type", "text/plain")
         self.finish(f"{status_code}\n")
 
 
 class PageFiles(Guarded):
-    """Serves the listed files of the page and no others."""
+    """Serves the files of the page that the server's setting `files` lists (paths by name), and no others."""
 
     def get(self, name: str = "") -> None:
         """Send one file of the page; the name '' is its first. HTTPError 404 if it is not listed. Blocks while reading
@@ -98,8 +100,9 @@ def refusal(path: str, headers: Mapping[str, str], token: str) -> int | None:
 def serve(
     opened: socket.socket, token: str, files: Mapping[str, str], handler: Any, settings: Mapping[str, Any]
 ) -> HTTPServer:
-    """Return a running server on a listening socket, which it takes over. It serves the page's `files` (paths by name)
-    and, with `handler` and its `settings`, the page's WebSocket.
+    """Return a running server (tornado) on a listening socket, which it takes over, in the running event loop. It
+    serves the page's `files` (paths by name) below `/TOKEN/` and, with `handler` and its `settings`, the page's
+    WebSocket.
     """
     application = Application(
         [(rf"/[^/]+/{SOCKET}", handler, dict(settings)), (r"/[^/]+/(.*)", PageFiles)],
@@ -138,7 +141,7 @@ os.execvp(sys.argv[1], sys.argv[1:])
 
 
 class Terminal(Guarded, TermSocket):
-    """The WebSocket of one browser to the shared shell."""
+    """The WebSocket of one browser to the shared shell, with terminado's messages."""
 
     def open(self, url_component: Any = None) -> None:
         """Join the shell; if 8 browsers are connected already, close with code 1013 (try again later)."""
@@ -149,7 +152,7 @@ class Terminal(Guarded, TermSocket):
         super().open(None)
 
     def waiting(self) -> int:
-        """Return the number of bytes waiting to be sent to its browser."""
+        """Return the number of bytes waiting to be sent to its browser; 0 if the connection is closed."""
         connection = self.ws_connection
         stream = getattr(connection, "stream", None)
         return len(stream._write_buffer) if stream is not None and not stream.closed() else 0
@@ -166,11 +169,15 @@ class OneShell(SingleTermManager):
         self._cwd, self._environment, self._over = cwd, dict(environment), over
 
     def new_terminal(self, **kwargs: Any) -> PtyWithClients:
-        """Start the shell with exactly the given environment."""
+        """Start the shell in a new terminal, with exactly the given environment, and return it; other arguments are
+        ignored. OSError if it cannot be started.
+        """
         return PtyWithClients(self.shell_command, self._environment, self._cwd)
 
     def pty_read(self, fd: int, events: Any = None) -> None:
-        """Forward the shell's output to all browsers, or wait 50 ms if one is too slow."""
+        """Forward the shell's output, readable at `fd`, to all browsers, or wait 50 ms if one is too slow. Called by
+        tornado's loop.
+        """
         clients = self.ptys_by_fd[fd].clients
         if any(client.waiting() > MAX_WAITING for client in clients):
             loop = IOLoop.current()
@@ -181,7 +188,7 @@ class OneShell(SingleTermManager):
         super().pty_read(fd, events)
 
     def on_eof(self, ptywclients: PtyWithClients) -> None:
-        """Close the connections at the end of the shell and call `over`."""
+        """Close the connections at the end of the shell and call `over`; called by terminado."""
         super().on_eof(ptywclients)
         self._over()
 
@@ -193,8 +200,8 @@ class OneShell(SingleTermManager):
 def start_shell(
     argv: Sequence[str], cwd: str, environment: Mapping[str, str], over: Callable[[], None]
 ) -> tuple[type[Terminal], dict[str, Any], int]:
-    """Start the shell and return the WebSocket handler, its settings and the process id. `over` is called when the
-    shell has ended. OSError if it cannot be started.
+    """Start the shell in the absolute folder `cwd` with exactly this environment, and return the WebSocket handler, its
+    settings and the process id. `over` is called when the shell has ended. OSError if it cannot be started.
     """
     shell = OneShell(argv, cwd, environment, over)
     return Terminal, {"term_manager": shell}, shell.get_terminal().ptyproc.pid
@@ -211,7 +218,9 @@ class Relay(Guarded, WebSocketHandler):
     """
 
     def initialize(self, path: str, clients: set[Relay]) -> None:
-        """Take the settings of the handler; called by tornado before the connection opens."""
+        """Take the settings of the handler, the socket's path and the set of all browsers; called by tornado before the
+        connection opens.
+        """
         self._path, self._clients = path, clients
         self._writer: StreamWriter | None = None
         self._pumping: asyncio.Task[None] | None = None
@@ -281,8 +290,9 @@ async def connect_to_socket(path: str) -> tuple[StreamReader, StreamWriter]:
 
 
 async def start_desktop(spec: dict[str, Any], over: Callable[[], None]) -> tuple[type[Relay], dict[str, Any], int]:
-    """Start the desktop and return the WebSocket handler, its settings and the process id. `over` is called when it has
-    ended. OSError if it does not answer within 60 s.
+    """Start the desktop of `spec`, the one that the serving program reads, and return the WebSocket handler, its
+    settings and the process id. `over` is called when it has ended. OSError if it ends at once or does not answer
+    within 60 s.
     """
     path = f"{spec['folder']}/{spec['socket']}"
     process = await asyncio.create_subprocess_exec(

@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def say(answer: dict[str, Any]) -> None:
-    """Write one line of JSON to standard output, which the server reads."""
+    """Write `answer` as one line of JSON to standard output, which the server reads, and flush it."""
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
 

@@ -115,7 +115,7 @@ class Screen:
 
     @property
     def status(self) -> ScreenStatus:
-        """Its current state; not running before it has answered."""
+        """Its current state: not running before it has answered, and afterwards with the reason why it ended."""
         kind, task = self._recipe.kind, self._running
         if task is None or not self._said.done() or self._said.cancelled():
             return ScreenStatus(kind)
@@ -248,8 +248,8 @@ class Screen:
 
 
 def terminal_recipe(cwd: str, where: EnvironmentKind = "local") -> Recipe:
-    """Return the recipe of a shell in `cwd`, an absolute path in the workspace. ToolFailed if something is not
-    installed.
+    """Return the recipe of a shell (bash) in `cwd`, an absolute path in the workspace, on this machine or in a
+    container. ToolFailed if something is not installed.
     """
     need_library()
     # bubblewrap starts a new session, so the shell has to take the terminal for its own; an engine sees to that itself
@@ -259,7 +259,9 @@ def terminal_recipe(cwd: str, where: EnvironmentKind = "local") -> Recipe:
 
 
 def page_files(kind: str) -> dict[str, str]:
-    """Return the files of one of our pages: absolute paths by name, the first page with the name ''."""
+    """Return the files of one of our pages, `terminal` or `desktop`: absolute paths by name, the first page with the
+    name ''.
+    """
     found = {path.name: str(path) for path in sorted((PAGES / kind).iterdir())}
     return {"" if name == "index.html" else name: path for name, path in found.items()}
 
@@ -279,7 +281,7 @@ def emulator(modules: Iterable[str] = _MODULES) -> dict[str, str]:
 
 
 def need_library() -> None:
-    """Raise ToolFailed if the library that serves pages is not installed; it is not imported for that."""
+    """Raise ToolFailed if the library that serves pages, terminado, is not installed; it is not imported for that."""
     if find_spec("terminado") is None:
         raise missing("terminado", EXTRA)
 
@@ -291,7 +293,7 @@ def missing(what: str, remedy: str) -> ToolFailed:
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """The programs of a desktop: the folder of noVNC, and the name of a terminal program."""
+    """The programs of a desktop: the folder of noVNC, and the name of a terminal program as it is found in PATH."""
 
     novnc: Path
     terminal: str

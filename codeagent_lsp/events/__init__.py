@@ -138,10 +138,10 @@ class RunStarted(Event, name="run_started", internal=True):
 
 @dataclass(frozen=True, kw_only=True)
 class RunCompleted(Event, name="run_completed"):
-    """The run is over; always its last event. `status` is how it ended, `summary` is for the user, `error` the message
-    of a run that failed. `outcome` is what became of its changes, None if it had none; `files_changed` are absolute
-    paths. `tool_used` says whether the model called a tool, `trace_id` names the run in the records; `stopped_by` is
-    `budget` if that ended it.
+    """The run is over; always its last event. `status` is how it ended: `completed`, `failed`, `cancelled`, `stopped`,
+    `rejected` or `waiting`; `summary` is for the user, `error` the message of a run that failed. `outcome` is what
+    became of its changes, None if it had none; `files_changed` are absolute paths. `tool_used` says whether the model
+    called a tool, `trace_id` names the run in the records; `stopped_by` is `budget` if that ended it.
 
     `usage` sums what its model calls used (fields as in `usage`), `session_usage` what those of all runs of the session
     did. `unconfirmed` are the files of which it is not known whether their changes are there, which the first paragraph
@@ -430,7 +430,9 @@ EVENT_TYPES: dict[str, type[Event]] = {cls.type: cls for cls in Event.__subclass
 
 
 def to_dict(event: Event) -> dict[str, Any]:
-    """Return the event as plain JSON data, `type` first, `None` left out."""
+    """Return the event as plain JSON data: `type` first, then the fields by name; those that are None are left out, and
+    tuples become lists.
+    """
     values = {item.name: getattr(event, item.name) for item in fields(event)}
     data: dict[str, Any] = {"type": event.type}
     data.update((name, _plain(value)) for name, value in values.items() if value is not None)

@@ -39,7 +39,7 @@ def call_words(call: Mapping[str, Any]) -> str:
 
 def subject_of(arguments: object, name: Callable[[str], str] = str) -> str:
     """Return what a call with these arguments is about, such as a path, a pattern or at most three names; '' if they do
-    not say it. `name` returns a path as users know it.
+    not say it, or are no mapping. `name` returns a path as users know it.
     """
     given = arguments if isinstance(arguments, Mapping) else {}
     if given.get("symbol") and given.get("new_name"):

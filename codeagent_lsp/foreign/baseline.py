@@ -54,7 +54,9 @@ class Baseline:
 
     @property
     def repositories(self) -> tuple[Repository, ...]:
-        """The git repositories whose files are followed; () before `take_stock`."""
+        """The git repositories whose files are followed, by their tops; () before `take_stock`, and where git is not
+        installed.
+        """
         return tuple(self._repositories.values())
 
     async def take_stock(self, *, again: bool = False) -> dict[str, Stamp] | None:
@@ -79,7 +81,9 @@ class Baseline:
         return found
 
     async def before(self, paths: Iterable[str]) -> dict[str, FileState]:
-        """Return what these files were, by path; `UNKNOWN` for those of which that is not known."""
+        """Return what these files were, by absolute path; `ABSENT` for those that were not there, `UNKNOWN` for those
+        of which that is not known.
+        """
         found: dict[str, FileState] = {}
         asked: dict[str, list[str]] = {}
         for path in paths:
@@ -114,12 +118,16 @@ class Baseline:
         return frozenset(found)
 
     async def settle(self, states: Mapping[str, FileState]) -> None:
-        """Keep these states of files, by path, as what they were from now on."""
+        """Keep these states of files, by absolute path, as what they were from now on; one for which there is no more
+        room counts as `UNKNOWN`.
+        """
         for path, state in states.items():
             await asyncio.to_thread(self._copies.keep, path, state)
 
     async def files_below(self, folder: str) -> tuple[str, ...]:
-        """Return the paths of the files that were known below a folder, and of those that are there now."""
+        """Return the absolute paths of the files that were known below a folder (an absolute path), and of those that
+        are there now, each once. Where git fails, its files are left out.
+        """
         kept = [path for path in self._copies.paths() if within(path, (folder,))]
         for repository in self.repositories:
             if within(folder, (repository.top,)):
@@ -135,8 +143,8 @@ class Baseline:
         return self._stop.is_set()
 
     def marks(self) -> dict[str, Marks]:
-        """Return the marks of the repositories by the absolute path of their tops; reads a few file names and blocks
-        shortly.
+        """Return the marks of the repositories by the absolute path of their tops, without repositories that are gone;
+        reads a few file names and blocks shortly.
         """
         found = ((top, git_tree.marks(repository)) for top, repository in self._repositories.items())
         return {top: marks for top, marks in found if marks is not None}
@@ -148,7 +156,7 @@ class Baseline:
         return self._top(path)
 
     async def close(self) -> None:
-        """Stop the threads that look at files, and delete the copies."""
+        """Stop the threads that look at files, and delete the copies; afterwards nothing is known of any file."""
         self._stop.set()
         await asyncio.to_thread(self._copies.remove)
 
@@ -272,7 +280,7 @@ class Copies:
         self._forget(path)
 
     def paths(self) -> tuple[str, ...]:
-        """Return the absolute paths of the files that were kept."""
+        """Return the absolute paths of the files that were kept, those included of which only that is known."""
         return tuple(self._sizes)
 
     def remove(self) -> None:

@@ -41,7 +41,9 @@ UNKNOWN = FileState(known=False)
 
 
 class Stamp(NamedTuple):
-    """Metadata that changes when a file does, so that it need not be read. Times are in nanoseconds."""
+    """Metadata that changes when a file does, so that it need not be read. Times are in nanoseconds, the
+    size in bytes.
+    """
 
     mtime: int
     ctime: int
@@ -78,7 +80,9 @@ class Tree:
         self._inside.clear()
 
     def state(self, path: str) -> FileState:
-        """Return a file as it is now; never raises, `UNKNOWN` if it cannot be read."""
+        """Return the file at an absolute path as it is now; never raises: `ABSENT` if there is none, `UNKNOWN` if it
+        cannot be read as text or usually holds secrets.
+        """
         info = self.roots.stat(path)
         if info is None:
             return ABSENT
@@ -90,12 +94,16 @@ class Tree:
             return UNKNOWN
 
     def stamp(self, path: str) -> Stamp | None:
-        """Return the stamp of a regular file; None if there is none."""
+        """Return the stamp of the regular file at an absolute path; None if there is none, for a link, and outside of
+        the workspace.
+        """
         info = self.roots.stat(path)
         return None if info is None or not stat.S_ISREG(info.st_mode) else _stamp(info)
 
     def below(self, folder: str, stopped: Callable[[], bool]) -> Iterator[tuple[str, Stamp]]:
-        """Yield the paths and stamps of the followed files below a folder; ends early once `stopped` returns True."""
+        """Yield pairs of absolute path and stamp of the followed files below a folder; none for an ignored one. Ends
+        early once `stopped` returns True.
+        """
         rules = self._rules_in(folder)
         if rules is not None and not within(folder, self._own):
             yield from self._walk(folder, rules, stopped)
@@ -141,7 +149,9 @@ class Tree:
 
 
 def state_of(data: bytes) -> FileState:
-    """Return the state of a file with this content; `UNKNOWN` if it is binary or too large."""
+    """Return the state of a file with this content; `UNKNOWN` if it is binary or longer than the limit for followed
+    files.
+    """
     if len(data) > MAX_BYTES:
         return UNKNOWN
     try:
@@ -161,7 +171,9 @@ def stamps(tree: Tree, stopped: Callable[[], bool]) -> dict[str, Stamp] | None:
 
 
 def differing(before: Mapping[str, Stamp], now: Mapping[str, Stamp]) -> tuple[str, ...]:
-    """Return the paths that are new, gone, or have another stamp."""
+    """Return the paths that are new or have another stamp, in the order of `now`, then those that are gone; () if both
+    are equal.
+    """
     changed = [path for path, stamp in now.items() if before.get(path) != stamp]
     return (*changed, *(path for path in before if path not in now))
 

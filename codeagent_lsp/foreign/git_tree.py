@@ -34,8 +34,8 @@ Mark = tuple[int, ...]
 
 
 class Entry(NamedTuple):
-    """A file in git's index: the hexadecimal hash of its content, and size (bytes) and time (nanoseconds) of the file
-    on the disk when git last looked.
+    """A file in git's index: the hexadecimal hash of its content (SHA-1 or SHA-256), and size (bytes) and time
+    (nanoseconds) of the file on the disk when git last looked. `is_file` is False for links and submodules.
     """
 
     digest: str
@@ -77,7 +77,7 @@ def _parse_index(output: bytes, top: str) -> Iterator[tuple[str, Entry]]:
 
 async def texts(repository: Repository, wanted: Mapping[str, Entry]) -> dict[str, FileState]:
     """Return the contents that git has of these entries, by path, as they would be on the disk; `UNKNOWN` for those
-    that cannot be had.
+    that cannot be had: no regular files, too large, binary, or gone. ToolFailed if git fails.
     """
     found = dict.fromkeys(wanted, UNKNOWN)
     batch: list[tuple[str, Entry]] = []
@@ -119,7 +119,7 @@ def _on_disk(data: bytes, size: int) -> FileState:
 
 
 def has_content(entry: Entry, data: bytes) -> bool:
-    """Return whether `data` is the content that git has, apart from CRLF line ends."""
+    """Return whether `data` is the content that git has of a file, apart from CRLF line ends, by git's hash of it."""
     return any(_digest(each, len(entry.digest)) == entry.digest for each in {data, data.replace(b"\r\n", b"\n")})
 
 
@@ -131,7 +131,9 @@ def _digest(data: bytes, length: int) -> str:
 
 
 def marks(repository: Repository) -> Marks | None:
-    """Return the present marks of a repository; None if it is gone. Reads a few file names and blocks shortly."""
+    """Return the present marks of a repository; None if its data folder cannot be found. Reads a few file names and
+    blocks shortly.
+    """
     data = data_of(repository.top)
     if data is None:
         return None

@@ -29,7 +29,7 @@ class Saves:
         self._folder = root / FOLDER
 
     def note(self, path: str) -> None:
-        """Note that the file with this real path was saved now."""
+        """Note that the file with this absolute real path was saved now."""
         place = self._place(path)
         with suppress(OSError):
             make_private(self._folder)
@@ -45,7 +45,7 @@ class Saves:
             return None
 
     def clear(self) -> None:
-        """Remove the notes that are older than an hour."""
+        """Remove the notes of all servers that are older than an hour."""
         for entry in self._entries():
             with suppress(OSError):  # another server does the same
                 if time.time() - entry.stat().st_mtime > KEPT_SECONDS:

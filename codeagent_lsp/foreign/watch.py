@@ -77,7 +77,9 @@ class ForeignWatch:
         self._commands: list[tuple[float, float]] = []  # when commands of ours ran in the user's folders
 
     async def follow(self) -> None:
-        """Follow the files until this is cancelled; returns at once if there are too many."""
+        """Follow the files until this is cancelled, and hand on what is found; returns at once if there are more than
+        50,000.
+        """
         found = await self._baseline.take_stock()
         if found is None:
             logger.info("there are too many files here to follow what other programs change")
@@ -95,7 +97,9 @@ class ForeignWatch:
             await self._tick()
 
     def touched(self, paths: Iterable[str]) -> None:
-        """Note that files may have changed, by their real paths; they are looked at once it is quiet."""
+        """Note that files may have changed, by their absolute real paths; they are looked at once it is quiet. Those
+        that are not followed are ignored; returns at once.
+        """
         followed = [path for path in paths if self._tree.follows(path)]
         if followed:
             self._gathering.notice(followed, time.monotonic())

@@ -70,7 +70,9 @@ class Verdict:
 
 
 def verdict(seen: Seen) -> Verdict:
-    """Return whose the change of a file is, by what is known of it."""
+    """Return whose the change of a file is, by what is known of it: git's, ours or the user's where something says so,
+    else another program's. Pure.
+    """
     if _by_git(seen) or _by_us(seen) or _by_save(seen):
         return Verdict(seen.now, is_foreign=False)
     saved = seen.saved
@@ -114,7 +116,7 @@ class Gathering:
         return path in self._last
 
     def notice(self, paths: Iterable[str], now: float) -> None:
-        """Note that these files have changed at the time `now`."""
+        """Note that these files (absolute paths) have changed at the time `now`; new ones beyond 5,000 are ignored."""
         for path in paths:
             if path not in self._last and len(self._last) >= MOST_FILES:
                 continue
@@ -131,7 +133,9 @@ class Gathering:
         return max(0.0, min(ends) - now) if ends else None
 
     def take(self, now: float) -> tuple[str, ...]:
-        """Return the absolute paths of the files that can be looked at now, and forget them."""
+        """Return the absolute paths of the files that can be looked at at the time `now`, and forget them; () if none
+        can.
+        """
         usual = {path: last for path, last in self._last.items() if path not in self._patience}
         ready = [path for path, last in self._last.items() if now >= last + self._patience.get(path, self._pace.quiet)]
         if usual and now < self._end(usual.values()):

@@ -51,11 +51,15 @@ class Answers:
         self._lock = Lock()
 
     def view(self, files: FileView) -> View:
-        """Return the present state of the index, overlaid with the unsaved and staged texts of `files`."""
+        """Return the present state of the index, overlaid with the unsaved and staged texts of `files`; those that are
+        not in the index or have changed are parsed now.
+        """
         return self._overlay.view(files)
 
     def search(self, files: FileView, task: Task, limit: int, may_read: MayRead) -> tuple[Chunk, ...]:
-        """Return at most `limit` chunks of the code of `files` that match a task best by its words, best first."""
+        """Return at most `limit` chunks of the code of `files` that match a task best by its words, best first; () if
+        nothing does. `may_read` returns whether an absolute path may be shown beyond its name.
+        """
         asking = task.question()
         with self._lock:
             view = self._looking_at(files, may_read)
@@ -65,8 +69,8 @@ class Answers:
         return tuple(relevance.answers(ranked, read, view.symbols, asking, limit))
 
     def overview(self, files: FileView, budget: int, may_read: MayRead) -> RepoMap:
-        """Return the map that does not depend on a task, in at most `budget` tokens. `may_read` returns whether an
-        absolute path may be shown beyond its name.
+        """Return the map that does not depend on a task, the most central files, in at most `budget` tokens; its text
+        is '' if nothing fits. `may_read` returns whether an absolute path may be shown beyond its name.
         """
         with self._lock:
             self._looking_at(files, may_read)
@@ -143,8 +147,8 @@ def _with_unsaved(ranked: list[tuple[str, float]], view: View, asking: QueryTerm
 
 
 class Overlay:
-    """Makes views over `store`, which has the files of `folders`, and keeps the last 256 parsed texts for the next
-    one.
+    """Makes views over `store`, which has the files of `folders`, and keeps the last 256 parsed texts
+    for the next one.
     """
 
     def __init__(self, store: Store, folders: Folders) -> None:
@@ -154,7 +158,9 @@ class Overlay:
         self._lock = Lock()
 
     def view(self, files: FileView) -> View:
-        """Return a view of the index, overlaid with the texts of `files` that differ from the indexed ones."""
+        """Return a view of the index, overlaid with the texts of `files` that differ from the indexed ones; ignored
+        files and those outside of the folders are left out. Parses new texts, so it blocks.
+        """
         over = sorted(files.over_disk())
         if not over:
             return View(self._store)
@@ -206,7 +212,7 @@ def _version(unsaved: dict[str, Unsaved], gone: set[str]) -> int:
 
 
 class MapSource(Protocol):
-    """Port: the part of an index that maps need."""
+    """Port: the part of an index that maps need; its methods answer as those of `View`."""
 
     def files(self) -> Mapping[str, bytes]: ...
 
@@ -258,7 +264,7 @@ class Mapper:
 
     def overview(self, budget: int) -> RepoMap:
         """Return the map that does not depend on a task: the most central files, in at most `budget` tokens, for the
-        stable part of a prompt.
+        stable part of a prompt; its text is '' if nothing fits. Blocks, for a new graph seconds.
         """
         self._refresh_graph()
         outline = cache(self._index.symbols)
@@ -266,7 +272,7 @@ class Mapper:
         return self._make_map(("overview", budget), self._important, best, outline, budget)
 
     def ranked(self, task: Task) -> list[tuple[str, float]]:
-        """Return index paths and scores by relevance to the task, best first; irrelevant files are left out."""
+        """Return pairs of index path and score by relevance to the task, best first; irrelevant files are left out."""
         graph = self._refresh_graph()
         return rank.rank_files(self._index, graph, self._files, task)
 

@@ -32,7 +32,7 @@ class PastCommit(NamedTuple):
 
 class PastCommits:
     """Past commits, searchable by their words; those that changed no file or more than 12 are left out. Made once for
-    many questions, as it splits all messages into words.
+    many questions, as it splits all messages into words; immutable afterwards.
     """
 
     def __init__(self, commits: Iterable[PastCommit] = ()) -> None:
@@ -71,7 +71,9 @@ NO_COMMITS = PastCommits()
 
 
 def commits_of(log: str, folder: str = "") -> list[PastCommit]:
-    """Return the commits in the output of git for `LOG`, in its order; `folder` is put in front of their paths."""
+    """Return the commits in the output of `git` with the arguments `LOG`, in its order; `folder`, '' or ending with
+    `/`, is put in front of each path.
+    """
     found = []
     for block in log.split("\x01")[1:]:
         subject, _, names = block.partition("\x02")

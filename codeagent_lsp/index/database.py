@@ -93,7 +93,9 @@ class Database:
             self._heal(failed)
 
     def renew(self) -> None:
-        """Replace the file by an empty one, for all processes that use it."""
+        """Replace the file by an empty one, for all processes that use it; blocks until no other does the same. OSError
+        if that fails.
+        """
         with lock_file(self._lock_path()):
             self.close()
             self._remove()

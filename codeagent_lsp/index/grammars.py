@@ -36,7 +36,9 @@ _PIECE = 65_536
 
 
 class Grammar(NamedTuple):
-    """A language: its grammar package, the function in it that returns the grammar, and the names of its queries."""
+    """A language: its name, such as `python`, its grammar package (a Python module), the function in it that returns
+    the grammar, and the names of its queries.
+    """
 
     name: str
     module: str
@@ -86,7 +88,9 @@ _SHEBANG = re.compile(rb"#![^\n]*?(?:/|env (?:-S )?)(python|node|ruby|php|bash|s
 
 
 def grammar_of(path: str, data: bytes = b"") -> Grammar | None:
-    """Return the grammar for a file by its extension or name, else by its shebang line; None if unknown."""
+    """Return the grammar for a file by its extension or name, else by the shebang line with which its content, `data`,
+    begins; None if unknown. A file with an extension is never judged by its content.
+    """
     place = PurePosixPath(path)
     found = _BY_ENDING.get(place.suffix[1:].lower()) or _BY_NAME.get(place.name)
     # A file with an ending is no script, whatever its first line says.
@@ -97,7 +101,7 @@ def grammar_of(path: str, data: bytes = b"") -> Grammar | None:
 
 
 def parser(grammar: Grammar) -> Parser:
-    """Return a new parser: two threads must not share one."""
+    """Return a new parser of a language, for one thread: two must not share one."""
     from tree_sitter import Parser  # late: an idle server does without it
 
     return Parser(_language(grammar))
@@ -111,7 +115,8 @@ def tree_of(grammar: Grammar, source: bytes) -> Tree: ...
 @overload
 def tree_of(grammar: Grammar, source: bytes, stop: Callable[..., bool] | None) -> Tree | None: ...
 def tree_of(grammar: Grammar, source: bytes, stop: Callable[..., bool] | None = None) -> Tree | None:
-    """Return the syntax tree of a text; None if `stop`, which is called now and then, returned True.
+    """Return the syntax tree of a text in UTF-8; None only if `stop`, which is called now and then, returned True. A
+    text with errors has a tree, too.
 
     The trees of the last 4 texts of at most 256 KiB are kept for the next call. Threads can share a tree, as it is not
     changed.
@@ -127,7 +132,7 @@ def tree_of(grammar: Grammar, source: bytes, stop: Callable[..., bool] | None = 
 
 
 def cursor(query: Query) -> QueryCursor:
-    """Return a new cursor that runs a query over a tree."""
+    """Return a new cursor that runs a query over a tree, for one thread."""
     from tree_sitter import QueryCursor  # late: an idle server does without it
 
     return QueryCursor(query)
@@ -135,7 +140,9 @@ def cursor(query: Query) -> QueryCursor:
 
 @lru_cache(maxsize=32)
 def query(grammar: Grammar) -> Query:
-    """Return the query of a language for definitions, uses and imports, compiled once."""
+    """Return the query of a language for definitions, uses and imports, compiled once per process. Reads the files
+    `languages/*.scm`.
+    """
     from tree_sitter import Query  # late: an idle server does without it
 
     text = "\n".join((_QUERIES / f"{name}.scm").read_text(encoding="utf-8") for name in grammar.queries)
@@ -160,13 +167,13 @@ def _language(grammar: Grammar) -> Language:
 
 
 def text_of(node: Node) -> str:
-    """Return the text of a node; bytes that are not valid UTF-8 are replaced."""
+    """Return the text of a node of a syntax tree; bytes that are not valid UTF-8 are replaced."""
     return (node.text or b"").decode("utf-8", "replace")
 
 
 @lru_cache(maxsize=1 << 16)
 def is_source(path: str) -> bool:
-    """Return whether a file is code, by the suffix of its path."""
+    """Return whether a file is code, by the suffix of its path, in any case; False for one without a suffix."""
     return "." in path and path.rpartition(".")[2].lower() in _SOURCES
 
 
@@ -178,20 +185,24 @@ def is_prose(path: str) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def is_test(path: str) -> bool:
-    """Return whether a file is a test or belongs to one, by its folders and its name."""
+    """Return whether a file is a test or belongs to one, by the folders and the name in its path, with `/` between
+    them.
+    """
     *folders, name = path.split("/")
     return not _TESTS.isdisjoint(folders) or is_test_name(name)
 
 
 def is_test_name(name: str) -> bool:
-    """Return whether a file has the name of a test, whatever folder it is in; `name` is that without its folders."""
+    """Return whether a file has the name of a test, whatever folder it is in, such as `test_a.py` or `a.spec.ts`;
+    `name` is that without its folders.
+    """
     return bool(_TEST_NAME.search(name))
 
 
 @lru_cache(maxsize=1 << 16)
 def is_made(path: str) -> bool:
-    """Return whether a file is generated, recorded or third-party, so that it is not edited by hand; by its folders and
-    its name.
+    """Return whether a file is generated, recorded or third-party, so that it is not edited by hand; by the folders and
+    the name in its path, with `/` between them.
     """
     *folders, name = path.split("/")
     return not _UNEDITED.isdisjoint(folders) or bool(_MADE_NAME.search(name))

@@ -98,22 +98,23 @@ class IndexHost:
         return index.answers
 
     async def refresh(self) -> Status:
-        """Scan the whole workspace, wait for the end, and return the status; a full disk is `failed` in it. ToolFailed
-        if there is no index.
+        """Scan the whole workspace, wait for the end without a time limit, and return the status; a full disk is
+        `failed` in it. ToolFailed if there is no index.
         """
         return await (await self.opened()).looked_now()
 
     async def rebuild(self) -> Status:
-        """Start to rebuild the index in the background and return the initial status. ToolFailed if there is no
-        index.
+        """Start to rebuild the index in the background and return the status at its beginning. ToolFailed if there is
+        no index.
         """
         index = await self.opened()
         await index.rebuild()
         return index.service.status
 
     async def status(self) -> dict[str, Any]:
-        """Return the status of the index for the user: `state`, `files`, `done`, `total`, `problem`, `watched` and the
-        absolute `path`. Opens the index, and waits at most 1 s for a scan. ToolFailed if there is no index.
+        """Return the status of the index for the user: `state` (as in `Status`), the counts `files`, `done` and
+        `total`, `problem` ('' for none), `watched` (whether the client reports changes on disk) and the absolute `path`
+        of its file. Opens the index, and waits at most 1 s for a scan. ToolFailed if there is no index.
         """
         index = await self.opened()
         status = await index.looked(self._age, STATUS_SECONDS) or index.service.status
@@ -147,7 +148,7 @@ class IndexHost:
             self._index.feed.add(paths)
 
     def folders_changed(self) -> None:
-        """Reopen the index in the background for the new workspace folders, if it was open."""
+        """Reopen the index in the background for the new workspace folders, if it was open; returns at once."""
         if self._index is not None:
             self._tasks.start(self._begin())
 
@@ -221,7 +222,9 @@ def _unfit(folders: Sequence[str], settings: IndexSettings) -> str:
 
 
 class OpenIndex:
-    """The index of `folders` at `path`, until `close`. `known` says that it had files before this server started."""
+    """The index of `folders` (absolute paths) in the file `path`, with its workers, until `close`. `known` says that it
+    had files before this server started.
+    """
 
     def __init__(
         self, folders: Sequence[str], path: Path, settings: IndexSettings, tell: Tell, vectors: MakeVectorSearch
@@ -255,8 +258,8 @@ class OpenIndex:
         return next((task.result() for task in done if not task.cancelled()), None)
 
     async def looked_now(self) -> Status:
-        """Wait for a scan of everything that begins now, since one in progress may have missed recent changes, and
-        return the status.
+        """Wait, without a time limit, for a scan of everything that begins now, since one in progress may have missed
+        recent changes, and return the status.
         """
         if self._looking is not None:
             await asyncio.wait([self._looking])
@@ -270,7 +273,9 @@ class OpenIndex:
         await asyncio.sleep(0)
 
     async def close(self) -> None:
-        """Cancel all work on this index, wait for its end and close the files."""
+        """Cancel all work on this index, wait for its end, without a time limit, and close the files; not to be used
+        afterwards.
+        """
         await self.feed.close()
         await end_task(self._looking)
         await end_task(self._following)
@@ -291,7 +296,9 @@ class OpenIndex:
 
 
 async def end_task(task: asyncio.Task[Any] | None) -> None:
-    """Cancel a task and wait until it has ended; None and finished tasks are accepted. Its exception is not raised."""
+    """Cancel a task and wait until it has ended, without a time limit; None and finished tasks are accepted. Its
+    exception is not raised.
+    """
     if task is not None and not task.done():
         task.cancel()
         await asyncio.wait([task])
@@ -312,7 +319,7 @@ class Feed:
         self._task: asyncio.Task[None] | None = None
 
     def add(self, paths: Iterable[str]) -> None:
-        """Add absolute paths that may have changed; returns at once."""
+        """Add absolute paths that may have changed; returns at once. Needs a running event loop."""
         for path in paths:
             if len(self._waiting) <= MANY:  # with more than that the whole workspace is scanned
                 self._waiting[path] = None

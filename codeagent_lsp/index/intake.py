@@ -38,7 +38,7 @@ _NEAR = 1  # lines between two suspects that are examined with them: a key may h
 
 
 class Same(NamedTuple):
-    """A file whose content the index already has; only its stamp is new."""
+    """A file, by its index path, whose content the index already has; only its stamp is new."""
 
     path: str
     stamp: Stamp
@@ -86,23 +86,31 @@ def failure_entry(store: Store, work: Work) -> IndexEntry | None:
 
 
 def looked_at(path: str, size: int) -> int:
-    """Return about how many of the `size` bytes of a file are processed."""
+    """Return about how many of the `size` bytes of a file are processed: all, or at most the limit for its kind of
+    file.
+    """
     return min(size, _longest(path) or size)
 
 
 def indexed_part(path: str, text: str) -> str:
-    """Return the part of a saved text that is indexed: of data files only the beginning, and with secrets masked."""
+    """Return the part of a saved text at an index path that is indexed: of data files only the beginning, and with
+    secrets masked.
+    """
     return mask_secrets(_head(text, _longest(path) or len(text)))
 
 
 def digest_of(path: str, data: bytes) -> bytes:
-    """Return the key of a content, 16 bytes; the same bytes in another language have another key."""
+    """Return the key of a content, 16 bytes (BLAKE2b); the same bytes in another language, by the path or the first
+    line, have another key.
+    """
     grammar = grammar_of(path, data)
     return blake2b(data, digest_size=16, person=grammar.name.encode()[:16] if grammar else b"").digest()
 
 
 def packed_text(path: str, text: str) -> tuple[bytes, Packed]:
-    """Return the digest and the packed tags of an unsaved text."""
+    """Return the digest (16 bytes) and the packed tags of an unsaved text at an index path; without tags if it is
+    longer than 1 MiB. Parses it, so it may take seconds.
+    """
     data = text.encode("utf-8", "replace")
     return digest_of(path, data), pack_found(find(path, text) if len(data) <= MAX_BYTES else RawTags(""))
 
@@ -153,7 +161,9 @@ def _settled_stamp(stamp: Stamp, now: int) -> Stamp:
 
 
 def mask_secrets(text: str) -> str:
-    """Return the text with secrets replaced by marks, with as many lines as before."""
+    """Return the text of a file with secrets replaced by marks, with as many lines as before, so that line numbers
+    stay.
+    """
     pieces: list[str] = []
     end = 0
     for start, stop in _blocks(text):

@@ -15,8 +15,9 @@ from typing import Literal, NamedTuple
 
 
 class Span(NamedTuple):
-    """A literal or a comment, by its offsets. With `body` it begins on a line of its own, and also the blanks in front
-    of its first word are content. With `moves` it is a comment, which may be indented with the code.
+    """A literal or a comment, by its offsets in characters (half-open). With `body` it begins on a line of its own, and
+    also the blanks in front of its first word are content. With `moves` it is a comment, which may be indented with the
+    code.
     """
 
     start: int
@@ -191,7 +192,9 @@ def signs_of(path: str) -> Signs:
 
 
 def is_unclear(code: str, signs: Signs) -> bool:
-    """Return whether code in an unknown language may hold a literal over several lines that its signs do not show."""
+    """Return whether code in an unknown language may hold a literal over several lines that its signs do not show;
+    False for a known one and for one line.
+    """
     if signs is not _UNKNOWN or "\n" not in code.strip("\n"):
         return False
     lines = _APOSTROPHE.sub("", code).split("\n")
@@ -199,8 +202,8 @@ def is_unclear(code: str, signs: Signs) -> bool:
 
 
 def spans(text: str, signs: Signs) -> Iterator[Span]:
-    """Yield the literals and comments of a text that span several lines, in order. Ends early after 100,000 signs, or
-    over 100 that nothing closes.
+    """Yield the literals and comments of a text that span several lines, in order, none overlapping. Ends early after
+    100,000 signs, or over 100 that nothing closes.
     """
     place = unclosed = 0
     words: list[str] = []

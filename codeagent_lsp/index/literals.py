@@ -151,7 +151,7 @@ def literals(text: str, language: Language, rows: tuple[int, int] | None = None)
 
 
 def literals_of_piece(code: str, grammar: Grammar) -> tuple[Literal, ...]:
-    """Return the literals of a piece of code; for PHP, `<?php` need not be before it."""
+    """Return the literals of a piece of code, as `literals` does; for PHP, `<?php` need not be before it."""
     if grammar.name != "php":
         return literals(code, grammar)
     # For PHP all is text up to `<?php`; the line that is put in front is counted off.
@@ -161,16 +161,16 @@ def literals_of_piece(code: str, grammar: Grammar) -> tuple[Literal, ...]:
 
 
 def literal_lines(text: str, inside: Iterable[Literal]) -> Counter[str]:
-    """Return how often each line occurs of those that begin inside these literals of a text; without line ends, blank
-    ones left out.
+    """Return how often each line occurs among those that begin inside the literals `inside` of a text; lines are given
+    without their ends, and blank ones are left out.
     """
     lines = [content_of(line) for line in split_lines(text)]
     return Counter(line for each in inside for line in lines[each.first : each.last + 1] if line.strip())
 
 
 def fixed_lines(inside: Iterable[Literal]) -> frozenset[int]:
-    """Return the 0-based numbers of the lines whose indentation is content, so that they do not move with the code
-    around them.
+    """Return the 0-based numbers of the lines of these literals whose indentation is content, so that they do not move
+    with the code around them; those of comments and docstrings are not among them.
     """
     return frozenset(line for each in inside if not each.moves for line in range(max(each.first, 0), each.last + 1))
 

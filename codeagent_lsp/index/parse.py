@@ -71,7 +71,9 @@ def parse(path: str, data: bytes | str, *, seconds: float = SECONDS) -> FileTags
 
 
 def find(path: str, data: bytes | str, *, seconds: float = SECONDS) -> RawTags:
-    """Parse a text as `parse` does, and return the result in the form that is fast to pack."""
+    """Parse a text as `parse` does, and return the result in the form that is fast to pack. Never raises; takes at most
+    about `seconds`.
+    """
     known = _grammar_and_bytes(path, data)
     if known is None:
         return RawTags("")
@@ -101,12 +103,12 @@ class Parsed:
 
     @cached_property
     def captures(self) -> Mapping[str, Sequence[Node]]:
-        """The nodes that the query captures, by the names that it gives them."""
+        """The nodes that the query of its language captures, by the names that it gives them; computed on first use."""
         return _captures(self.grammar, self.tree, self.within)
 
     @cached_property
     def outline(self) -> Outline:
-        """The definitions of the text; computed on first use."""
+        """The definitions of the text, at most 50 deep; computed on first use, which may take longer than parsing."""
         outline = Outline(self.source, _by_last_line(self.captures.get("above", ())))
         for definition in _order_definitions(self.captures):
             outline.add(self.path, definition)
@@ -114,7 +116,9 @@ class Parsed:
 
 
 class DefinitionNodes(NamedTuple):
-    """The syntax nodes of a definition: captured, with its wrappers, and of its name if it has one."""
+    """The syntax nodes of a definition: `node` as captured, `outer` with its wrappers such as decorators, `name` that
+    of its name, None if it has none.
+    """
 
     symbol: SymbolInfo
     node: Node
@@ -137,8 +141,8 @@ class Outline:
     _described: set[int] = field(default_factory=set)
 
     def add(self, path: str, definition: _Definition) -> None:
-        """Add the next definition, which must not start before the last one. One nested more than 50 deep is left
-        out.
+        """Add the next definition, which must not start before the last one; scopes and wrappers only give names and
+        ranges to what is in them. One nested more than 50 deep is left out.
         """
         while self._open and self._open[-1].end <= definition.start:
             self._open.pop()
@@ -267,12 +271,16 @@ def faults_of(root: Node) -> Iterator[Node]:
 
 
 def imports_of(parsed: Parsed) -> list[Import]:
-    """Return the imports, one per module named; imported names belong to the last module of their statement."""
+    """Return the imports in the order of the text, one per module named; imported names belong to the last module of
+    their statement.
+    """
     return _imports(parsed.captures, parsed.source)
 
 
 def body_of(node: Node) -> Node | None:
-    """Return the body of a definition, for a variable that of the function it holds; None if there is none."""
+    """Return the node of a definition's body, for a variable that of the function it holds; None if there is none, as
+    in declarations.
+    """
     body = node.child_by_field_name("body")
     if body is None:
         value = node.child_by_field_name("value") or node.child_by_field_name("right")

@@ -133,7 +133,7 @@ def left_out(before: str, after: str, *, document: bool = False) -> str:
 
 
 def filled_lines(text: str) -> list[str]:
-    """Return the lines of a text that are not blank, without surrounding blanks."""
+    """Return the lines of a text that are not blank, in order, without surrounding blanks."""
     return [line.strip() for line in with_newlines(text, "\n").split("\n") if line.strip()]
 
 
@@ -154,7 +154,9 @@ def _stands_for_code(line: str, *, document: bool, whole: bool) -> bool:
 
 
 def is_phrase(words: str) -> bool:
-    """Return whether words, without the signs around them, say that code is left out, in English or Chinese."""
+    """Return whether words, without the comment signs and dots around them, say that code is left out, in English or
+    Chinese, such as `rest unchanged`.
+    """
     return bool(_PHRASE.fullmatch(words) or _CHINESE.fullmatch(words))
 
 

@@ -53,8 +53,8 @@ class CodeIndex(Protocol):
         """
 
     async def refresh(self) -> Status:
-        """Update the index to the present state of the disk, wait for the end, and return the status. ToolFailed if
-        there is no index.
+        """Update the index to the present state of the disk, wait for the end, without a time limit, and return the
+        status; failures are `failed` in it. ToolFailed if there is no index.
         """
 
 
@@ -67,12 +67,12 @@ class Indexing(Protocol):
         """
 
     async def refresh(self) -> Status:
-        """Update the index to the present state of the disk, wait for the end, and return the status. ToolFailed if
-        there is no index.
+        """Update the index to the present state of the disk, wait for the end, without a time limit, and return the
+        status; failures are `failed` in it. ToolFailed if there is no index.
         """
 
     def finders(self) -> Sequence[Finder]:
-        """Return the searches besides the lexical one; () if there are none."""
+        """Return the searches besides the lexical one; () if there are none, or the index is not open. Never blocks."""
 
     @property
     def whole(self) -> bool:

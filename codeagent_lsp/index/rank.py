@@ -68,7 +68,7 @@ class Task:
     past: PastCommits = NO_COMMITS
 
     def question(self) -> QueryTerms:
-        """Return the terms of the request and of the mentioned names."""
+        """Return the terms of the request and of the mentioned names; empty ones if both are."""
         return question("\n".join((self.text, *self.mentioned)))
 
     def subject(self) -> QueryTerms:
@@ -78,7 +78,9 @@ class Task:
 
 
 def rank_files(tables: Tables, graph: Graph, paths: Collection[str], task: Task) -> list[tuple[str, float]]:
-    """Return index paths and scores by relevance, best first; scores from 0 to about 3, irrelevant files left out."""
+    """Return pairs of index path and score by relevance to the task, best first; scores from 0 to about 3, irrelevant
+    files left out. Only files in `paths` are ranked. Blocks on the database.
+    """
     asking, subject = task.question(), task.subject()
     # A first line without a word, such as `Fix this:`, says nothing about what the task is about.
     if not subject.words:
@@ -103,8 +105,8 @@ def rank_files(tables: Tables, graph: Graph, paths: Collection[str], task: Task)
 
 
 def important(graph: Graph, paths: Collection[str]) -> list[tuple[str, float]]:
-    """Return index paths and scores by PageRank alone, independent of a task; source code is preferred to tests, prose
-    and generated files.
+    """Return pairs of index path and score by PageRank alone, independent of a task, best first, for the files of the
+    graph that are in `paths`; source code is preferred to tests, prose and generated files.
     """
     nothing = QueryTerms()
     known = ((path, rank * worth(path, nothing)) for path, rank in zip(graph.paths, graph.importance, strict=True))
@@ -112,8 +114,8 @@ def important(graph: Graph, paths: Collection[str]) -> list[tuple[str, float]]:
 
 
 def worth(path: str, asking: QueryTerms) -> float:
-    """Return the factor, at most 1, for the score of a file by its kind: lower for generated files, tests, prose and
-    data. Tests and prose count in full if `asking`, the subject of a task, asks for them.
+    """Return the factor, above 0 and at most 1, for the score of a file by its kind: lower for generated files, tests,
+    prose and data. Tests and prose count in full if `asking`, the subject of a task, asks for them.
     """
     value = 0.1 if is_made(path) else 1.0
     if is_test(path) and not _asks(asking, _ASKS_FOR_TESTS):
@@ -199,7 +201,8 @@ def _asks(asking: QueryTerms, words: frozenset[str]) -> bool:
 
 
 def fuse_lists(found: Sequence[Sequence[Chunk]], limit: int) -> tuple[Chunk, ...]:
-    """Merge ranked lists by reciprocal rank fusion, as scores of different searches are not comparable.
+    """Merge ranked lists by reciprocal rank fusion (Cormack, Clarke and Büttcher 2009), as scores of different searches
+    are not comparable, and return at most `limit` chunks, best first.
 
     The first list has the greatest weight. A chunk that a list lacks gets the rank after its file's first chunk in that
     list, so that files found by several searches come first. A single list keeps its order and scores.
@@ -238,7 +241,9 @@ class Graph:
     number: Mapping[str, int] = field(default_factory=dict)
 
     def stale(self, files: Mapping[str, bytes]) -> float:
-        """Return the share (0 to 1) of `files` (digests by path) that the graph lacks, or has with another content."""
+        """Return how far the graph differs from `files` (digests by index path), from 0 to 1: 1 less the files with the
+        same content in both, as a share of the larger number of files.
+        """
         same = sum(
             path in files and _short(files[path]) == known
             for path, known in zip(self.paths, self.contents, strict=True)
@@ -246,10 +251,11 @@ class Graph:
         return 1 - same / max(len(files), len(self.paths), 1)
 
     def spread(self, seeds: Mapping[str, float], *, precision: float = 1e-3) -> dict[str, float]:
-        """Return the personalised PageRank of files for weighted seeds, with damping factor `_DAMPING`.
+        """Return the personalised PageRank by index path for seeds, which map paths to weights of any sum; unknown
+        seeds are ignored. The damping factor is 0.7.
 
-        Computed locally by forward push: the cost depends on `precision`, not on the size of the graph. Files not
-        reached are left out.
+        Computed locally by forward push (Andersen, Chung and Lang 2006): the cost depends on `precision`, not on the
+        size of the graph. Files not reached are left out.
         """
         # Forward push (Andersen, Chung and Lang 2006).
         total = sum(weight for path, weight in seeds.items() if path in self.number) or 1.0
@@ -301,7 +307,9 @@ def build_graph(
 
 
 def dump_graph(graph: Graph) -> bytes:
-    """Return the graph as bytes for `load_graph` on the same kind of machine."""
+    """Return the graph as bytes for `load_graph`, in this machine's byte order and sizes of numbers, so that only the
+    same kind of machine can load it.
+    """
     head = json.dumps([_ORDER, len(graph.targets), graph.paths]).encode()
     parts = (graph.starts, graph.targets, graph.contents, graph.weights, graph.importance)
     return len(head).to_bytes(8, "little") + head + b"".join(part.tobytes() for part in parts)

@@ -35,8 +35,8 @@ NAMELESS = 0.7  # of its file's score, for a chunk outside of any definition
 
 
 class FilePart(NamedTuple):
-    """A part of a file as it is weighed: the file's score, how often it has each word of the query, and the words in
-    its name.
+    """A part of a file as it is weighed: the file's score, how often the part has each word of the query (by word), and
+    the words of the query in its name.
     """
 
     file_score: float
@@ -53,7 +53,9 @@ class WordLines:
         self._words = [word for _, word in pairs]
 
     def counts(self, start: int, end: int) -> dict[str, int]:
-        """Return how often each word occurs from line `start` to `end`, inclusive."""
+        """Return how often each word of the query occurs from line `start` to `end`, 1-based and inclusive; {} for
+        none.
+        """
         counts: dict[str, int] = {}
         for word in self._words[bisect_left(self._lines, start) : bisect_right(self._lines, end)]:
             counts[word] = counts.get(word, 0) + 1
@@ -61,7 +63,9 @@ class WordLines:
 
 
 class QueryWords:
-    """Finds the words of one query in texts. It remembers every token, so use one for all texts of the query."""
+    """Finds the words of one query in texts, however they are inflected. It remembers every token, so use one for all
+    texts of the query, in one thread.
+    """
 
     def __init__(self, asking: QueryTerms) -> None:
         wholes = {as_word(name) for name in asking.names} - {""}
@@ -72,7 +76,7 @@ class QueryWords:
         self._may_have = re.compile("|".join(keys)) if keys else None
 
     def lines(self, text: str) -> WordLines:
-        """Return the lines of a text that have words of the query."""
+        """Return the lines of a text (1-based, ended by LF) that have words of the query."""
         return WordLines(self._found(text))
 
     def named(self, name: str) -> frozenset[str]:
@@ -101,9 +105,9 @@ class QueryWords:
 
 
 def weigh_parts(parts: Sequence[FilePart]) -> list[float]:
-    """Return the score of each part: its file's score, scaled by its words, which count the more the rarer they are.
-
-    How often a part has a word is dampened; a word in its name counts as much again, even if it is not in its text.
+    """Return the score of each part, in order: its file's score, scaled by its words, which count the more the rarer
+    they are among these parts, by 0.3 without any word to 1.3 for the best. How often a part has a word is dampened; a
+    word in its name counts as much again, even if it is not in its text.
     """
     having: dict[str, int] = {}
     for part in parts:
@@ -124,8 +128,8 @@ def weigh_parts(parts: Sequence[FilePart]) -> list[float]:
 def definitions(
     ranked: Sequence[tuple[str, float]], read: Read, outline: Outline, asking: QueryTerms
 ) -> list[tuple[SymbolInfo, float]]:
-    """Return the functions and types of the 20 best files with scores, in the order of the files. `ranked` has paths
-    and scores; if `read` returns None, only the words of signature and docstring count.
+    """Return pairs of definition and score for the functions and types of the 20 best files, in the order of the files.
+    `ranked` has paths and scores, best first; if `read` returns None, only the words of signature and docstring count.
     """
     words = QueryWords(asking)
     found: list[SymbolInfo] = []
@@ -141,8 +145,8 @@ def definitions(
 
 
 def central(ranked: Sequence[tuple[str, float]], outline: Outline) -> list[tuple[SymbolInfo, float]]:
-    """Return the top-level definitions of the best files with scores, for a map without a task; types count more than
-    functions.
+    """Return pairs of definition and score for the top-level definitions of the 24 best files, at most 8 each, for a
+    map without a task; types count more than functions. `ranked` has paths and scores, best first.
     """
     found: list[tuple[SymbolInfo, float]] = []
     # No words to choose by, so it is the top of each file; what is inside of a type is read with it.
@@ -197,7 +201,9 @@ def answers(
 
 
 def split(path: str, text: str, symbols: Sequence[SymbolInfo]) -> list[Chunk]:
-    """Split a text into chunks along its definitions, none longer than 60 lines; they contain all lines, in order."""
+    """Split a text into chunks along its definitions, none longer than 60 lines; they contain all lines, in order. []
+    for an empty text.
+    """
     lines = rows(text)
     names = _innermost(symbols)
     chunks = []
@@ -207,8 +213,8 @@ def split(path: str, text: str, symbols: Sequence[SymbolInfo]) -> list[Chunk]:
 
 
 def rows(text: str) -> list[str]:
-    """Return the lines of a text without line ends, as the parser counts them: only LF ends one, unlike
-    `splitlines`.
+    """Return the lines of a text without line ends (LF or CRLF), as the parser counts them: only LF ends one, unlike
+    `splitlines`. A final line end starts no other line.
     """
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     return lines if lines[-1] else lines[:-1]

@@ -85,7 +85,9 @@ def render(
 
 
 def steady(scores: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
-    """Return scores of two significant digits; those close to their previous value keep it."""
+    """Return scores, by any key, of two significant digits; those close to their value in `before` keep it, so that the
+    order stays.
+    """
     rounded: dict[str, float] = {}
     for path, score in scores.items():
         old = before.get(path)

@@ -23,8 +23,8 @@ FEW_BYTES = 400_000
 
 
 class Scan(NamedTuple):
-    """The result of a scan: `changed` files to process, `removed` index paths to delete, and the number of all
-    files.
+    """The result of a scan: `changed` files to process, `removed` index paths to delete, and the number of all files
+    found.
     """
 
     changed: tuple[Work, ...]
@@ -58,8 +58,8 @@ class Folders:
         return self._prefixes[root] + relative_name(absolute, root)
 
     def absolute(self, path: str) -> str | None:
-        """Return the absolute path on disk of an index path, whether or not it exists; None if it is in none of the
-        folders.
+        """Return the absolute path on disk of an index path, whether or not it exists; None if it does not begin with
+        the label of a folder, where there are several.
         """
         for root, prefix in self._prefixes.items():
             if path.startswith(prefix):
@@ -77,13 +77,15 @@ class Folders:
         return None if self._rules[root].is_ignored(absolute, is_dir=False) else Stamp.of(info)
 
     def ignores(self, folder: str) -> bool:
-        """Return whether a folder, by absolute path, is an ignored one of the workspace or inside of one."""
+        """Return whether a folder, by absolute path, is an ignored one of the workspace or inside of one; False outside
+        of the workspace.
+        """
         root = self.roots.root_of(folder)
         return root is not None and self._rules[root].is_ignored(folder, is_dir=True)
 
     def walk(self, stop: threading.Event) -> Iterator[tuple[str, str, Stamp]]:
-        """Yield every file that is not ignored, with its index path, its absolute path and its stamp. Ends early once
-        `stop` is set. Blocks.
+        """Yield every file that is not ignored as its index path, its absolute path and its stamp, unsorted; links and
+        names that are not Unicode are left out. Ends early once `stop` is set. Blocks.
         """
         for root, prefix in self._prefixes.items():
             yield from self._walk(root, prefix, stop)
@@ -106,8 +108,8 @@ class Folders:
 
 
 def scan(folders: Folders, known: Mapping[str, Known], stop: threading.Event) -> Scan:
-    """Compare the disk with the `known` files, by index path; blocks. A scan that `stop` interrupts, or that finds more
-    than 500,000 files, removes nothing.
+    """Return what differs between the disk and the `known` files, by index path; blocks. A scan that `stop` interrupts,
+    or that finds more than 500,000 files, removes nothing.
     """
     changed: list[Work] = []
     seen: set[str] = set()

@@ -50,7 +50,9 @@ class Embedding(Protocol):
         """Return a vector for each text, in order, all of one dimension. ContextOverflow if a text is too long."""
 
     async def embed_query(self, text: str) -> Sequence[float]:
-        """Return the vector with which to search for a query, as some models embed queries differently."""
+        """Return the vector, of the same dimension as those of texts, with which to search for a query, as some models
+        embed queries differently.
+        """
 
     async def close(self) -> None:
         """Release connections and processes; no other method may be called afterwards."""
@@ -283,10 +285,12 @@ def text_of(piece: Chunk) -> str:
 
 
 def key_of(piece: Chunk) -> str:
-    """Return the key of a chunk's content, 32 hexadecimal digits."""
+    """Return the key of a chunk's content, 32 hexadecimal digits (BLAKE2b): equal for equal embedded texts, in whatever
+    file.
+    """
     return blake2b(text_of(piece).encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
 def place_of(piece: Chunk) -> ChunkPlace:
-    """Return the location of a chunk, with its key."""
+    """Return the location of a chunk in its file, with the key of its content."""
     return ChunkPlace(key_of(piece), piece.line_start, piece.line_end, piece.symbol)

@@ -47,8 +47,9 @@ JOB_BYTES = 512_000  # so that one job of large files does not keep the last pro
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The state and progress of the index: `done` of `total` files of this pass are processed; `files` are all, 0
-    before the first pass. `problem` is the reason for `failed`.
+    """The state and progress of the index: `state` is `off`, `new`, `scanning`, `building`, `ready` or `failed`; `done`
+    of `total` files of this pass are processed; `files` are all, 0 before the first pass. `problem` is the reason for
+    `failed`.
     """
 
     state: State
@@ -75,7 +76,9 @@ class LastScan:
         return age > 0 and passed < max(age, _WORTH * self.seconds)
 
     def pause(self, seconds: float) -> float:
-        """Return the seconds between two scans when polling: `seconds`, or longer in a large workspace."""
+        """Return the seconds between two scans when polling: `seconds`, or a multiple of the last scan's duration if
+        that is longer.
+        """
         return max(seconds, _REST * self.seconds)
 
 
@@ -118,12 +121,14 @@ class IndexService:
 
     async def complete(self, found: Scan) -> Status:
         """Process the given result of a scan of all files and return the status, as `refresh` does without a scan of
-        its own.
+        its own; `failed` in it, not raised, if that was impossible.
         """
         return await self._pass(lambda: found, whole=True)
 
     async def rebuild(self) -> Status:
-        """Delete the index, build it again, wait for the end, and return the status."""
+        """Delete the index, build it again, wait for the end, which may take minutes, and return the status. Until then
+        searches find little.
+        """
 
         def cleared() -> Scan:
             self.store.clear()
@@ -143,11 +148,11 @@ class IndexService:
         return await self._pass(lambda: scan_files(self.folders, paths, self.store, self.status.files))
 
     def view(self) -> View:
-        """Return the index of the disk as it is now; the view's methods block on the disk."""
+        """Return the index of the disk as it is now, without unsaved texts; the view's methods block on the disk."""
         return View(self.store)
 
     async def close(self) -> None:
-        """Stop polling, wait for the pass in progress, and close the files."""
+        """Stop polling, wait for the pass in progress, without a time limit, and close the files."""
         if self._polling is not None:
             self._polling.cancel()
             await asyncio.wait([self._polling])
@@ -243,7 +248,9 @@ def _folder_of(path: str) -> str | None:
 
 
 def jobs(work: Iterable[Work]) -> Iterator[Job]:
-    """Yield jobs that take about as long as each other: at most 48 files and about 512 kB each."""
+    """Yield jobs, in the order of `work`, that take about as long as each other: at most 48 files and about 512 kB
+    each; none for no work.
+    """
     portion: list[Work] = []
     size = 0
     for each in work:

@@ -78,12 +78,14 @@ class Stamp(NamedTuple):
 
     @classmethod
     def of(cls, info: os.stat_result) -> Stamp:
-        """Return the stamp of a `stat` result."""
+        """Return the stamp of the result of `os.stat` or `os.lstat`."""
         return cls(info.st_mtime_ns, info.st_ctime_ns, info.st_size)
 
 
 class Work(NamedTuple):
-    """A file to process: its path in the index and on disk, the digest known of it, its size in bytes."""
+    """A file to process: its path in the index and on disk, the digest known of it (16 bytes, b"" for none), its size
+    in bytes.
+    """
 
     path: str
     absolute: str
@@ -107,7 +109,9 @@ class IndexEntry(NamedTuple):
 
 
 class Known(NamedTuple):
-    """The stored state of a file: the digest of its content, its stamp and note."""
+    """The stored state of a file: the digest of its content (16 bytes), its stamp, and why it was not parsed (see
+    `IndexEntry`).
+    """
 
     digest: bytes
     stamp: Stamp
@@ -125,7 +129,7 @@ class Companion(Protocol):
     def version(self) -> str: ...
 
     def create(self, db: sqlite3.Connection) -> None:
-        """Create the tables in an empty database."""
+        """Create the companion's tables in an empty database; called once for each new file."""
         ...
 
     def prepare(self, path: str, tags: FileTags, text: str) -> object:
@@ -135,11 +139,13 @@ class Companion(Protocol):
         ...
 
     def put(self, db: sqlite3.Connection, ident: int, prepared: object) -> None:
-        """Write the prepared data of a new or changed file, replacing that of `ident`."""
+        """Write the data, as `prepare` returned it, of the new or changed file `ident`, replacing what it had, in the
+        transaction of `db`.
+        """
         ...
 
     def drop(self, db: sqlite3.Connection, ident: int) -> None:
-        """Delete the data of a removed file."""
+        """Delete the data of the removed file `ident`; nothing if there are none."""
         ...
 
 
@@ -152,11 +158,13 @@ class Reader:
         self._database = database
 
     def files(self) -> dict[str, bytes]:
-        """Return the digest of the content of every file, by index path."""
+        """Return the digest (16 bytes) of the content of every file, by index path; {} if nothing is indexed."""
         return dict(cast("list[tuple[str, bytes]]", self._database.rows("SELECT path, digest FROM indexed")))
 
     def tags(self, path: str) -> FileTags | None:
-        """Return the tags of a file; None if it is not indexed."""
+        """Return the tags of a file; None if it is not indexed. If they are damaged, the whole index is replaced by an
+        empty one.
+        """
         rows = self._database.rows("SELECT path, outline, defined, used FROM indexed WHERE path = ?", (path,))
         return next((tags for _, tags in self._decoded(rows, _tags)), None)
 
@@ -166,19 +174,23 @@ class Reader:
         return next((symbols for _, symbols in self._decoded(rows, unpack_symbols)), ())
 
     def all_tags(self) -> Iterator[tuple[str, FileTags]]:
-        """Yield every file with its tags, by path. Slow on large indexes: see `defined` and `definitions`."""
+        """Yield pairs of index path and tags for every file, sorted by path. Slow on large indexes: see `defined` and
+        `definitions`.
+        """
         return self._decoded(self._by_path(_ALL_TAGS), _tags)
 
     def definitions(self) -> Iterator[tuple[str, tuple[SymbolInfo, ...]]]:
-        """Yield every file with its definitions, by path."""
+        """Yield pairs of index path and definitions for every file, sorted by path."""
         return self._decoded(self._by_path(_ALL_OUTLINES), unpack_symbols)
 
     def defined(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield every file with the names it defines, by path: the fast form for a reference graph."""
+        """Yield pairs of index path and the names that it defines for every file, sorted by path: the fast form for a
+        reference graph.
+        """
         return self._decoded(self._by_path(_ALL_DEFINED), unpack_defined)
 
     def used(self) -> Iterator[tuple[str, Mapping[str, int]]]:
-        """Yield every file with how often it uses each name, by path."""
+        """Yield pairs of index path and how often the file uses each name, for every file, sorted by path."""
         return self._decoded(self._by_path(_ALL_USED), unpack_used)
 
     def defining(self, name: str) -> tuple[str, ...]:
@@ -197,7 +209,9 @@ class Reader:
         return tuple(path for (path,) in rows)
 
     def generation(self) -> int:
-        """Return a number that changes with every change visible to readers."""
+        """Return a number that changes with every change visible to readers; 0 for a damaged file, which
+        is replaced.
+        """
         rows = self._database.rows("SELECT value FROM generation")
         return int(rows[0][0]) if rows else 0
 
@@ -236,7 +250,7 @@ class Store(Reader):
         super().__init__(Database(path, stamp, self._create))
 
     def known(self) -> dict[str, Known]:
-        """Return the digest, stamp and note of every file by index path, to detect changes."""
+        """Return the digest, stamp and note of every file by index path, to detect changes; {} for an empty index."""
         rows = self._database.rows("SELECT path, digest, mtime, ctime, size, note FROM indexed")
         return {path: Known(digest, Stamp(*stamp), note) for path, digest, *stamp, note in rows}
 
@@ -246,7 +260,9 @@ class Store(Reader):
         return bytes(rows[0][0]) if rows else b""
 
     def below(self, folder: str) -> tuple[str, ...]:
-        """Return the index paths of all files in a folder and its subfolders, sorted."""
+        """Return the index paths of all files in a folder, an index path without `/` at its end, and its subfolders,
+        sorted.
+        """
         rows = self._database.rows(
             "SELECT path FROM files WHERE path > ? AND path < ? ORDER BY path",
             (f"{folder}/", f"{folder}0"),  # 0 is the character after /
@@ -254,24 +270,32 @@ class Store(Reader):
         return tuple(path for (path,) in rows)
 
     def content(self, digest: bytes) -> Packed | None:
-        """Return the packed tags of the content with this digest, at any path; None if unknown."""
+        """Return the packed tags of the content with this digest (16 bytes), at any path; None if unknown."""
         rows = self._database.rows("SELECT outline, defined, used FROM contents WHERE digest = ?", (digest,))
         return Packed(*rows[0]) if rows else None
 
     def replace(self, path: str, digest: bytes, tags: FileTags, text: str) -> None:
-        """Write one file, by its index path, with the digest of its content; its earlier data is replaced."""
+        """Write one file, by its index path, with the digest of its content (16 bytes); its earlier data is replaced,
+        its stamp is unknown. sqlite3.Error or OSError if the disk is full.
+        """
         self.write([IndexEntry(path, digest, pack(tags), self.prepare(path, tags, text))])
 
     def remove(self, path: str) -> None:
-        """Delete a file by its index path; its tags are kept for a while, as its content may come back."""
+        """Delete a file by its index path, nothing if it is unknown; its tags are kept for a while, as its content may
+        come back.
+        """
         self.write((), (path,))
 
     def prepare(self, path: str, tags: FileTags, text: str) -> tuple[object, ...]:
-        """Return the data of a file for each companion, to be used as `prepared` of an entry."""
+        """Return the data of a file, by its index path, for each companion, in their order, to be used as `prepared` of
+        an entry. Needs no lock.
+        """
         return tuple(companion.prepare(path, tags, text) for companion in self.companions)
 
     def write(self, entries: Iterable[IndexEntry], removed: Iterable[str] = ()) -> None:
-        """Write and delete files in one transaction. An entry without tags for an unknown content is skipped."""
+        """Write and delete files in one transaction. An entry without tags for an unknown content is skipped, and so
+        are unknown paths in `removed`. sqlite3.Error or OSError if the disk is full.
+        """
         with self._database.writing() as db:
             for entry in entries:
                 ident = _put(db, entry)
@@ -286,13 +310,17 @@ class Store(Reader):
             db.execute("UPDATE generation SET value = value + 1")
 
     def touch(self, stamps: Mapping[str, Stamp]) -> None:
-        """Set the stamps, by index path, of files whose content is unchanged; invisible to readers."""
+        """Set the stamps, by index path, of files whose content is unchanged; unknown paths are ignored. Invisible to
+        readers.
+        """
         with self._database.writing() as db:
             rows = [(*stamp, path) for path, stamp in stamps.items()]
             db.executemany("UPDATE files SET mtime = ?, ctime = ?, size = ? WHERE path = ?", rows)
 
     def tidy(self) -> None:
-        """Delete the tags of contents that no file has, if there are over 10,000 too many."""
+        """Delete the tags of contents that no file has, if there are more than twice as many contents as files and
+        10,000 beside.
+        """
         with self._database.writing() as db:
             (files,), (contents,) = db.execute("SELECT count(*) FROM files UNION ALL SELECT count(*) FROM contents")
             # Not at once: after switching branches back and forth, contents that no file had for a while are wanted
@@ -305,7 +333,9 @@ class Store(Reader):
         self._database.renew()
 
     def close(self) -> None:
-        """Close the connections of all threads. The store opens new ones when it is used again."""
+        """Close the connections of all threads. The store opens new ones when it is used again, so closing twice does
+        no harm.
+        """
         self._database.close()
 
     def _create(self, db: sqlite3.Connection) -> None:
@@ -325,12 +355,12 @@ def open_index(path: Path) -> Store:
 
 
 def saved_graph(path: Path) -> Path:
-    """Return the path of the reference graph that belongs to the index at `path`."""
+    """Return the path of the reference graph that belongs to the index at `path`, whether or not it exists."""
     return path.with_suffix(".graph")
 
 
 class Tables(Protocol):
-    """Port: the part of the store that a search needs."""
+    """Port: the part of the store that a search needs, SELECTs on the tables of `Lexical`."""
 
     def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]: ...
 
@@ -341,7 +371,9 @@ class Lexical:
     version = "lexical 2"
 
     def create(self, db: sqlite3.Connection) -> None:
-        """Create the full-text table, keyed by a file's row id, and the vocabulary table with document frequencies."""
+        """Create the full-text table (FTS5), keyed by a file's row id, and the vocabulary table with document
+        frequencies.
+        """
         db.execute(f'CREATE VIRTUAL TABLE lexical USING fts5({_COLUMNS}, tokenize = "{_TOKENS}")')
         db.execute("CREATE VIRTUAL TABLE lexical_words USING fts5vocab(lexical, row)")
 
@@ -352,26 +384,30 @@ class Lexical:
         return document(path, tags.symbols, text)
 
     def put(self, db: sqlite3.Connection, ident: int, prepared: object) -> None:
-        """Replace the words of the file with row id `ident`."""
+        """Replace the words of the file with row id `ident` by those that `prepare` returned. AssertionError for
+        anything else.
+        """
         assert isinstance(prepared, (tuple, list)), prepared
         row = (ident, *prepared)
         db.execute(f"REPLACE INTO lexical (rowid, {_COLUMNS}) VALUES (?, ?, ?, ?)", row)  # noqa: S608
 
     def drop(self, db: sqlite3.Connection, ident: int) -> None:
-        """Delete the words of the file with row id `ident`."""
+        """Delete the words of the file with row id `ident`; nothing if it has none."""
         db.execute("DELETE FROM lexical WHERE rowid = ?", (ident,))
 
 
 def document(path: str, outline: Iterable[SymbolInfo], text: str) -> tuple[str, str, str]:
-    """Return the words of a file as they are indexed: of its path, of the names it defines, of its text."""
+    """Return the words of a file as they are indexed, a text with blanks between them each: of its path, of the names
+    it defines, of its text, of which only the first 400,000 characters count (40,000 if it is not code).
+    """
     names = (symbol.name for symbol in outline)
     read = text[: MAX_CHARS if is_source(path) else MAX_OTHER_CHARS]
     return " ".join(words_of(path)), " ".join(terms_of(" ".join(names))), _repeat_words(count_words(read))
 
 
 def matching(tables: Tables, question: QueryTerms, limit: int = CANDIDATES) -> list[tuple[str, float]]:
-    """Return index paths and scores of the files that match best by BM25, best first. The scores are positive, and
-    comparable only to each other.
+    """Return pairs of index path and score for at most `limit` files that match best by BM25 (SQLite FTS5), best first;
+    [] if no word of the question tells files apart. The scores are positive, and comparable only to each other.
     """
     words = _telling(tables, question)
     if not words:
@@ -387,21 +423,25 @@ def matching(tables: Tables, question: QueryTerms, limit: int = CANDIDATES) -> l
 
 
 def rarity(tables: Tables, words: Sequence[str]) -> Mapping[str, int]:
-    """Return how many files have each word; words that no file has are left out."""
+    """Return how many files have each of these words, given as the index has them; words that no file
+    has are left out.
+    """
     slots = ",".join("?" * len(words))
     rows = tables.query(f"SELECT term, doc FROM lexical_words WHERE term IN ({slots})", tuple(words))  # noqa: S608
     return {word: count for word, count in rows}  # noqa: C416 - rows are tuples of unknown types
 
 
 def search_words(question: QueryTerms) -> list[str]:
-    """Return the words to search for: those of the query, its identifiers as whole words, and its joined words."""
+    """Return the words to search for, each once, as the index has them: those of the query, its identifiers as whole
+    words, and its joined words.
+    """
     wholes = (as_word(name) for name in question.names)
     words = (word for word, _ in question.words)
     return list(dict.fromkeys((*words, *(whole for whole in wholes if whole), *question.joined)))
 
 
 def folder_and_stem(path: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the words of a path's folders and of its file name without the extension."""
+    """Return two sets: the words of a path's folders, and of its file name up to the first dot."""
     folder, _, name = path.rpartition("/")
     stem = name.partition(".")[0]
     return _folder_words(folder), frozenset(words_of(stem))

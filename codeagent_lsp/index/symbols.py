@@ -40,7 +40,7 @@ class SymbolInfo:
 
     @property
     def qualified(self) -> str:
-        """The dotted name, `Parent.name`."""
+        """The dotted name, `Parent.name`; the bare one at the top of a file."""
         return f"{self.parent}.{self.name}" if self.parent else self.name
 
 
@@ -97,13 +97,13 @@ class RawTags(NamedTuple):
 
 
 def tags_of(found: RawTags) -> FileTags:
-    """Convert the result of parsing to `FileTags`."""
+    """Convert the result of parsing to `FileTags`: each use becomes a `Reference` with the definition around it."""
     references = tuple(_references(found.used, found.symbols))
     return FileTags(found.language, found.symbols, references, found.imports, found.broken)
 
 
 def pack(tags: FileTags) -> Packed:
-    """Return the tags as JSON texts, from which `unpack` makes the same tags."""
+    """Return the tags as JSON texts, from which `unpack` makes the same tags; paths are left out."""
     used: dict[str, list[int]] = {}
     for reference in tags.references:
         used.setdefault(reference.name, []).append(-reference.line if reference.call else reference.line)
@@ -111,7 +111,7 @@ def pack(tags: FileTags) -> Packed:
 
 
 def pack_found(found: RawTags) -> Packed:
-    """Pack a parsing result as `pack` does, without making an object of every reference first."""
+    """Pack a parsing result as `pack` does its tags, without making an object of every reference first."""
     symbols = [
         (s.name, _NUMBER[s.kind], s.line_start, s.line_end, s.signature, s.docstring, s.parent) for s in found.symbols
     ]
@@ -120,7 +120,9 @@ def pack_found(found: RawTags) -> Packed:
 
 
 def unpack(path: str, packed: Packed) -> FileTags:
-    """Return the tags of the text at `path`. Raises ValueError if the texts are damaged."""
+    """Return the tags of the text at the index path `path`. Raises ValueError, with it in its message, if the texts are
+    damaged.
+    """
     try:
         language, broken, symbols, imports = json.loads(packed.outline)
         known = tuple(_symbol(path, each) for each in symbols)
@@ -144,7 +146,9 @@ def unpack_symbols(path: str, outline: str) -> tuple[SymbolInfo, ...]:
 
 
 def unpack_defined(path: str, defined: str) -> tuple[str, ...]:
-    """Return the names of the definitions, each once. Raises ValueError if the text is damaged."""
+    """Return the names of the definitions in `Packed.defined`, each once. Raises ValueError, with `path` in its
+    message, if the text is damaged.
+    """
     try:
         return tuple(json.loads(defined))
     except (TypeError, RecursionError) as error:
@@ -152,7 +156,9 @@ def unpack_defined(path: str, defined: str) -> tuple[str, ...]:
 
 
 def unpack_used(path: str, used: str) -> dict[str, int]:
-    """Return how often each name is used. Raises ValueError if the text is damaged."""
+    """Return how often each name is used, from `Packed.used`. Raises ValueError, with `path` in its message, if the
+    text is damaged.
+    """
     try:
         return {name: len(lines) for name, lines in json.loads(used).items()}
     except (TypeError, AttributeError, RecursionError) as error:

@@ -41,7 +41,9 @@ class Nearby(Protocol):
         """Store vectors by key (hexadecimal), all of one dimension."""
 
     def nearest(self, vector: Sequence[float], limit: int) -> list[tuple[str, float]]:
-        """Return at most `limit` closest keys with their cosine similarity, best first, each once."""
+        """Return pairs of key and cosine similarity (-1 to 1) for at most `limit` closest keys, best
+        first, each once.
+        """
 
     def tidy(self, size: int) -> None:
         """Merge the many small files that adding vectors of dimension `size` leaves."""
@@ -52,7 +54,7 @@ class VectorsUnusable(Exception):
 
 
 def is_installed() -> bool:
-    """Return whether the extra `semantic` is installed."""
+    """Return whether the extra `semantic` (LanceDB) is installed; it is not imported for that."""
     return importlib.util.find_spec("lancedb") is not None
 
 
@@ -89,7 +91,9 @@ class Vectors:
                 self._table(len(rows[0]["vector"])).add(rows)
 
     def nearest(self, vector: Sequence[float], limit: int) -> list[tuple[str, float]]:
-        """Return at most `limit` closest keys with their cosine similarity, best first, each once."""
+        """Return pairs of key and cosine similarity (-1 to 1) for at most `limit` closest keys, best
+        first, each once.
+        """
         with _Told():
             question = self._table(len(vector)).search(list(vector)).distance_type("cosine")
             rows = question.select(["key", "_distance"]).limit(limit).to_list()
@@ -146,11 +150,15 @@ class Places:
         self._database = Database(path, f"{_STAMP} {model}", _create)
 
     def files(self) -> dict[str, bytes]:
-        """Return the digests of the texts whose chunks are known, by index path."""
+        """Return the digests of the texts whose chunks are known, by index path; {} if the file was damaged, which is
+        then replaced.
+        """
         return {path: bytes(digest) for path, digest in self._database.rows("SELECT path, digest FROM files")}
 
     def put(self, files: Mapping[str, tuple[bytes, Sequence[ChunkPlace]]]) -> None:
-        """Replace the chunks of files, given by index path with the digest of the text; all or none."""
+        """Replace the chunks of files, given by index path with the digest of the text and the chunks; all or none.
+        Raises sqlite3.Error or OSError if the disk is full.
+        """
         with self._database.writing() as db:
             for path, (digest, places) in files.items():
                 _drop(db, path)
@@ -159,7 +167,7 @@ class Places:
                 db.executemany("INSERT INTO places VALUES (?, ?, ?, ?, ?)", rows)
 
     def forget(self, paths: Iterable[str]) -> None:
-        """Delete the chunks of files, by index path; unknown ones are ignored."""
+        """Delete the chunks of files, by index path, in one transaction; unknown ones are ignored."""
         gone = list(paths)
         if gone:
             with self._database.writing() as db:
@@ -167,7 +175,9 @@ class Places:
                     _drop(db, path)
 
     def standing(self, keys: Sequence[str]) -> list[tuple[str, ChunkPlace]]:
-        """Return all locations of the contents with these keys (hexadecimal), each with its index path."""
+        """Return pairs of index path and location for all locations of the contents with these keys (hexadecimal);
+        unknown keys are ignored.
+        """
         found: list[tuple[str, ChunkPlace]] = []
         for at in range(0, len(keys), _IN_ONE_QUESTION):
             part = [bytes.fromhex(key) for key in keys[at : at + _IN_ONE_QUESTION]]
@@ -180,16 +190,18 @@ class Places:
         return found
 
     def any_key(self) -> str | None:
-        """Return one of the keys (hexadecimal), no matter which; None if there is none."""
+        """Return one of the keys (hexadecimal), no matter which, by which a database of vectors can be tried; None if
+        there is none.
+        """
         rows = self._database.rows("SELECT key FROM places LIMIT 1")
         return bytes(rows[0][0]).hex() if rows else None
 
     def clear(self) -> None:
-        """Replace the file by an empty one."""
+        """Replace the file by an empty one, so that no location is known. OSError if that fails."""
         self._database.renew()
 
     def close(self) -> None:
-        """Close the connections to the file; the next use opens it again."""
+        """Close the connections to the file; the next use opens it again, so closing twice does no harm."""
         self._database.close()
 
 

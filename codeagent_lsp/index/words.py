@@ -68,7 +68,9 @@ def terms_of(text: str) -> Iterator[str]:
 
 
 def count_words(text: str) -> dict[str, int]:
-    """Return how often each word occurs; an identifier of several parts also counts as a whole, in lower case."""
+    """Return how often each stemmed word of a text occurs; an identifier of several parts also counts as a whole, as
+    `as_word` returns it.
+    """
     counts: dict[str, int] = {}
     known = counts.get
     for token, often in Counter(_tokens(text)).items():
@@ -78,13 +80,17 @@ def count_words(text: str) -> dict[str, int]:
 
 
 def lines_of_tokens(text: str) -> list[list[str]]:
-    """Return the tokens of each line of a text, of which `terms_of` gives the words."""
+    """Return for each line of a text, ended by LF, the list of its tokens, of which `terms_of` gives the words; [] for
+    a line without any. Signs separate tokens.
+    """
     blanked = text.encode("utf-8", "replace").translate(_BLANKS_BUT_LINES).decode()
     return [line.split() for line in blanked.split("\n")]
 
 
 def as_word(token: str) -> str:
-    """Return an identifier of several parts as one word that no part can equal; '' for any other token."""
+    """Return an identifier of several parts as one word that no part can equal, such as `_startline` for `startLine`;
+    '' for any other token.
+    """
     return f"_{token.lower().strip('_$')}" if len(token) <= LONGEST_WORD and is_name(token) else ""
 
 
@@ -103,7 +109,9 @@ def split(token: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 14)
 def stem(word: str) -> str:
-    """Return a lower-case English word without common endings, so that `parses`, `parsed` and `parsing` are equal."""
+    """Return a lower-case English word without common endings, so that `parses`, `parsed` and `parsing` are equal;
+    words of less than 4 letters, and those that are not all ASCII letters, as they are.
+    """
     if len(word) < 4 or not word.isascii() or not word.isalpha():
         return word
     # Not `dies` and `ties`.
@@ -120,7 +128,9 @@ def stem(word: str) -> str:
 
 
 def question(text: str) -> QueryTerms:
-    """Return the terms of a request. Only the first 20,000 characters are read."""
+    """Return the terms of a request in its order, its words with their counts. Only the first 20,000 characters are
+    read.
+    """
     text = text[:MAX_QUESTION]
     counts: dict[str, int] = {}
     for word in words_of(text):
@@ -130,7 +140,7 @@ def question(text: str) -> QueryTerms:
 
 
 def is_name(token: str) -> bool:
-    """Return whether a token can only be an identifier: snake_case or camelCase."""
+    """Return whether a token can only be an identifier: snake_case, camelCase or the like, of 3 characters or more."""
     if len(token) < 3 or token[0].isdecimal():
         return False
     return bool("_" in token.strip("_") or token.startswith("__") or _CAMEL.search(token))

@@ -36,12 +36,14 @@ class Findings(NamedTuple):
 
 
 def do(store: Store, work: Iterable[Work]) -> None:
-    """Process files and write the results to the index, in one transaction for contents and one for stamps; blocks."""
+    """Process files and write the results to the index, in one transaction for contents and one for stamps; blocks.
+    Raises sqlite3.Error or OSError if the index cannot be written.
+    """
     _write(store, _look(store, work))
 
 
 def dump(job: Job) -> bytes:
-    """Return a job as one line of JSON in ASCII, with its line end."""
+    """Return a job as one line of JSON in ASCII, with LF at its end, as the worker process reads it."""
     return json.dumps([(each.path, each.absolute, each.digest.hex(), each.size) for each in job]).encode() + b"\n"
 
 

@@ -39,10 +39,12 @@ class WarmServers(Protocol):
 
 
 class Check(Protocol):
-    """The check of the suggestions for one place, from the request until `close`."""
+    """Port: the check of the suggestions for one place, from the request until `close`; the caller closes it."""
 
     def expect(self, answer: str) -> None:
-        """Begin to check an answer that may be the whole one, while more may come; returns at once."""
+        """Begin to check an answer that may be the whole one, while more may come; returns at once. `brings_error` for
+        the same answer is then sooner known.
+        """
 
     async def brings_error(self, answer: str) -> bool:
         """Return whether the text would have an error with this answer that it does not have without. Waits at most
@@ -54,7 +56,9 @@ class Check(Protocol):
 
 
 class SuggestionChecks:
-    """Makes checks by `servers`, those that run now, on the texts of `view`. One per server."""
+    """Makes checks by the language servers that `servers` returns, those that run now, on the texts of the view that
+    `view` returns. One per server.
+    """
 
     def __init__(self, servers: Callable[[], Sequence[WarmServers]], view: Callable[[], FileView]) -> None:
         self._servers = servers

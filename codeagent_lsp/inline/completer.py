@@ -133,7 +133,9 @@ class Completer:
         return await flight.wait(place) or ""
 
     def moved(self, path: str, text: str) -> None:
-        """Take the new text of a file, by `Place.path`; a request in progress that does not fit it is cancelled."""
+        """Take the new text of a file, by `Place.path`; a request in progress that does not fit it is cancelled.
+        Returns at once.
+        """
         flight = self._flight
         if flight is None or flight.over or flight.place.path != path:
             return
@@ -143,13 +145,15 @@ class Completer:
             flight.end()
 
     def forget(self, path: str) -> None:
-        """Drop the answers for a file, by `Place.path`, that was closed, and cancel a request for it."""
+        """Drop the answers for a file, by `Place.path`, that was closed, and cancel a request for it;
+        returns at once.
+        """
         self._known.forget(path)
         if self._flight is not None and self._flight.place.path == path:
             self._flight.end()
 
     async def close(self) -> None:
-        """Cancel the request in progress, wait for its end and close the filler."""
+        """Cancel the request in progress, wait for its end and close the filler; not to be used afterwards."""
         await self._land()
         await self.filler.close()
 
@@ -266,11 +270,13 @@ class Flight:
 
     @property
     def over(self) -> bool:
-        """Whether the answer is complete or has failed."""
+        """Whether the answer is complete, has failed, or was cancelled."""
         return self._task.done()
 
     def fits(self, place: Place) -> bool:
-        """Return whether what was typed since agrees with what has come so far."""
+        """Return whether what was typed between the request's place and this one agrees with what has come of the
+        answer so far.
+        """
         typed = typed_since(place, self.place)
         return typed is not None and (self.answer.startswith(typed) or typed.startswith(self.answer))
 
@@ -299,7 +305,7 @@ class Flight:
         self._task.cancel()
 
     async def ended(self) -> None:
-        """Cancel the request and wait until nothing of it is left."""
+        """Cancel the request and wait until nothing of it is left; its error is not raised."""
         self.end()
         await asyncio.gather(self._task, return_exceptions=True)
 
@@ -368,7 +374,9 @@ class Flight:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The usable part of an answer, and whether it is `final`: the rest of the answer would not change it."""
+    """The usable part of an answer, '' for none, and whether it is `final`: the rest of the answer would
+    not change it.
+    """
 
     text: str
     final: bool
@@ -486,7 +494,9 @@ def typed_since(place: Place, earlier: Place) -> str | None:
 
 
 def rest_of(answer: str, typed: str) -> str | None:
-    """Return what is left of an answer after some of it was typed; None if something else was typed."""
+    """Return what is left of an answer after `typed`, its beginning, was typed, '' if all was; None if something else
+    was typed.
+    """
     return answer[len(typed) :] if answer.startswith(typed) else None
 
 
@@ -497,7 +507,7 @@ class Suggestions:
         self._kept: deque[tuple[Place, str]] = deque(maxlen=KEPT)
 
     def keep(self, place: Place, answer: str) -> None:
-        """Add an answer for a place; the oldest one is dropped."""
+        """Add an answer for a place, '' if nothing fits there; the oldest one is dropped."""
         self._kept.appendleft((place, answer))
 
     def known(self, place: Place) -> str | None:
@@ -512,5 +522,5 @@ class Suggestions:
         return None
 
     def forget(self, path: str) -> None:
-        """Forget the answers for a file, by its `Place.path`."""
+        """Forget the answers for a file, by its `Place.path`; nothing if there are none."""
         self._kept = deque((each for each in self._kept if each[0].path != path), maxlen=KEPT)

@@ -131,8 +131,8 @@ class Material:
 
 
 def pieces_for(place: Place, material: Material, budget: Budget) -> tuple[Piece, ...]:
-    """Return the pieces of other places for a prompt, within the budget, the most useful last, next to the text
-    itself.
+    """Return the pieces of other places for a prompt, within `budget.pieces` characters, the most useful last, next to
+    the text itself; () if there are none.
     """
     # First, so that no definition is sent that a similar piece shows anyway.
     alike = similar(place, material.texts, MOST_SIMILAR)
@@ -145,8 +145,8 @@ def pieces_for(place: Place, material: Material, budget: Budget) -> tuple[Piece,
 
 
 def within(pieces: Iterable[Piece], limit: int) -> list[Piece]:
-    """Return the first pieces that fit into `limit` characters, and of the next one its first lines if more than one
-    fits.
+    """Return the first pieces that fit, with their paths, into `limit` characters, and of the next one its first lines
+    if more than one fits.
     """
     taken: list[Piece] = []
     for piece in pieces:
@@ -196,8 +196,8 @@ class Similar:
 
 
 def similar(place: Place, texts: Iterable[tuple[str, str]], limit: int) -> list[Similar]:
-    """Return at most `limit` pieces of `texts` (path and text) that are like the lines around the cursor, best first,
-    one of two that overlap. In the cursor's own file the lines around the cursor are left out.
+    """Return at most `limit` pieces of `texts` (pairs of path and text) that are like the lines around the cursor, best
+    first, one of two that overlap; [] if nothing is. In the cursor's own file the lines around the cursor are left out.
     """
     asked = _asked_words(place)
     if not asked:
@@ -218,7 +218,7 @@ def similar(place: Place, texts: Iterable[tuple[str, str]], limit: int) -> list[
 
 
 def words_in(text: str) -> list[str]:
-    """Return the words of a piece of code in order, without common ones such as keywords."""
+    """Return the words of a piece of code in order, with repetitions, without common ones such as keywords."""
     return [word for word in _WORD.findall(text) if word.lower() not in _STOP]
 
 
@@ -294,8 +294,8 @@ _STEP = 0.5
 
 
 def prefix_of(place: Place, budget: Budget) -> str:
-    """Return the text before the cursor within the budget. It begins at a line that stays the same for many keys, so
-    that the model's server finds it in its cache.
+    """Return the text before the cursor, about `budget.prefix` characters at most. It begins at a line that stays the
+    same for many keys, so that the model's server finds it in its cache.
     """
     start = place.offset - budget.prefix
     if start <= 0:
@@ -332,45 +332,47 @@ class Place:
 
     @cached_property
     def line_start(self) -> int:
-        """The offset of the first character of the cursor's line."""
+        """The offset, in characters, of the first character of the cursor's line."""
         return self.text.rfind("\n", 0, self.offset) + 1
 
     @cached_property
     def line_end(self) -> int:
-        """The offset of the end of the cursor's line, before its line break."""
+        """The offset, in characters, of the end of the cursor's line, before its line break (LF or CRLF)."""
         end = self.text.find("\n", self.offset)
         end = len(self.text) if end < 0 else end
         return end - 1 if end > self.offset and self.text[end - 1] == "\r" else end
 
     @property
     def line_before(self) -> str:
-        """The cursor's line up to the cursor."""
+        """The cursor's line up to the cursor, '' at its beginning."""
         return self.text[self.line_start : self.offset]
 
     @property
     def line_after(self) -> str:
-        """The rest of the cursor's line."""
+        """The rest of the cursor's line, without its line break."""
         return self.text[self.offset : self.line_end]
 
     @property
     def after(self) -> str:
-        """All text after the cursor."""
+        """All text after the cursor, the rest of its line included."""
         return self.text[self.offset :]
 
     @property
     def indentation(self) -> str:
-        """The white space that the cursor's line begins with, no further than the cursor."""
+        """The blanks and tabs that the cursor's line begins with, no further than the cursor."""
         before = self.line_before
         return before[: len(before) - len(before.lstrip(" \t"))]
 
     @property
     def comment(self) -> str:
-        """The sign that begins a comment to the end of the line in this file, by its name; `//` if unknown."""
+        """The sign that begins a comment to the end of the line in this file, by the suffix of its path, such as `#`;
+        `//` if unknown.
+        """
         return _MARKS.get(PurePosixPath(self.path).suffix.lower(), "//")
 
     @property
     def line_break(self) -> str:
-        """The line break of this text: that of its first line."""
+        """The line break of this text: CRLF if its first line ends so, else LF."""
         first = self.text.find("\n")
         return "\r\n" if first > 0 and self.text[first - 1] == "\r" else "\n"
 

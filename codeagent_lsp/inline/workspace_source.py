@@ -28,7 +28,7 @@ _LINES_ASKED = 10
 
 
 class ReadyIndex(Protocol):
-    """Port: the part of a server's index that completions need; see `index/port.py`."""
+    """Port: the part of a server's index that completions need: `ready`, as in `index/port.py`."""
 
     async def ready(self, seconds: float) -> Answers: ...
 

@@ -41,7 +41,9 @@ class CodePlace:
 
 @dataclass(frozen=True, slots=True)
 class NamedItem:
-    """A function or type in a hierarchy: its name, its place, and `raw`, by which the server knows it."""
+    """A function or type in a hierarchy of LSP: its name, its place, and `raw`, the item in plain JSON, by which the
+    server knows it.
+    """
 
     name: str
     place: CodePlace
@@ -70,7 +72,7 @@ class Texts:
         self._known: dict[str, tuple[str, LineIndex] | None] = {}
 
     def get(self, path: str) -> tuple[str, LineIndex] | None:
-        """Return a file's text and its lines, by absolute path; None if it cannot be read."""
+        """Return a file's text and its lines, by absolute path; None if it cannot be read. The first answer is kept."""
         if path not in self._known:
             self._known[path] = self._read(path)
         return self._known[path]
@@ -123,8 +125,8 @@ def place_at(uri: Any, span: Any, encoding: Encoding, texts: Texts) -> CodePlace
 
 
 def offsets_in(span: Any, text: str, lines: LineIndex, encoding: Encoding) -> tuple[int, int] | None:
-    """Return the offsets of `span`, a range of LSP in `encoding`, in a text; None if it does not lie in the text
-    exactly.
+    """Return the offsets (code points) of `span`, a range of LSP in `encoding`, in a text; None if it does not lie in
+    the text exactly or is malformed.
     """
     start, end = _position(span, "start"), _position(span, "end")
     if start is None or end is None or end < start:
@@ -139,7 +141,9 @@ def offsets_in(span: Any, text: str, lines: LineIndex, encoding: Encoding) -> tu
 
 
 def hover_text(answer: ServerAnswer) -> str:
-    """Return the text of an answer to hover, at most 20,000 characters; '' if there is none."""
+    """Return the text of an answer to hover, its parts separated by blank lines, at most 20,000 characters; '' if there
+    is none.
+    """
     result = answer.result if isinstance(answer.result, dict) else {}
     return "\n\n".join(filter(None, map(str.strip, _contents(result.get("contents")))))[:MAX_HOVER]
 
@@ -160,7 +164,9 @@ def items(answer: ServerAnswer, texts: Texts, key: str = "") -> list[NamedItem]:
 
 
 def actions(answer: ServerAnswer) -> list[OfferedAction]:
-    """Return at most 100 code actions that can become an edit; plain commands and disabled actions are left out."""
+    """Return at most 100 code actions (LSP), in order, that can become an edit; plain commands and disabled actions are
+    left out, and so is what is malformed.
+    """
     result = answer.result if isinstance(answer.result, list) else []
     return [
         OfferedAction(_one_line(item["title"]), str(item.get("kind") or "")[:100], item)
@@ -226,8 +232,8 @@ def parameters(question: ServerQuestion, text: str, encoding: Encoding) -> dict[
 
 
 def with_diagnostics(params: dict[str, Any], items: Sequence[Any]) -> dict[str, Any]:
-    """Return a copy of parameters of `textDocument/codeAction` with those diagnostics of `items` that touch its lines,
-    as servers fix only what they are given.
+    """Return a copy of parameters of `textDocument/codeAction` with those diagnostics of `items`, plain JSON of LSP,
+    that touch its lines, as servers fix only what they are given. KeyError if the parameters have no `range`.
     """
     first, last = (params["range"][name]["line"] for name in ("start", "end"))
     here = [item for item in items if isinstance(item, dict) and _touches(item.get("range"), first, last)]
@@ -235,7 +241,9 @@ def with_diagnostics(params: dict[str, Any], items: Sequence[Any]) -> dict[str, 
 
 
 def lsp_range(text: str, start: int, end: int, encoding: Encoding) -> dict[str, Any]:
-    """Return the range of LSP, in `encoding`, for the offsets `start` and `end` (code points) in a text."""
+    """Return the range of LSP (`start` and `end`, each with `line` and `character` from 0, in code units of `encoding`)
+    for the offsets `start` and `end` (code points) in a text; offsets outside of it are clamped.
+    """
     lines = LineIndex.of(text)
     places = (position_at(text, lines, offset, encoding) for offset in (start, end))
     first, last = ({"line": place.line, "character": place.character} for place in places)

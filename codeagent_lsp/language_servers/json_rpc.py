@@ -22,7 +22,7 @@ Identity: TypeAlias = int | str
 
 
 class Refused(Exception):
-    """Raised if the other side answers a request with an error, with its message."""
+    """Raised if the other side answers a request with an error; the message is that of the error, '' if it has none."""
 
 
 class Asked(NamedTuple):
@@ -52,7 +52,9 @@ class JsonRpcPeer:
 
     @contextmanager
     def request(self, method: str, params: Any) -> Iterator[Asked]:
-        """Send a request; an answer that comes after the end of the context is ignored."""
+        """Send a request and yield it as `Asked`, whose answer is awaited within the context; one that comes after its
+        end is ignored. There is no time limit here.
+        """
         asked = Asked(next(self._ids), asyncio.get_running_loop().create_future())
         self._waiting[asked.identity] = asked.answer
         try:
@@ -62,19 +64,23 @@ class JsonRpcPeer:
             self._waiting.pop(asked.identity, None)
 
     def notify(self, method: str, params: Any) -> None:
-        """Send a notification."""
+        """Send a notification, to which there is no answer; `params` None are left out."""
         self._send(method=method, params=params)
 
     def reply(self, identity: Identity, result: Any) -> None:
-        """Answer a request."""
+        """Answer the other side's request with this id by `result`, plain JSON."""
         self._send(id=identity, result=result)
 
     def refuse(self, identity: Identity, code: int, message: str) -> None:
-        """Answer a request with an error."""
+        """Answer the other side's request with this id by an error with a code of JSON-RPC 2.0, such as -32601 for an
+        unknown method.
+        """
         self._send(id=identity, error={"code": code, "message": message})
 
     def take(self, message: Any) -> None:
-        """Handle a message of the other side; nothing for what is none."""
+        """Handle a parsed message of the other side: settle an answer, or call `requested` or `notified`; nothing for
+        what is no message of JSON-RPC 2.0.
+        """
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
             return
         method, identity = message.get("method"), message.get("id")
@@ -88,7 +94,7 @@ class JsonRpcPeer:
             self._settle(identity, message.get("result"), message.get("error"))
 
     def fail(self, error: Exception) -> None:
-        """Fail all requests that wait for an answer, as none comes any more."""
+        """Fail all requests that wait for an answer with `error`, as none comes any more."""
         for answer in self._waiting.values():
             if not answer.done():
                 answer.set_exception(error)
@@ -110,5 +116,5 @@ class JsonRpcPeer:
 
 
 def framed(body: bytes) -> bytes:
-    """Return a message with the header that goes before it."""
+    """Return a message with the header that goes before it (`Content-Length`, as the base protocol of LSP has it)."""
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)

@@ -64,7 +64,9 @@ class KnownServer:
     max_open: int = 200
 
     def language_of(self, path: str) -> str | None:
-        """Return the LSP language identifier of a file by its suffix; None if the server does not handle such files."""
+        """Return the LSP language identifier of a file, such as `python`, by the suffix of its path in any case; None
+        if the server does not handle such files.
+        """
         return self.languages.get(PurePath(path).suffix.removeprefix(".").lower())
 
 

@@ -108,8 +108,8 @@ class LanguageServer:
         self.connection.handle({**self._client.handlers, "textDocument/publishDiagnostics": self._diagnostics.take})
 
     async def start(self, launch: Launch, limits: ProcessLimits) -> None:
-        """Start and initialize the server. ToolFailed if it does not answer within 60 s; `close` must be called even
-        then.
+        """Start and initialize the server. ToolFailed if it cannot be started or does not answer within 60 s; `close`
+        must be called even then.
         """
         await self.connection.start(launch, limits)
         answer = await self.connection.request("initialize", self._initialize(), START_SECONDS)
@@ -137,8 +137,8 @@ class LanguageServer:
         return result
 
     def can(self, method: str) -> bool:
-        """Return whether the server has announced that it answers a method; True for methods that servers do not
-        announce.
+        """Return whether the server has announced, at its start or later, that it answers a method of LSP; True for
+        methods that servers do not announce.
         """
         name = _PROVIDERS.get(method)
         offered = name is None or self._capabilities.get(name) not in (None, False)  # options may be an empty object
@@ -169,7 +169,7 @@ class LanguageServer:
         return self._client.busy and time.monotonic() - self._started < LOADING_SECONDS
 
     async def close(self) -> None:
-        """End the server; it has 1 s to end by itself, then it is killed."""
+        """End the server; it has 1 s to end by itself, then it is killed. Waits for its end, also when cancelled."""
         await self.connection.close()
 
     def _initialize(self) -> dict[str, Any]:
@@ -204,7 +204,9 @@ class ClientSide:
 
     @property
     def handlers(self) -> dict[str, Handler]:
-        """The functions that answer the server's own requests, by method. Edits that it asks for are refused."""
+        """The functions that answer the server's own requests and take its notifications, by method, from plain JSON to
+        plain JSON. Edits that it asks for are refused.
+        """
         return {
             "workspace/configuration": self._configuration,
             "workspace/workspaceFolders": lambda params: [self.folder_item],
@@ -221,12 +223,14 @@ class ClientSide:
         }
 
     def registered(self, method: str) -> bool:
-        """Return whether the server has announced after its start that it answers a method."""
+        """Return whether the server has announced after its start (`client/registerCapability`) that it answers a
+        method.
+        """
         return method in self._registered
 
     @property
     def busy(self) -> bool:
-        """Whether the server reports work of its own, such as indexing."""
+        """Whether the server reports work of its own, such as indexing, by LSP's progress."""
         return bool(self._busy - {_STARTING})
 
     async def started(self, deadline: float, lost: asyncio.Event) -> bool:

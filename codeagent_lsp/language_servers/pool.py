@@ -49,16 +49,18 @@ class LanguageServerPool:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all servers that run or are being started."""
+        """The names of all servers that run or are being started, one for each session and project."""
         return tuple(name for servers in self._sessions.values() for name in servers.names)
 
     @property
     def warm(self) -> tuple[SessionServers, ...]:
-        """The servers of those sessions that have one running, the ones used last first."""
+        """The servers of those sessions that have one running or being started, the ones used last first."""
         return tuple(servers for servers in reversed(self._sessions.values()) if servers.names)
 
     async def close(self, session_id: str | None = None) -> None:
-        """Stop the servers of a session and forget them, or those of all sessions for None."""
+        """Stop the servers of a session and forget them, or those of all sessions for None, and wait for their end; an
+        unknown session is ignored.
+        """
         ending = list(self._sessions) if session_id is None else [session_id]
         if session_id is None and self._watching is not None:
             self._watching.cancel()

@@ -105,7 +105,9 @@ def _is_own_program(view: FileView, path: str) -> bool:
 
 
 class InThread(Protocol):
-    """Port: awaits a function that runs in the thread of the copy, one at a time."""
+    """Port: runs a blocking function in the one thread of the copy, after those before it, and returns its result or
+    raises its error.
+    """
 
     def __call__(self, work: Callable[[], T]) -> Awaitable[T]: ...
 
@@ -150,12 +152,14 @@ class RunningServers:
         return self._failures.get(_key(each), 0) >= MAX_FAILURES
 
     def is_up(self, each: Installed) -> bool:
-        """Return whether a server has started and still runs."""
+        """Return whether a server has started and still runs; False while it is being started."""
         entry = self._entries.get(_key(each))
         return entry is not None and entry.starting.done() and not entry.is_over
 
     def note_changed(self, paths: Mapping[str, FileChangeKind]) -> None:
-        """Note files of the copy that changed, by absolute path; each server receives them before its next question."""
+        """Note files of the copy that changed (`created`, `changed` or `deleted`), by absolute path; each server
+        receives them before its next question.
+        """
         for entry in self._entries.values():
             entry.changed.update(paths)
 
@@ -252,8 +256,8 @@ def _key(each: Installed) -> Key:
 
 
 def settings_for(each: Installed) -> Mapping[str, Any]:
-    """Return the settings that the server gets for its project; for Python with the interpreter of the project's
-    environment.
+    """Return the settings that the server gets for its project, by section; for Python with the interpreter of the
+    project's environment, if there is one. Reads the disk.
     """
     settings = dict(each.server.settings)
     if "python" in settings and (interpreter := _interpreter(each.folder)):
@@ -274,7 +278,9 @@ class CopiedFolders(Protocol):
 
     @property
     def changed(self) -> Mapping[str, FileChangeKind]:
-        """The changes that the last `prepare` or `lay` made to files, by absolute path."""
+        """The changes (`created`, `changed` or `deleted`) that the last `prepare` or `lay` made to files, by their
+        absolute path in the workspace.
+        """
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
         """Update the copy to the disk with these files over it (None: deleted), by absolute path. OSError or ToolFailed
@@ -282,10 +288,12 @@ class CopiedFolders(Protocol):
         """
 
     def lay(self, wanted: Mapping[str, bytes | None]) -> None:
-        """Update only the files in which `wanted` differs from the last state; call `prepare` before."""
+        """Update only the files in which `wanted` (bytes by absolute path, None: deleted) differs from the last state;
+        call `prepare` before. OSError or ToolFailed if that fails.
+        """
 
     def launch(self, command: Command) -> Launch:
-        """Return the process that runs a command in the copy."""
+        """Return how to start a command in the copy. ToolFailed if that is impossible."""
 
     def close(self) -> None:
         """Remove the copy; no server may be running in it."""
@@ -324,12 +332,14 @@ class ServedCopy:
         return seen, self._copy.changed
 
     def launch(self, words: Sequence[str], folder: str) -> Launch:
-        """Return how to start a program in the copy, in the absolute `folder`; call `update` before."""
+        """Return how to start a program, given by its words, in the copy, in the absolute `folder` of the workspace;
+        call `update` before.
+        """
         assert self._copy is not None
         return self._copy.launch(Command(tuple(words), folder))
 
     def close(self) -> None:
-        """Remove the copy, if there is one; the next `update` makes it again."""
+        """Remove the copy, if there is one; the next `update` makes it again. No server may be running in it."""
         copy, self._copy = self._copy, None
         if copy is not None:
             copy.close()

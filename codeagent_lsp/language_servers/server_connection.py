@@ -35,7 +35,9 @@ Handler = Callable[[Any], Any]
 
 
 class ServerFailed(ToolFailed):
-    """Raised if a language server has ended, does not answer in time, or answers with an error."""
+    """Raised if a language server has ended, does not answer in time, or answers with an error; the message, in
+    English, names the server.
+    """
 
 
 class ServerLate(ServerFailed):
@@ -68,7 +70,9 @@ class ServerConnection:
         self._handlers = handlers
 
     async def start(self, launch: Launch, limits: ProcessLimits) -> None:
-        """Start the process. ToolFailed if that is impossible; `close` must be called, however this ends."""
+        """Start the process and read what it writes. ToolFailed if that is impossible; `close` must be called, however
+        this ends.
+        """
         # Cancelled halfway, a process would run that nobody knows of.
         await run_to_end(self._guarded.start(launch, limits, apart=True, talk=True))
         streams, flood = dict(self._guarded.streams), _Flood()
@@ -96,7 +100,9 @@ class ServerConnection:
             raise ServerFailed(f"{self.name}: {str(error)[:300]}") from error
 
     def notify(self, method: str, params: Any) -> None:
-        """Queue a notification and return at once. ServerGone if the server has ended."""
+        """Queue a notification with parameters in plain JSON and return at once. ServerGone if the server has ended, or
+        reads too slowly for what waits.
+        """
         self._check()
         self._peer.notify(method, params)
         self._check()
@@ -113,7 +119,9 @@ class ServerConnection:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def end(self, reason: str) -> None:
-        """Kill a server that misbehaves; `problem` is `reason`. Returns at once."""
+        """Kill a server that misbehaves, with all its processes; `problem` is `reason`, an English clause. Returns at
+        once.
+        """
         self._lose(reason)
         self._guarded.stop()
 

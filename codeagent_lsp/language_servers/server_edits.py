@@ -22,7 +22,7 @@ MAX_LABEL = 80
 
 @dataclass(frozen=True, slots=True)
 class Splice:
-    """Replaces the characters `start` to `end` of a text by `new`."""
+    """Replaces the characters `start` to `end` (0-based, half-open) of a text by `new`."""
 
     start: int
     end: int
@@ -42,7 +42,7 @@ class ServerEdit:
 
     @property
     def count(self) -> int:
-        """The number of places that change in all texts."""
+        """The number of places that change: the splices of all texts."""
         return sum(map(len, self.splices.values()))
 
 
@@ -58,7 +58,9 @@ def server_edit(answer: ServerAnswer, edit: Any, texts: Texts) -> ServerEdit:
 
 
 def edited_paths(edit: Any) -> set[str]:
-    """Return the absolute paths of the files whose text a WorkspaceEdit changes."""
+    """Return the absolute paths of the files whose text a WorkspaceEdit (LSP, plain JSON) changes; those it only
+    creates, renames or deletes are not among them. Nothing is checked.
+    """
     documents = [each.get("textDocument") for each in _changes(edit) if "kind" not in each]
     found = (uris.to_path(str(document.get("uri"))) for document in documents if isinstance(document, dict))
     return {path for path in found if path is not None}

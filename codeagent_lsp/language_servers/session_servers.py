@@ -82,12 +82,12 @@ class SessionServers:
 
     @property
     def busy(self) -> bool:
-        """Whether a question is being answered, which others wait for."""
+        """Whether a question is being answered, for which the next one has to wait."""
         return self._turn.locked()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the servers that are running or being started."""
+        """The names of the servers that are running or being started, one for each project of theirs."""
         return self._running.names
 
     def installed(self, view: FileView, path: str) -> tuple[Installed, ...]:
@@ -180,15 +180,15 @@ class SessionServers:
         return taken
 
     async def rest(self) -> None:
-        """Stop all servers and remove their copy of the workspace, once the question in progress is answered; the next
-        question starts them again.
+        """Stop all servers and remove their copy of the workspace, once the question in progress is answered, and wait
+        for that; the next question starts them again.
         """
         async with self._turn:
             await self._running.close()
             await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, self._copy.close))
 
     async def close(self) -> None:
-        """Stop all servers and remove the copy for good; questions that wait get no answer."""
+        """Stop all servers and remove the copy for good, and wait for that; questions that wait get no answer."""
         self._closed = True
         await self._running.close()  # whoever waits for an answer of theirs waits no longer
         await self.rest()

@@ -31,7 +31,7 @@ _CHANGES: Mapping[FileChangeKind, Literal[1, 2, 3]] = {"created": 1, "changed": 
 
 
 class OpenTexts:
-    """The texts that one server has open: `texts` and `versions` by absolute path."""
+    """The texts that one server has open: `texts` and `versions` (from 1, growing) by absolute path."""
 
     def __init__(self, known: KnownServer, connection: ServerConnection) -> None:
         self.texts: dict[str, str] = {}
@@ -54,7 +54,9 @@ class OpenTexts:
                 self.change(path, text)
 
     def change(self, path: str, text: str) -> None:
-        """Open a text, or change one that is open. ServerGone if the server has ended."""
+        """Open a text, by its absolute path, or change one that is open, under the next version; the whole text is
+        sent. ServerGone if the server has ended.
+        """
         uri, version = uris.from_path(path), self.versions.get(path, 0) + 1
         self.versions[path] = version
         if path in self.texts:
@@ -69,8 +71,8 @@ class OpenTexts:
         self._pause = max(self._pause, self._known.pause_texts)
 
     def note_files(self, changed: Mapping[str, FileChangeKind]) -> None:
-        """Notify the server of what happened to files, by absolute path, except changes of open ones. ServerGone if it
-        has ended.
+        """Notify the server (`workspace/didChangeWatchedFiles`) of what happened to files (`created`, `changed`,
+        `deleted`), by absolute path, except changes of open ones. ServerGone if it has ended.
         """
         # The text of an open one comes from us; its file on the disk does not count.
         told = {path: kind for path, kind in changed.items() if kind != "changed" or path not in self.texts}

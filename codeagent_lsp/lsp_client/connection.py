@@ -72,8 +72,8 @@ class Connection:
         self._readers = [asyncio.ensure_future(work) for work in reading]
 
     async def request(self, method: str, params: Any = None, seconds: float = 30.0) -> Any:
-        """Send a request and return the result. Refused if the server answers with an error, ConnectionLost if it has
-        ended or there is no answer within `seconds`.
+        """Send a request and return the result as plain JSON. Refused if the server answers with an error,
+        ConnectionLost if it has ended or there is no answer within `seconds`.
         """
         if self.lost.is_set():
             raise ConnectionLost(self.log.last_line)
@@ -85,7 +85,7 @@ class Connection:
                 raise ConnectionLost(f"no answer to {method} within {seconds:g} s") from error
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Queue a notification and return at once; ignored if the server has ended."""
+        """Queue a notification with parameters in plain JSON and return at once; ignored if the server has ended."""
         self._peer.notify(method, params)
 
     async def close(self, seconds: float = LEAVE_SECONDS) -> None:
@@ -168,7 +168,9 @@ class Connection:
 
 
 def server_command() -> list[str]:
-    """Return the command that starts our server in this interpreter; `-P` prevents imports from the current folder."""
+    """Return the words of the command that starts our server in this interpreter, to speak LSP on standard input and
+    output; `-P` prevents imports from the current folder.
+    """
     return [sys.executable, "-P", "-m", "codeagent_lsp.cli", "serve"]
 
 
@@ -196,7 +198,7 @@ class ServerLog:
         self._unended = b""
 
     async def read(self, stream: asyncio.StreamReader) -> None:
-        """Read a log until its end; of a line without an end, only the last part is kept."""
+        """Read a log until its end and keep its last lines; of a line without an end, only the last 65,536 bytes."""
         while chunk := await stream.read(CHUNK):
             *lines, unended = (self._unended + chunk).split(b"\n")
             self._unended = unended[-CHUNK:]

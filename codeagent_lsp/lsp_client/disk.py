@@ -31,11 +31,11 @@ ReadBytes = Callable[[Path], bytes | None]
 
 
 class ChangedMeanwhile(OSError):
-    """Raised if a file or its folder is no longer as it was when the change was computed."""
+    """Raised if a file or its folder is no longer as it was when the change was computed; it was not overwritten."""
 
 
 class OutsideWorkspace(OSError):
-    """Raised if a path leads out of the workspace."""
+    """Raised if a path leads out of the workspace, such as by a link; nothing was done."""
 
 
 class Disk:
@@ -70,7 +70,7 @@ class Disk:
             return file.read()
 
     def mode(self, path: Path) -> int | None:
-        """Return the permission bits of a file; None if it does not exist."""
+        """Return the permission bits of a file, such as 0o644; None if it does not exist."""
         try:
             with self._folder(path) as folder:
                 return stat.S_IMODE(folder.status(path.name).st_mode)
@@ -83,13 +83,13 @@ class Disk:
             folder.make_folder(path.name)
 
     def remove_folder(self, path: Path) -> None:
-        """Remove an empty folder. OSError if something is in it."""
+        """Remove an empty folder. OSError if something is in it, or there is none."""
         with self._folder(path) as folder:
             folder.remove_folder(path.name)
 
     def stage(self, path: Path, data: bytes, mode: int) -> Path:
-        """Write a new temporary file with `data` beside `path`, synced to disk, and return its path. The caller has to
-        `replace` or `discard` it.
+        """Write a new temporary file with `data` and the permissions `mode` beside `path`, synced to disk, and return
+        its path. The caller has to `replace` or `discard` it.
         """
         name = f".codeagent-{secrets.token_hex(8)}.tmp"
         with self._folder(path) as folder:
@@ -106,7 +106,9 @@ class Disk:
         return path.with_name(name)
 
     def replace(self, staged: Path, path: Path) -> None:
-        """Rename a staged file to `path`, in place of what is there."""
+        """Rename a staged file to `path`, in place of the file that is there, in one step. Both must be in the same
+        folder.
+        """
         with self._folder(path) as folder:
             folder.replace(staged.name, path.name)
 
@@ -141,7 +143,9 @@ class Disk:
 
 
 def reason(error: Exception) -> str:
-    """Return why an edit was not applied, for the server; for an error of the system with the file's path."""
+    """Return why an edit was not applied, as a sentence for the server; for an error of the system with the file's
+    path, and with the error's notes.
+    """
     words = str(error)
     if isinstance(error, OSError) and error.filename and error.strerror:
         words = f"{error.filename}: {error.strerror}."
@@ -251,7 +255,9 @@ class _Commit:
 
 
 class EditImpossible(Exception):
-    """Raised if the edit does not fit the files on disk; the message is the reason. Nothing was changed."""
+    """Raised if the edit does not fit the files on disk; the message is the reason, an English sentence. Nothing was
+    changed.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,8 +273,9 @@ class FileWrite:
 
 
 def plan(edit: Mapping[str, Any], read: ReadBytes) -> tuple[FileWrite, ...]:
-    """Return the changes of files by a WorkspaceEdit, without writing any. `read` returns a file's bytes, None if it
-    does not exist. EditImpossible if one of its operations does not fit the files; then none must be written.
+    """Return the changes of files by a WorkspaceEdit (LSP, plain JSON), without writing any. `read` returns a file's
+    bytes, None if it does not exist. EditImpossible if one of its operations does not fit the files; then none must be
+    written.
     """
     draft = _Draft(read)
     for operation in _operations(edit):
@@ -383,7 +390,7 @@ def _operations(edit: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def path_of(uri: str) -> Path:
-    """Return the path of a file by its URI. EditImpossible if it is not a `file:` URI."""
+    """Return the absolute path of a file by its URI. EditImpossible if it is not a `file:` URI."""
     path = uris.to_path(uri)
     if path is None:
         raise EditImpossible(f"{uri} is not a file")

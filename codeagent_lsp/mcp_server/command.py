@@ -154,8 +154,8 @@ def _announce(address: Address, scheme: str, path: str, token: str, language: st
 
 
 def opened_at(address: Address) -> socket.socket:
-    """Return a socket that listens at an address; without a port the first free one from 8765 on. UsageError if none is
-    free.
+    """Return a socket that listens at an address, a loopback host and a port; without a port the first free one from
+    8765 on, else any free one. UsageError if none is free.
     """
     from codeagent_lsp.mcp_server.transports import listening  # late: heavy
 

@@ -62,14 +62,18 @@ Context = ServerRequestContext[Any, Any]
 
 
 async def over_stdio(attachment: Attachment) -> None:
-    """Serve the parent process until it closes our standard input. Prints go to stderr from then on."""
+    """Serve the parent process (the stdio transport of MCP) until it closes our standard input. Prints go to stderr
+    from then on.
+    """
     server = make_server(attachment)
     async with stdio_streams(*claim_stdio()) as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 
 def make_server(attachment: Attachment) -> Server[Any]:
-    """Return an MCP server for one client whose calls go to the editor of this attachment."""
+    """Return an MCP server (the library's `Server`) for one client whose calls go to the editor of this attachment.
+    Failures are answers; MCPError only for an unknown tool.
+    """
 
     async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[_list_tool(tool) for tool in LENT_TOOLS])
@@ -120,7 +124,7 @@ NOT_LET_IN = "The editor did not let {client} in: {reason}"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The text with which the editor answered a call, and whether the call succeeded."""
+    """The text with which the editor answered a call, or why it could not be called, and whether the call succeeded."""
 
     text: str
     ok: bool = True
@@ -158,7 +162,9 @@ class Attachment:
             return Outcome(str(problem), ok=False)
 
     async def close(self) -> None:
-        """Close the connection to the editor and withdraw a request to its user."""
+        """Close the connection to the editor and withdraw a request to its user; calls in progress end with a failed
+        outcome.
+        """
         if self._line is not None:
             await self._line.close()
         if self._ticket is not None:

@@ -33,7 +33,7 @@ def report_of(context: Any) -> Report | None:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Functions that receive the output of a running call, and lines about its status."""
+    """Functions that receive the output of a running call, by stream and text, and lines about its status."""
 
     output: OnOutput = no_output
     note: Callable[[str], None] = lambda line: None

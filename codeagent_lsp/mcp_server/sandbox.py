@@ -126,7 +126,9 @@ class Sandbox:
             self._running -= 1
 
     def changes(self) -> str:
-        """Return all changes over the disk as a unified diff; '' if there are none."""
+        """Return all changes over the disk as a unified diff, with paths relative to the folder; '' if
+        there are none.
+        """
         return self._staging.changeset.diff(self._view.roots.relative)
 
     async def close(self) -> None:

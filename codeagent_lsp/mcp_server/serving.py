@@ -77,7 +77,9 @@ Context = ServerRequestContext[Any, Any]
 
 
 def make_server(sandbox: Sandbox) -> Server[Any]:
-    """Return an MCP server for one sandbox; it can serve many connections at once."""
+    """Return an MCP server (the library's `Server`) for one sandbox; it can serve many connections at once. Failures
+    are answers; MCPError only for an unknown tool or resource.
+    """
 
     async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[_list_entry(entry) for entry in TABLE])

@@ -46,8 +46,8 @@ async def stdio_streams(read_fd: int, write_fd: int) -> AsyncGenerator[tuple[Any
 
 
 def claim_stdio() -> tuple[int, int]:
-    """Return duplicates of the descriptors of standard input and output. From now on prints go to stderr, and standard
-    input is empty.
+    """Return duplicates of the descriptors of standard input and output, in this order, which the caller closes. From
+    now on prints go to stderr, and standard input is empty.
     """
     streams = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)

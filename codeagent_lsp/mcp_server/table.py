@@ -57,7 +57,7 @@ class SandboxTool:
 
     @property
     def description(self) -> str:
-        """The description for clients: that of our tool, or words of its own, and what is different here."""
+        """The description for clients: that of our tool, or `words` in its place, and then `more`."""
         return (self.words or self.tool.traits.description) + self.more
 
     def made(self) -> Tool[Any]:
@@ -75,11 +75,13 @@ class SandboxTool:
         return tool
 
     def hides(self, parameter: str) -> bool:
-        """Return whether clients cannot pass this parameter."""
+        """Return whether clients cannot pass this parameter, by the tool's own name for it."""
         return parameter in self.hidden or parameter in self.fixed
 
     def schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of its arguments, in all spellings that are understood, without hidden parameters."""
+        """Return the JSON Schema of its arguments, an object, in all spellings that are understood, without hidden
+        parameters.
+        """
         schema = {"type": "object", **published_schema(self.made().input_schema(), self.tool.forms)}
         # A hidden parameter is hidden under all of its names.
         own = self.tool.forms.parameters
@@ -164,5 +166,5 @@ BY_NAME: Mapping[str, SandboxTool] = MappingProxyType({entry.name: entry for ent
 
 
 def tools() -> Iterable[Tool[Any]]:
-    """Return new instances of all tools of the sandbox."""
+    """Return new instances of all tools of the sandbox, in the order of the table, under their sandbox names."""
     return [entry.made() for entry in TABLE]

@@ -46,7 +46,9 @@ MAX_UNFINISHED = 32
 
 
 async def over_stdio(server: Server[Any]) -> None:
-    """Serve the parent process until it closes our standard input. Prints go to stderr from then on."""
+    """Serve the parent process (the stdio transport of MCP) until it closes our standard input. Prints go to stderr
+    from then on.
+    """
     async with stdio_streams(*claim_stdio()) as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
@@ -66,7 +68,7 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def address_of(opened: socket.socket) -> str:
-    """Return `host:port` of a listening socket, as in a URL."""
+    """Return `host:port` of a listening socket, as in a URL: an IPv6 host is in brackets."""
     host, port = opened.getsockname()[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
@@ -99,8 +101,8 @@ async def over_http(server: Server[Any], opened: socket.socket, token: str) -> N
 
 
 async def over_websocket(server: Server[Any], opened: socket.socket, token: str) -> None:
-    """Serve WebSocket connections on a listening socket, one message in each text frame, until cancelled; each needs
-    the bearer `token`.
+    """Serve WebSocket connections on a listening socket, which this closes, one message in each text frame, until
+    cancelled; each needs the bearer `token`.
     """
 
     def check(connection: ServerConnection, request: Request) -> Response | None:
@@ -231,7 +233,9 @@ class PatientProtocol(H11Protocol):
     unfinished: dict[PatientProtocol, asyncio.TimerHandle]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin the time limit for the first head."""
+        """Begin the time limit for the first head, and close the oldest connection that has none if there are too many.
+        Called by the event loop.
+        """
         super().connection_made(transport)
         self.connections.discard(self)  # only those that asked for something count for the limit
         while len(self.unfinished) >= MAX_UNFINISHED:
@@ -239,13 +243,13 @@ class PatientProtocol(H11Protocol):
         self.unfinished[self] = self.loop.call_later(HEAD_SECONDS, self._give_up)
 
     def data_received(self, data: bytes) -> None:
-        """Parse more of the request; a complete head ends the time limit."""
+        """Parse more of the request; a complete head ends the time limit. Called by the event loop."""
         super().data_received(data)
         if self.cycle is not None:
             self._finish_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop counting the connection as unfinished."""
+        """Stop counting the connection as unfinished; called by the event loop."""
         self._finish_head()
         super().connection_lost(exc)
 

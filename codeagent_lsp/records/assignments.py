@@ -200,8 +200,8 @@ class _Place(NamedTuple):
 
 
 def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
-    """Return `text` with the secret values of sensitive names masked by `mark`; with `sessions`, also those of session
-    and call ids.
+    """Return `text` with the secret values of sensitive names replaced by what `mark` returns for them; with
+    `sessions`, also those of session and call ids. Takes time linear in the length.
     """
     spans: list[_Span] = []
     position = 0

@@ -273,8 +273,8 @@ _SHORT_TOOLS = (
 
 
 def mask_command_lines(text: str, mark: Mark) -> str:
-    """Return `text` with passwords masked that are given to well-known programs, are the user's in SQL, or are said to
-    be one in a sentence.
+    """Return `text` with passwords masked by `mark` that are given to well-known programs, such as `curl -u`, are the
+    user's in SQL, or are said to be one in a sentence.
     """
     # A form is looked for only where a word of it stands: most texts have none, and words are found ten times faster.
     if any(sign in text for sign in (" -", "\t-", "pass:", '"-', "'-")):

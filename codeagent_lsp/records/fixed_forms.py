@@ -50,8 +50,8 @@ _ENTRY = re.compile(r"^(?P<head>[ \t]+[\w.-]{1,80}:[ \t]+[\"']?)(?P<value>[^\s\"
 
 
 def mask_blocks(text: str, mark: Mark) -> str:
-    """Return `text` with private keys and tokens of a standard form (JWT, Bearer, Kubernetes secrets) masked.
-    Certificates and public keys are kept.
+    """Return `text` with private keys and tokens of a standard form (JWT, Bearer, Kubernetes secrets) masked by `mark`,
+    which returns the mark for a secret. Certificates and public keys are kept.
     """
     if "PRIVATE KEY" in text:
         text = _mask_pem(text, mark)
@@ -66,7 +66,9 @@ def mask_blocks(text: str, mark: Mark) -> str:
 
 
 def open_block(text: str) -> int:
-    """Return the offset at which a private key begins whose end is not in `text`; -1 if there is none."""
+    """Return the offset, in characters, at which a private key (PEM) begins whose end is not in `text`; -1 if there is
+    none.
+    """
     begins = [match.start() for match in _PEM_BEGIN.finditer(text)]
     return begins[-1] if begins and not _PEM_END.search(text, begins[-1]) else -1
 
@@ -267,7 +269,9 @@ _DISCORD = re.compile(
 
 
 def mask_vendor_tokens(text: str, mark: Mark) -> str:
-    """Return `text` with tokens of the known providers' formats masked."""
+    """Return `text` with tokens of the known providers' formats, such as `ghp_…` of GitHub, masked by `mark`, which
+    returns the mark for a secret.
+    """
     spans = _find(_BEGINNING, text)
     if "\\" in text or "%" in text:
         spans += _find(_ESCAPED_BEGINNING, text)

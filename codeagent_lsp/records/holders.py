@@ -85,8 +85,8 @@ _PUNCTUATION = ".,;:?)"
 
 
 def mask_held(text: str, mark: Mark) -> str:
-    """Return `text` with values masked that only their surroundings show to be secrets, such as entries of `[tokens]`
-    or `stringData: {…}`.
+    """Return `text` with values masked by `mark` that only their surroundings show to be secrets, such as entries of
+    `[tokens]` or `stringData: {…}`.
     """
     return mark_spans(text, sorted(span for span in _spans(text) if not MARK.search(text, *span)), mark)
 

@@ -40,8 +40,8 @@ _ATTRIBUTES = frozenset(("path", "domain", "expires", "max-age", "samesite", "pr
 
 
 def mask_headers(text: str, mark: Mark) -> str:
-    """Return `text` with the credentials in HTTP headers and in the parts of a multipart form masked; schemes and
-    cookie names are kept.
+    """Return `text` with the credentials in HTTP headers and in the parts of a multipart form masked by `mark`; schemes
+    such as `Bearer` and the names of cookies are kept.
     """
     if "form-data" in text:
         text = _PART.sub(lambda match: _part(match, mark), text)
@@ -105,7 +105,9 @@ _STARTS = (
 
 
 def mask_urls(text: str, mark: Mark) -> str:
-    """Return `text` with the secrets in its URLs masked; hosts, paths and harmless queries are kept."""
+    """Return `text` with the secrets in its URLs masked by `mark`: passwords before the host, signatures and keys in
+    the query, paths of webhooks; hosts, other paths and harmless queries are kept.
+    """
     if "//" in text or "\\/\\/" in text:
         text = _USERINFO.sub(lambda match: _userinfo(match, mark), text)
         hooks = places(text, *_STARTS)

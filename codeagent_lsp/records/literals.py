@@ -48,8 +48,8 @@ _ESCAPED_LINES = re.compile(r"\n(?:[^\n]*\\\r?\n)*")
 
 
 class Literal(NamedTuple):
-    """A literal in a text: `start:end` is the span of its content, `value` the text it means, `after` the offset behind
-    its closing quote.
+    """A literal in a text: `start:end` is the span of its content in characters, `value` the text it means, `after` the
+    offset behind its closing quote.
     """
 
     start: int
@@ -100,7 +100,7 @@ def piece(text: str, at: int) -> Literal | None:
 
 
 def is_key(text: str, found: Literal) -> bool:
-    """Return whether a literal is the key of a mapping: a colon or an arrow follows."""
+    """Return whether a literal of `text` is the key of a mapping: a colon or an arrow (`=>`) follows."""
     return bool(_KEY.match(text, found.after))
 
 
@@ -162,7 +162,9 @@ def _trim(text: str, start: int, end: int, after: int) -> Literal:
 
 
 def closing(text: str, start: int, quote: str) -> int:
-    """Return the offset at which a quoted value ends: its closing quote or, if that is missing, the end of the line."""
+    """Return the offset at which a quoted value that begins at `start` ends: that of its closing `quote` or, if that is
+    missing, of the end of the line; looks no further than 65,536 characters.
+    """
     end = _find(text, quote, start, start + LONGEST)
     line = text.find("\n", start, end if end >= 0 else start + LONGEST)
     if line < 0:

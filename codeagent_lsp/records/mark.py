@@ -35,7 +35,7 @@ def respelt_marks(text: str) -> dict[str, str]:
 
 
 def broken_marks(text: str) -> tuple[str, ...]:
-    """Return the incomplete marks in a text, such as `<secret:3f2a`, in order."""
+    """Return the incomplete marks in a text, such as `<secret:3f2a`, in order; () if there are none."""
     return tuple(_BROKEN_MARK.findall(text)) if "<secret:" in text else ()
 
 
@@ -91,7 +91,9 @@ def places(text: str, *words: str) -> Iterator[int]:
 
 
 def lower_in_place(text: str) -> str:
-    """Return a text in lower case in which every character keeps its offset."""
+    """Return a text in lower case in which every character keeps its offset; where that cannot be, only ASCII letters
+    are lowered.
+    """
     lower = text.lower()
     return lower if len(lower) == len(text) else text.translate(_ASCII_LOWER)
 

@@ -22,7 +22,8 @@ class Masking:
     """Masks the secrets in everything that a model reads, and puts them back in what it writes. One per server, so that
     marks are the same everywhere; it remembers the last 10,000 secrets in memory only.
 
-    `secrets` are this program's own keys. `own` finds these, for other users; `sanitizer` is for texts that are stored.
+    `secrets` are this program's own keys, of at least 8 characters; `own` finds these; `sanitizer` masks the secrets of
+    one text at a time, for texts that are stored.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
@@ -53,7 +54,9 @@ class Masking:
         return _with_marks(masked, secrets)
 
     def clean(self, value: Any) -> Any:
-        """Return any value, nested in any way, with its secrets replaced by marks."""
+        """Return a copy of any value, nested in any way, with its secrets replaced by marks; ids and paths are kept,
+        sets become lists, other objects the name of their type. Never raises.
+        """
         return self.sanitizer.sanitize(value)
 
     def reveal(self, value: Any) -> Any:
@@ -73,8 +76,8 @@ class Masking:
         return value
 
     def lost(self, value: Any) -> tuple[str, ...]:
-        """Return the marks in a nested value whose secrets this process does not know, such as those of an earlier
-        process.
+        """Return the marks in a value, nested in mappings, lists and tuples, whose secrets this process does not know,
+        such as those of an earlier process; () for none.
         """
         if isinstance(value, str):
             marks = MARK.findall(value) if "<secret:" in value else []

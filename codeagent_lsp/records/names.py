@@ -21,7 +21,9 @@ from codeagent_lsp.records.mark import MARK, lower_in_place, places
 
 
 class NameKind(Enum):
-    """The sensitivity of a value according to its name."""
+    """The sensitivity of a value according to its name, from nothing to hide (`PLAIN`) to always a
+    secret (`SECRET`).
+    """
 
     PLAIN = auto()
     """Nothing to hide."""
@@ -202,7 +204,9 @@ _LAST_WORD = re.compile(r"[^\W_]*+\Z")
 
 
 class Name(NamedTuple):
-    """A sensitive name found in a text: its words, its span in characters, and its kind."""
+    """A sensitive name found in a text: its words as they stand there, its span in characters (half-open), and its
+    kind.
+    """
 
     text: str
     start: int
@@ -218,7 +222,9 @@ _PARENTS = frozenset("\n \t\"'{")
 
 
 def sensitive_names(text: str, *, sessions: bool) -> Iterator[Name]:
-    """Yield the sensitive names in `text`, in order; with `sessions`, also those of session and call ids."""
+    """Yield the sensitive names in `text`, in order, none overlapping; with `sessions`, also those of session and call
+    ids.
+    """
     end = 0
     for at, length in _stems(text, (*_STEMS, *_SESSION_STEMS) if sessions else _STEMS):
         # Within the name before, as `key` in `token_key`.
@@ -238,8 +244,8 @@ def sensitive_names(text: str, *, sessions: bool) -> Iterator[Name]:
 
 
 def name_start(text: str, stem: int) -> int:
-    """Return the offset at which the name begins whose stem, such as `token` in `access_token`, is at the offset
-    `stem`.
+    """Return the offset, in characters, at which the name begins whose stem, such as `token` in `access_token`, is at
+    the offset `stem`.
     """
     if text[stem - 1 : stem] not in _BEFORE_SET:
         return stem

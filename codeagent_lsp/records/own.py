@@ -51,7 +51,7 @@ class OwnSecrets:
         return len(self._writings[0]) if self._writings else 0
 
     def mask(self, text: str, mark: Mark) -> str:
-        """Return `text` with every encoding of a secret replaced by `mark` of it."""
+        """Return `text` with every encoding of a secret replaced by what `mark` returns for that encoding."""
         # The longest first, as a short one may be a part of it.
         for writing in self._writings:
             if writing in text:

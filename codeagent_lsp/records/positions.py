@@ -214,7 +214,9 @@ def _value_before(text: str, name: Name) -> Iterator[_Span]:
 
 
 def mask_calls(text: str, mark: Mark) -> str:
-    """Return `text` with arguments masked that a known function takes as a password or a key."""
+    """Return `text` with arguments masked by `mark` that a known function takes as a password or a key, by the place of
+    the argument.
+    """
     if "(" not in text:
         return text
     return mark_spans(text, sorted(set(_of_calls(text))), mark)
@@ -303,8 +305,8 @@ _OWN_LINE = re.compile(r"[ \t]*(?:[A-Za-z_][\w<>?.]*[ \t]+){0,4}\Z")
 
 
 class Behind:
-    """The places of one text near which there is anything like a value before its name, so that most names need no
-    further search.
+    """The places of one text near which there is anything like a value before its name, found once, so that most names
+    need no further search.
     """
 
     def __init__(self, text: str) -> None:

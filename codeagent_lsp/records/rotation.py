@@ -51,7 +51,7 @@ class RotatingFile:
             getattr(os, "fdatasync", os.fsync)(self._handle)  # macOS has no fdatasync
 
     def close(self) -> None:
-        """Close the file; twice does no harm. Another `append` opens it again."""
+        """Close the file; twice does no harm. Another `append` opens it again, and until then `sync` does nothing."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
@@ -105,14 +105,15 @@ class RotatingFile:
 
 
 def rotated_path(path: Path, number: int) -> Path:
-    """Return the path of the file rotated `number` times; 0 is the one being written."""
+    """Return the path of the file rotated `number` times, such as `trace.jsonl.1`; 0 is the one being written. It need
+    not exist.
+    """
     return path if number == 0 else path.with_name(f"{path.name}.{number}")
 
 
 def read_records(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield all complete records of a file and its rotated predecessors, the oldest first.
-
-    Invalid lines are skipped.
+    """Yield all complete records, JSON objects, of a file and its rotated predecessors, the oldest first; nothing if
+    there is none. Invalid lines are skipped.
     """
     numbers = [int(other.suffix[1:]) for other in path.parent.glob(f"{path.name}.*") if other.suffix[1:].isdecimal()]
     for number in (*sorted(numbers, reverse=True), 0):
@@ -124,7 +125,9 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def parse_line(line: bytes) -> dict[str, Any] | None:
-    """Parse the record of one line with its newline; None if the line is incomplete or not a JSON object."""
+    """Return the record of one line of JSON in bytes, with its newline; None if the line is incomplete or not a JSON
+    object.
+    """
     if not line.endswith(b"\n"):
         return None
     # A power cut may leave zero bytes at the end of a file.
@@ -132,8 +135,8 @@ def parse_line(line: bytes) -> dict[str, Any] | None:
 
 
 def same_file(handle: int, path: Path) -> bool:
-    """Return whether an open file is still the one at a path, and was not removed or moved. OSError if the path cannot
-    be looked at.
+    """Return whether an open file (a descriptor) is still the one at a path, and was not removed or moved. OSError if
+    the path cannot be looked at.
     """
     try:
         there, here = path.stat(follow_symlinks=False), os.fstat(handle)

@@ -115,7 +115,9 @@ class Sanitizer:
         return self._cached(text, self._own.version) if len(text) <= CACHED_TEXT else self._clean(text)
 
     def for_model(self) -> Sanitizer:
-        """Return a new sanitizer for what a model reads: the same marks for secrets, but ids and paths are kept."""
+        """Return a new sanitizer for what a model reads: with the same keys and the same marks for secrets, but ids and
+        paths are kept.
+        """
         return Sanitizer(self.enabled, secrets=self._own, identities=False, homes=(), marker=self._mark)
 
     def _clean(self, text: str) -> str:
@@ -211,7 +213,9 @@ class Paths:
         self._own = [re.compile(rf"{re.escape(home)}(?<![\w.~-]{re.escape(home)}){_END}") for home in known]
 
     def shorten(self, text: str) -> str:
-        """Return `text` with homes as `~` and deep paths as `/first/two/…/the/last/three`."""
+        """Return `text` with homes as `~` and deep paths as `/first/two/…/the/last/three`; a text without a path is
+        returned as it is.
+        """
         if "/" not in text and "\\" not in text:
             return text
         for own in self._own:

@@ -66,7 +66,7 @@ class StreamSanitizer:
         return self._give(until)
 
     def close(self) -> str:
-        """Return the rest of the text, masked. To be called once, at the end of the stream."""
+        """Return the rest of the text, masked; '' if nothing is held. To be called once, at the end of the stream."""
         return self._give(len(self._held))
 
     def _give(self, until: int) -> str:

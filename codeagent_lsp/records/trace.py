@@ -58,15 +58,21 @@ class TraceWriter:
             self._write_event(whole)
 
     def request(self, session_id: str, run_id: str, request: Mapping[str, Any]) -> None:
-        """Queue the record of a request to a model. `request` must not change afterwards, as it is sanitized later."""
+        """Queue the record of a request to a model and return at once. `request` must not change afterwards, as it is
+        sanitized later.
+        """
         self._write("request", session_id, run_id, request)
 
     def reply(self, session_id: str, run_id: str, reply: Mapping[str, Any]) -> None:
-        """Queue the record of a model's complete reply, or `{"error": …}`. `reply` must not change afterwards."""
+        """Queue the record of a model's complete reply, or `{"error": …}`, and return at once. `reply` must not change
+        afterwards, as it is sanitized later.
+        """
         self._write("reply", session_id, run_id, reply)
 
     def flush(self, timeout: float = 5.0) -> bool:
-        """Block until all records are written, at most `timeout` seconds, and return whether they are."""
+        """Block until all records are written, at most `timeout` seconds, and return whether they are; texts that are
+        still streamed are written as far as they came.
+        """
         self._write_pieces()
         return self._writer.flush(timeout)
 
@@ -119,7 +125,9 @@ def read_trace(folder: Path, *, session: str = "", run: str = "", last: int | No
 
 
 def belongs(record: Mapping[str, Any], *, session: str = "", run: str = "") -> bool:
-    """Return whether a record is of the given session (whole id) and run; '' matches any."""
+    """Return whether a record of the trace is of the given session (whole id) and run; '' matches any. Records hold
+    only the ends of a session's id, by which it is compared.
+    """
     return (not session or record.get("session") == mask_id(session)) and (not run or record.get("run_id") == run)
 
 
@@ -136,7 +144,9 @@ class _Joined:
 
 
 class Pieces:
-    """Joins the pieces of streamed texts, by session and run, to one event each."""
+    """Joins the pieces of streamed texts, such as tokens of an answer, by session and run, to one event each; one at a
+    time for each run.
+    """
 
     def __init__(self) -> None:
         self._waiting: dict[tuple[str, str], _Joined] = {}

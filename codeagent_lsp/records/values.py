@@ -161,7 +161,7 @@ def _is_name_of_object(name: str, value: str) -> bool:
 
 
 def is_hexadecimal_constant(value: str) -> bool:
-    """Return whether a value is a short number as code has it, `0x0001`."""
+    """Return whether a value is, as a whole, a short number as code has it, such as `0x0001`."""
     return bool(_HEXADECIMAL.fullmatch(value))
 
 
@@ -199,7 +199,9 @@ def _is_placeholder(head: str) -> bool:
 
 
 def looks_random(value: str, *, least: int = 8) -> bool:
-    """Return whether `value` looks like a generated token: at least `least` characters, no spaces, mixed characters."""
+    """Return whether `value` looks like a generated token: at least `least` characters, no spaces, mixed characters.
+    Words, paths and the like do not.
+    """
     # Long values rarely come twice, and would only fill the cache.
     return len(value) >= least and (_looks_random(value) if len(value) <= _SHORT else _looks_random.__wrapped__(value))
 
@@ -333,7 +335,9 @@ def _unlike_words(text: str) -> bool:
 
 @lru_cache(maxsize=_CACHED)
 def repeats(name: str, value: str) -> bool:
-    """Return whether a value is only its own name again, as in `CLIENT_SECRET = "client_secret"`."""
+    """Return whether a value is only its own name again, or the end of it, in any notation, as in `CLIENT_SECRET =
+    "client_secret"`.
+    """
     if len(value) > LONGEST_PLACEHOLDER or not _IDENTIFIER_OR_WORDS.fullmatch(value):
         return False
     one, other = (_SEPARATORS.sub("", text).lower() for text in (name, value))
@@ -341,7 +345,9 @@ def repeats(name: str, value: str) -> bool:
 
 
 def quoted_reveals(value: str, *, sure: bool) -> bool:
-    """Return whether a quoted value is a secret. `sure` says that its name certainly denotes one."""
+    """Return whether a value that stands in quotes, given without them, is a secret. `sure` says that its name
+    certainly denotes one; else only what looks generated, or a long phrase, is.
+    """
     if not value.strip() or is_placeholder(value) or _URL.match(value) or _is_path_or_version(value):
         return False
     if _PATTERN.fullmatch(value[:400]) or _HEADER_NAME.fullmatch(value[:80]):
@@ -358,7 +364,9 @@ def quoted_reveals(value: str, *, sure: bool) -> bool:
 
 
 def is_passphrase(value: str, least: int) -> bool:
-    """Return whether a value is a phrase of at least `least` words that make no sentence, such as a seed phrase."""
+    """Return whether a value is a phrase of at least `least` words, with blanks or hyphens between them, that make no
+    sentence, such as a seed phrase.
+    """
     head = value[:_SHORT]
     if not _PHRASE.fullmatch(head):
         return False

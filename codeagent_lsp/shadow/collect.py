@@ -23,8 +23,8 @@ from codeagent_lsp.workspace.text.encoding import Decoded, Encoding, decode
 
 @dataclass(frozen=True, slots=True)
 class WrittenLimits:
-    """Limits on what is read of one command's changes: bytes of one text, number of files, and bytes of all together.
-    Files beyond them are only counted.
+    """Limits on what is read of one command's changes: bytes of one text (`file_bytes`), number of files, and bytes of
+    all together. A larger file is reported as such; files beyond the others are only counted.
     """
 
     file_bytes: int = 1 << 20
@@ -108,11 +108,15 @@ class Collected:
         return (*paths, *(path for path in self.runs if path not in paths))
 
     def without_protected(self) -> Collected:
-        """Return the changes without the protected paths, which are reported as not approved by the user."""
+        """Return the changes without the protected paths, which are reported in `left_out` as not
+        approved by the user.
+        """
         return self.without(self.protected, _REFUSED)
 
     def without(self, paths: Iterable[str], reason: str) -> Collected:
-        """Return the changes without `paths`, which are reported with `reason`; a move is dropped as a whole."""
+        """Return the changes without the absolute `paths`, which are reported in `left_out` with `reason`, an English
+        sentence; a move is dropped as a whole.
+        """
         gone = set(paths)
         gone.update(path for move in self.moves if not gone.isdisjoint(move) for path in move)
         return replace(
@@ -253,7 +257,8 @@ class _Sorting:
 
 
 def pairs(old: Mapping[str, str], new: Mapping[str, str]) -> Iterable[tuple[str, str]]:
-    """Yield the moves among deleted and new files: pairs with the same text and no second candidate.
+    """Yield the moves among deleted and new files, both texts by absolute path, as pairs of old and new path: files
+    with the same text and no second candidate.
 
     Among files with equal texts, those that share the longest suffix of their paths are paired, as in a renamed folder.
     Empty files need at least the same name.

@@ -39,7 +39,9 @@ _REASON = (
 
 
 def copy_isolation(*, sandboxed: bool, reason: str = "") -> Isolation:
-    """Return the guarantees of this level with or without a sandbox; `reason` is why it is not a better level."""
+    """Return the guarantees of this level with or without a sandbox; `reason` is, in English, why it is not a better
+    level, '' if there is no better one.
+    """
     return Isolation("copy", confined=sandboxed, offline=sandboxed, hidden=sandboxed, reason=reason)
 
 
@@ -92,8 +94,8 @@ class CopyLayer:
                 self._stand_in(mirror, name)
 
     def lay(self, wanted: Mapping[str, bytes | None]) -> None:
-        """Change only the files in which `wanted` differs from the last state; call `prepare` before. Quick even for
-        large folders, but does not see changes on the disk.
+        """Change only the files in which `wanted` (bytes by absolute path, None: no such file) differs from the last
+        state; call `prepare` before. Quick even for large folders, but does not see changes on the disk.
         """
         for mirror in self._mirrors:
             mirror.lay(wanted)
@@ -106,7 +108,7 @@ class CopyLayer:
 
     def launch(self, command: Command) -> Launch:
         """Return how to start `command` in the copy, in the sandbox if there is one; `prepare` must have updated the
-        copy.
+        copy. ToolFailed if the command is too long, OSError if its folders cannot be made.
         """
         for mirror in self._mirrors:
             # An earlier command may have taken the rights that the next one needs to start there.
@@ -114,14 +116,18 @@ class CopyLayer:
         return self._outside(command) if self._sandbox is None else self._inside(self._sandbox, command)
 
     def writings(self) -> Writings:
-        """Return the files that differ from the prepared copy. Looks at every file of it."""
+        """Return the files that differ from the prepared copy, by their paths in the workspace. Looks at every file of
+        it, so it blocks; what lies beyond the limits is only counted.
+        """
         found = WrittenFiles(self._limits)
         for mirror in self._mirrors:
             mirror.collect(found)
         return Writings(tuple(found.files.values()), found.more)
 
     def close(self) -> None:
-        """Remove the copy; no command may be running in it."""
+        """Remove the copy; no command may be running in it. Blocks, for large copies up to minutes;
+        twice does no harm.
+        """
         self._folder.close()
 
     def _inside(self, sandbox: Sandbox, command: Command) -> Launch:
@@ -190,13 +196,15 @@ class OutwardLinks:
     home: str
 
     def leads_out(self, link: str) -> bool:
-        """Return whether a link leads out of the folders, unless it is to an interpreter or a library."""
+        """Return whether a link, by absolute path, leads out of the folders, unless it is to an interpreter or a
+        library.
+        """
         real = os.path.realpath(link)
         return not within(real, (*self.folders, *_LIBRARIES)) and not is_interpreter(real, self.home)
 
     def stand_in(self, source: str, target: str) -> None:
-        """Make `target` a link to the folder `source`; if there are links in it that lead out, a folder of links to
-        everything else.
+        """Make `target`, which must not exist, a link to the folder `source`; if there are links in it that lead out, a
+        folder of links to everything else. OSError if that fails.
         """
         # Only folders on the way to such a link must be made anew; any other is one link.
         holders = {str(parent) for link in self._below(source) for parent in Path(link).parents}
@@ -226,7 +234,9 @@ class OutwardLinks:
 
 
 def direct_isolation(reason: str = "") -> Isolation:
-    """Return the isolation of this level; `reason` is why it is not a better level."""
+    """Return the isolation of this level, which keeps nothing from a command; `reason` is, in English, why it is not a
+    better level.
+    """
     text = f"{_REASON} {reason}".strip()
     return Isolation("direct", confined=False, offline=False, hidden=False, reason=text)
 
@@ -242,14 +252,16 @@ class DirectLayer:
 
     @property
     def isolation(self) -> Isolation:
-        """The isolation of this level, which guarantees nothing."""
+        """The isolation of this level, which guarantees nothing: commands run as the user, in the user's folders."""
         return self._isolation
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
         """Do nothing: commands see the saved files."""
 
     def launch(self, command: Command) -> Launch:
-        """Return a launch of the command itself, in the user's folders, with secrets removed from its environment."""
+        """Return a launch of the command itself, in the user's folders, with the user's environment but for secrets and
+        what could make programs load code.
+        """
         return plain_launch(command, command.cwd, self._folder, scrub_environment(os.environ))
 
     def writings(self) -> Writings:
@@ -257,12 +269,14 @@ class DirectLayer:
         return Writings()
 
     def close(self) -> None:
-        """Remove the folder of the reports."""
+        """Remove the folder of the reports. Blocks; twice does no harm."""
         self._folder.close()
 
 
 def plain_launch(command: Command, cwd: str, folder: LayerFolder, environment: Mapping[str, str]) -> Launch:
-    """Return a launch of a command as a plain process of the user. Its folder for reports, in `folder`, is emptied."""
+    """Return a launch of a command as a plain process of the user in the folder `cwd`, with `environment` and the
+    command's own variables over it. Its folder for reports, in `folder`, is emptied. OSError if that cannot be made.
+    """
     remove_tree(f"{folder.path}/reports")
     reports = folder.make("reports")
     variables = {**environment, **command.environment, REPORT_VARIABLE: reports}

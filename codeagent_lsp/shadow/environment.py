@@ -123,7 +123,9 @@ def scrub_environment(environ: Mapping[str, str], extra: Mapping[str, str] = Map
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Return whether an environment variable looks secret, by its name or its value."""
+    """Return whether an environment variable looks secret: by a word in its name such as `TOKEN`, or by a value that
+    has the form of a key or is a URL with a user. A value that begins with `/` counts as a path.
+    """
     if _SECRET_NAME.search(name) or _URL_WITH_USER.search(value):
         return True
     return not value.startswith("/") and bool(_SECRET_VALUE.search(value))  # folders may have any name

@@ -36,7 +36,9 @@ class LayerFolder:
         lock(self._lock)
 
     def make(self, *names: str) -> str:
-        """Create a folder with these names below it, with those between, if missing, and return its absolute path."""
+        """Create a folder with these names below it, with those between, if missing, and return its absolute path.
+        OSError if that fails.
+        """
         path = Path(self.path, *names)
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         return str(path)
@@ -54,8 +56,8 @@ class LayerFolder:
 
 
 def private_folder(path: str) -> None:
-    """Create `path` as a folder that only the user can access, or restrict an existing one. OSError if that is
-    impossible, such as if it belongs to another user.
+    """Create `path`, with missing folders above it, as a folder that only the user can access, or restrict an existing
+    one. OSError if that is impossible, such as if it belongs to another user or is a link.
     """
     Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
     info = os.lstat(path)
@@ -67,7 +69,9 @@ def private_folder(path: str) -> None:
 
 
 def sweep(parent: str) -> int:
-    """Remove the layers in `parent` whose servers have ended, and return how many were removed. Blocks."""
+    """Remove the layers in the folder `parent` whose servers have ended, and return how many were removed; 0 if there
+    is no such folder. Blocks.
+    """
     try:
         found = [entry.path for entry in os.scandir(parent) if entry.name.startswith(_PREFIX)]
     except OSError:
@@ -122,7 +126,9 @@ def _once_more(remove: Callable[[str], object], path: str, _: object) -> None:
 
 
 def is_abandoned(path: str) -> bool:
-    """Return whether the server that owns a layer's folder has ended; False for one created within the last minute."""
+    """Return whether the server that owns a layer's folder has ended, by its lock; False for one created within the
+    last minute, and if that cannot be found out.
+    """
     try:
         if time.time() - os.lstat(path).st_mtime < _YOUNG_SECONDS:
             return False  # perhaps made just now, and not locked yet

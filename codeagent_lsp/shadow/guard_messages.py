@@ -19,12 +19,16 @@ HEAD = 8
 
 
 def pack_message(value: dict[str, Any]) -> bytes:
-    """Return a message as bytes: an 8-byte length, then `marshal` data, which needs no import, unlike JSON."""
+    """Return a message as bytes: an 8-byte length, big-endian, then `marshal` data, which needs no import, unlike JSON.
+    ValueError for values that `marshal` does not take.
+    """
     data = marshal.dumps(value)
     return len(data).to_bytes(HEAD, "big") + data
 
 
 def unpack_message(data: bytes | bytearray) -> dict[str, Any]:
-    """Return the value from the result of `pack_message`. ValueError or EOFError if it is incomplete."""
+    """Return the value from the result of `pack_message`. ValueError, EOFError or TypeError if it is incomplete or
+    damaged.
+    """
     value: dict[str, Any] = marshal.loads(data[HEAD:])  # noqa: S302 - from our own process, by a private socket
     return value

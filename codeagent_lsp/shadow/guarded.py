@@ -83,7 +83,9 @@ class Guarded:
             await asyncio.to_thread(_kill_marked, self.mark)
 
     def stop(self) -> None:
-        """Ask the watchdog to kill the whole process tree, and return at once."""
+        """Ask the watchdog to kill the whole process tree, and return at once; nothing if it has ended. `ended` waits
+        for it.
+        """
         try:
             self._control.shutdown(socket.SHUT_WR)
         except OSError:  # it has ended
@@ -106,7 +108,9 @@ class Guarded:
         return answer
 
     async def close(self) -> None:
-        """Kill what still runs, waiting at most about 8 s, and close every descriptor."""
+        """Kill what still runs, waiting at most about 8 s, and close every descriptor; also to be called after a failed
+        start.
+        """
         self.stop()
         try:
             async with asyncio.timeout(_ENDING_SECONDS):

@@ -79,8 +79,8 @@ def _has_library(prefix: str) -> bool:
 
 
 def parts(prefix: str) -> Iterator[str]:
-    """Yield the absolute paths of the known folders of an installation, such as `bin` and `lib`, that are really inside
-    `prefix`.
+    """Yield the absolute paths of the known folders of an installation, such as `bin` and `lib`, that exist and are
+    really inside the folder `prefix`.
     """
     for name in _PARTS:
         path = f"{prefix}/{name}"

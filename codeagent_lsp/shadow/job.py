@@ -141,7 +141,7 @@ class Guarded:
         self.stop()
 
     def stop(self) -> None:
-        """Kill the whole process tree; returns at once."""
+        """Kill the whole process tree; returns at once, and does nothing if it has ended."""
         if self._job is not None:
             self._job.end()
 

@@ -85,8 +85,9 @@ class Mirror:
         self._prepared, self._deep = prepared.files, frozenset(prepared.deep)
 
     def lay(self, wanted: Mapping[str, bytes | None]) -> None:
-        """Update only the files in which `wanted` differs from the last time; the disk is taken to be as `prepare`
-        found it. Quick even for large folders.
+        """Update only the files in which `wanted` (bytes by absolute path, None: no such file) differs from the last
+        time; the disk is taken to be as `prepare` found it. Quick even for large folders. OSError if the copy cannot be
+        written.
         """
         before = self._wanted
         self._wanted = {self._name(path): data for path, data in wanted.items() if self._keeps(path)}
@@ -101,7 +102,9 @@ class Mirror:
                 self.copy.write(name, given, on_disk)
 
     def collect(self, found: WrittenFiles) -> None:
-        """Add to `found` every file that differs from the prepared state, by its absolute path in the workspace."""
+        """Add to `found` every file that differs from the prepared state, by its absolute path in the workspace;
+        ignored files are left out.
+        """
         now = self._here(self._rules())
         for name in now.version_control:
             if not os.path.lexists(f"{self.root}/{name}"):

@@ -52,7 +52,9 @@ _ESCAPED = re.compile(rb"\\([0-7]{3})")
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """Absolute paths of the programs that isolation needs. `locks` says that this bwrap supports `--disable-userns`."""
+    """Absolute paths of the programs that isolation needs: bubblewrap, `unshare` of util-linux, and a shell. `locks`
+    says that this bwrap supports `--disable-userns`.
+    """
 
     bwrap: str
     unshare: str
@@ -113,8 +115,8 @@ def fails(argv: Sequence[str], seconds: float) -> str | None:
 
 
 def is_privileged() -> bool:
-    """Return whether this process may mount without a user namespace, as root with CAP_SYS_ADMIN may; False if
-    unknown.
+    """Return whether this process may mount without a user namespace, as root with CAP_SYS_ADMIN (capabilities(7)) may;
+    False if unknown.
     """
     if not is_superuser():
         return False

@@ -83,7 +83,9 @@ class Output:
 
     @property
     def wants_flush(self) -> bool:
-        """Whether at least 64 KiB wait to be written to the file; look after each `feed` to bound the memory."""
+        """Whether at least 64 KiB of an output beyond `kept_bytes` wait to be written to the file; look after each
+        `feed` to bound the memory.
+        """
         return self._ends.over and len(self._spool.waiting) >= _WRITE_BYTES
 
     def flush(self) -> None:
@@ -91,7 +93,9 @@ class Output:
         self._spool.write()
 
     def finish(self) -> KeptOutput:
-        """Write the rest, close the file and return the output. Call it once; blocks."""
+        """Write the rest, close the file and return the output, whose `whole` is None if all of it is in the text. Call
+        it once; blocks.
+        """
         for reader in self._readers.values():
             self._take(reader.finish())
         self._keep(_overwritten(self._line))
@@ -103,7 +107,9 @@ class Output:
         return KeptOutput(self._ends.text(), self._spool.path if self._ends.over else None, streams)
 
     def discard(self) -> None:
-        """Close and remove the file, if there is one; instead of `finish`, or after it."""
+        """Close and remove the file, if there is one; instead of `finish`, or after it. Never raises for a file that is
+        gone.
+        """
         self._spool.close()
         self._spool.remove()
 

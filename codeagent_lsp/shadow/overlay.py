@@ -162,7 +162,9 @@ class OverlayLayer:
         return Writings(tuple(found.files[path] for path in sorted(found.files)), found.more)
 
     def close(self) -> None:
-        """Remove the overlay with what commands wrote there; no command may be running in it."""
+        """Remove the overlay with what commands wrote there; no command may be running in it. Blocks, for large ones up
+        to minutes; twice does no harm.
+        """
         self._folder.close()
 
     def _read(self) -> list[Over]:

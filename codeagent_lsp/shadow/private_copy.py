@@ -58,7 +58,7 @@ class Item(NamedTuple):
 
     @property
     def stamp(self) -> Stamp:
-        """A value that changes with every modification, see `stamp_of`."""
+        """A value that changes with every modification of the entry, see `stamp_of`."""
         return stamp_of(self.info)
 
     @property
@@ -74,8 +74,9 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The contents of a folder by relative path; `folders` have their modes. Paths of folders that were not entered are
-    in `closed` (ignored), `version_control` and `deep` (nested too deeply).
+    """The contents of a folder by path relative to it, with `/` between the parts; `folders` have their modes
+    (`st_mode`). Paths of folders that were not entered are in `closed` (ignored), `version_control` and `deep` (nested
+    too deeply).
     """
 
     files: dict[str, Item] = field(default_factory=dict)
@@ -86,7 +87,9 @@ class Tree:
 
 
 def is_output(name: str) -> bool:
-    """Return whether an ignored folder of this name, such as one for build output, starts empty in a copy."""
+    """Return whether an ignored folder of this name, without its path, starts empty in a copy, as those for build
+    output do.
+    """
     return name in OUTPUTS or name.startswith("cmake-build-")
 
 
@@ -171,7 +174,9 @@ def copy_file(source: str, target: str) -> bool:
 
 
 def write_file(target: str, data: bytes, like: os.stat_result | None) -> None:
-    """Write a new file with the mode of `like`, or 0644 if None. OSError if it exists."""
+    """Write a new file with the permissions of `like`, without set-user-id bits, or 0644 if None. OSError if it exists
+    or cannot be written.
+    """
     with os.fdopen(open_new(target), "wb") as file:
         file.write(data)
         set_mode(file.fileno(), stat.S_IMODE(like.st_mode) & 0o777 if like is not None else 0o644)
@@ -221,13 +226,16 @@ class PrivateCopy:
         self._times.begin()
 
     def has(self, name: str, origin: Origin) -> bool:
-        """Return whether a file of the copy has the bytes of `origin`, given ones or those of the file on the disk."""
+        """Return whether a file of the copy has the bytes of `origin`: those given, or for a stamp those of the file on
+        the disk now. OSError for given bytes if there is no such file.
+        """
         path = f"{self._place}/{name}"
         return read(path) == origin if isinstance(origin, bytes) else same_bytes(path, f"{self._root}/{name}")
 
     def write(self, name: str, origin: Origin, like: os.stat_result | None) -> None:
-        """Write a file anew: given bytes with the mode of `like`, or a copy of the one on the disk. Left out if a given
-        file is in the place of one of its folders.
+        """Write a file anew, by its path in the copy: given bytes with the mode of `like`, or a copy of the one on the
+        disk. Left out if a given file is in the place of one of its folders, or the one on the disk cannot be read.
+        OSError if it cannot be written.
         """
         target = f"{self._place}/{name}"
         before = lstat(target)
@@ -245,8 +253,8 @@ class PrivateCopy:
         self.origins[name] = (origin, Item(os.lstat(target), False).stamp)
 
     def remove(self, name: str) -> None:
-        """Remove a file or a folder with its contents, if it is there, and note it as deleted. Never removes anything
-        outside of the copy.
+        """Remove a file or a folder with its contents, by its path in the copy, if it is there, and note it as deleted
+        in any case. Never removes anything outside of the copy. OSError if that fails.
         """
         self.origins.pop(name, None)
         self.changed[name] = "deleted"
@@ -260,8 +268,8 @@ class PrivateCopy:
             Path(path).unlink()
 
     def make_folder(self, name: str, mode: int) -> None:
-        """Create a folder with the permissions of `mode`, and always those of the user; a file that is there is
-        removed, unless it is a given one.
+        """Create a folder, by its path in the copy, with the permissions of `mode`, and always those of the user; a
+        file that is there is removed, unless it is a given one. OSError if it cannot be made.
         """
         if is_folder(f"{self._place}/{name}") or name in self._given:
             return
@@ -271,7 +279,9 @@ class PrivateCopy:
             Path(self._place, name).chmod(stat.S_IMODE(mode) & 0o777 | 0o700)
 
     def remove_empty(self, names: Iterable[str]) -> None:
-        """Remove those of the folders that are empty, inner ones first; others stay."""
+        """Remove those of the folders, by their paths in the copy, that are empty, inner ones first; others stay. Never
+        raises.
+        """
         # Inner folders first.
         for name in sorted(names, reverse=True):
             try:
@@ -309,11 +319,15 @@ class TextTimes:
         self._now: int | None = None
 
     def begin(self) -> None:
-        """Begin a batch of texts, which get the same second if possible."""
+        """Begin a batch of texts: `give` gives all of them the same second, one that no earlier batch
+        had, if possible.
+        """
         self._now = None
 
     def give(self, place: str, *others: os.stat_result | None) -> None:
-        """Set the modification time of the file at `place`, different from that of `others`, its earlier versions."""
+        """Set the modification time of the file at `place`, in whole seconds and different from that of `others`, its
+        earlier versions. OSError if that fails.
+        """
         if self._now is None:
             # In whole seconds, as many programs compare no finer ones.
             self._now = max(int(self._clock()), self._given + 1)

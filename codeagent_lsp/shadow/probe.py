@@ -77,8 +77,8 @@ class Isolator:
         self._belted: bool | None = None
 
     def isolation(self, settings: ShellSettings, folders: Sequence[str] = ()) -> Isolation:
-        """Return the level for these workspace folders. SettingError if the level of the settings does not work
-        here.
+        """Return the guarantees of the level for these workspace folders, absolute real paths, by trying what the
+        settings ask for. SettingError if their level does not work here.
         """
         with self._lock:
             if settings.isolation == "direct":
@@ -132,7 +132,9 @@ class Isolator:
         return CopyLayer(folders, folder, sandbox, environment=scrub_environment(self._environ), home=self._home)
 
     def sweep(self) -> int:
-        """Remove the layers of servers that have ended, and return how many were removed."""
+        """Remove the layers of servers that have ended, in all folders in which one can be, and return how many were
+        removed.
+        """
         return sum(map(sweep, places(self._state, self._environ)))
 
     def _overlay(self, place: str, settings: ShellSettings, folders: Sequence[str]) -> OverlayLayer:
@@ -292,8 +294,8 @@ def sandbox_fails(place: str, programs: Programs, home: str) -> str | None:
 
 
 def explain_failure(problems: Sequence[str], proc: str = "/proc/sys") -> str:
-    """Return, in English, why isolation does not work, with the system setting that forbids it and the remedy if there
-    is one.
+    """Return, in English, why isolation does not work, from the `problems` that trying it showed, with the system
+    setting that forbids it and the remedy if there is one. `proc` is the folder of these settings.
     """
     said = "; ".join(dict.fromkeys(problems))
     for name, forbids, remedy in _SYSCTLS:

@@ -57,12 +57,12 @@ async def run_process(
     keywords: Sequence[str] = (),
 ) -> Finished:
     """Run a command to its end or to a limit. When this returns or raises, also when cancelled, no process of it is
-    left.
+    left. `on_output` gets each new piece of text and the stream it is of, in the event loop.
 
     Both streams share one pipe, so that their order is exact, and all output is `stdout`; with `apart` each has its
     own, and their relative order is approximate. Output too long for `Finished.output` goes to a file in
     `spool_folder`, which the caller removes; without a folder its middle is lost, except for lines with errors or with
-    one of `keywords`.
+    one of `keywords`, in lower case.
 
     ToolFailed if the command cannot be started.
     """
@@ -87,8 +87,8 @@ async def run_process(
 
 
 def read_reports(folder: str) -> dict[str, bytes]:
-    """Return the bytes of the regular files directly in `folder` by name: at most 64 files of together 16 MiB. Others
-    are left out, unreadable ones and links too.
+    """Return the bytes of the regular files directly in `folder` by name: at most 64 files of together 16 MiB; {} if
+    there is no such folder. Others are left out, unreadable ones and links too. Blocks.
     """
     found: dict[str, bytes] = {}
     room = MAX_REPORT_BYTES

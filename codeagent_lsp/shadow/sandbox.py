@@ -50,7 +50,9 @@ _DROPPED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """A bind mount of the folder or file `source` at `target`, both absolute real paths."""
+    """A bind mount of the folder or file `source` at `target`, both absolute real paths; read-only
+    unless `writable`.
+    """
 
     source: str
     target: str
@@ -77,7 +79,9 @@ class Sandbox:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The absolute paths of the folders that must exist before a command starts."""
+        """The absolute paths of the folders below `private` that must exist before a command starts; the caller makes
+        them.
+        """
         return tuple(f"{self.private}/{name}" for name in ("home", "tmp", "vartmp", "reports"))
 
     def options(
@@ -90,8 +94,9 @@ class Sandbox:
         sockets: Iterable[str] = (),
         views: Mapping[str, str] = MappingProxyType({}),
     ) -> tuple[str, ...]:
-        """Return bubblewrap's options without the program. They are to be written to a file, as they hold the
-        environment. `views` maps each folder that is read through an overlay to the place where that is mounted.
+        """Return bubblewrap's options without the program, as words. They are to be written to a file, as they hold the
+        environment. `binds` are the mounts of the workspace, `sockets` paths that are hidden, `views` maps each folder
+        that is read through an overlay to the place where that is mounted.
         """
         # A folder that lies inside another one has to be mounted after it.
         ordered = sorted(binds, key=lambda bind: bind.target.split("/"))
@@ -117,8 +122,8 @@ class Sandbox:
         )
 
     def argv(self, options_file: str, command: Command) -> tuple[str, ...]:
-        """Return the command line for options in `options_file`, which the started process removes. ToolFailed if the
-        command is too long.
+        """Return the command line that starts `command` with the options in `options_file`, which the started process
+        removes. ToolFailed if the command is too long.
         """
         return (
             "/bin/sh",
@@ -186,8 +191,8 @@ class Sandbox:
 
 
 def write_options(path: str, options: Sequence[str]) -> None:
-    """Write options in bubblewrap's file format, readable by the user only, and the filter of system calls beside
-    them.
+    """Write options in the format of bubblewrap's `--args` (each word ended by NUL) to the file `path`, readable by the
+    user only, and the filter of system calls beside it. OSError if that fails.
     """
     _write(path, b"".join(os.fsencode(word) + b"\0" for word in options))
     if (program := filter_program()) is not None:
@@ -202,7 +207,9 @@ def services() -> tuple[str, ...]:
 
 
 def named_pipes() -> Iterator[str]:
-    """Yield the absolute paths of the named pipes that processes have open, as far as this user may see them."""
+    """Yield the absolute paths of the named pipes that processes have open, as far as this user may see them, by
+    `/proc` (proc(5)); some more than once.
+    """
     for link in iglob("/proc/[0-9]*/fd/*"):  # noqa: PTH207 - plain strings are several times faster
         try:
             path = os.readlink(link)  # noqa: PTH115 - as above

@@ -53,11 +53,13 @@ class Seatbelt:
     hidden: Hidden
 
     def profile(self, *, network: bool) -> str:
-        """Return the text of the profile; `network` says whether the command may connect."""
+        """Return the text of the profile in the language of `sandbox-exec`; `network` says whether the command may
+        connect.
+        """
         return "\n".join(self._rules(network=network)) + "\n"
 
     def argv(self, words: Iterable[str], *, network: bool) -> tuple[str, ...]:
-        """Return the command line that runs `words` under the profile."""
+        """Return the command line that runs `words`, a program and its arguments, under the profile."""
         return (PROGRAM, "-p", self.profile(network=network), *words)
 
     def _rules(self, *, network: bool) -> Iterator[str]:

@@ -90,8 +90,8 @@ _NUMBER, _ARCHITECTURE, _FIRST, _SECOND, _SECOND_HIGH = 0, 4, 16, 24, 28  # offs
 
 
 def filter_program(machine: str | None = None) -> bytes | None:
-    """Return the filter of system calls as bytes for the kernel, for this machine or for the one of that name as in
-    `uname -m`; None if the machine is not known.
+    """Return the filter of system calls as bytes for the kernel (seccomp(2), classic BPF), for this machine or for the
+    one of that name as in `uname -m`; None if the machine is not known.
     """
     found = _MACHINES.get(machine or _machine())
     if found is None:

@@ -20,7 +20,10 @@ _MEMFD = "/memfd:"
 
 
 class FileMemory:
-    """The files in memory that these processes hold at one moment, and their size in `bytes`, each counted once."""
+    """The files in memory that the processes with these ids hold at one moment, and their size in `bytes`, each counted
+    once. File systems whose device (`major:minor`) is `known`, as they are not theirs alone, count only for files that
+    are open.
+    """
 
     def __init__(self, pids: Iterable[int], known: frozenset[str]) -> None:
         """Look at the processes; `known` are the devices of file systems that are not theirs alone."""

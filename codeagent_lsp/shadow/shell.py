@@ -29,7 +29,7 @@ def no_output(stream: Stream, text: str) -> None:
 
 
 async def in_pieces(stdin: Stdin) -> AsyncIterator[bytes]:
-    """Yield the bytes for a command's standard input, as they come."""
+    """Yield the bytes for a command's standard input, as they come: given ones as one piece."""
     if isinstance(stdin, bytes):
         yield stdin
     else:
@@ -39,8 +39,9 @@ async def in_pieces(stdin: Stdin) -> AsyncIterator[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """The guarantees of a level. `confined`: nothing outside the private view can be written; `offline`: no network
-    unless a command is allowed it; `hidden`: credentials and the rest of the home folder cannot be read.
+    """The guarantees of a level (`overlay`, `copy`, `direct` or `container`). `confined`: nothing outside the private
+    view can be written; `offline`: no network unless a command is allowed it; `hidden`: credentials and the rest of the
+    home folder cannot be read.
 
     `reason` is, in English, why it is not a better level, and what to do about it; '' if it is the best.
     """
@@ -53,7 +54,9 @@ class Isolation:
 
     @property
     def complete(self) -> bool:
-        """Whether a command can do no harm, so that it need not be approved."""
+        """Whether a command can do no harm, so that it need not be approved: it is `confined`, `offline`
+        and `hidden`.
+        """
         return self.confined and self.offline and self.hidden
 
 
@@ -85,7 +88,7 @@ class Command:
 
     @property
     def words(self) -> str:
-        """The command as one line of bash, for people and records."""
+        """The command as one line of bash, for people and records: a script as it is, words quoted."""
         return self.script if isinstance(self.script, str) else shlex.join(self.script)
 
 
@@ -94,11 +97,12 @@ Ending = Literal["exited", "timeout", "output", "memory", "processes", "disk"]
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The end of a command: `ending` is `exited`, or the limit at which it was stopped. `exit_code` is 128 + signal
-    number for a process ended by a signal, as in bash; `seconds` is how long it ran. `output` is the text of both
-    streams in order, of a long one head, tail and lines of interest; `size` counts all bytes, `whole` is the file with
-    the complete output if that was requested and `output` is not complete. `reports` are the files that the command
-    wrote into its report folder, `streams` the text of each stream by itself, with `Command.apart`.
+    """The end of a command: `ending` is `exited`, or the limit at which it was stopped: `timeout`, `output`, `memory`,
+    `processes` or `disk`. `exit_code` is 128 + signal number for a process ended by a signal, as in bash; `seconds` is
+    how long it ran. `output` is the text of both streams in order, of a long one head, tail and lines of interest;
+    `size` counts all bytes, `whole` is the file with the complete output if that was requested and `output` is not
+    complete. `reports` are the files that the command wrote into its report folder, `streams` the text of each stream
+    by itself, with `Command.apart`.
     """
 
     exit_code: int
@@ -152,7 +156,7 @@ class Launch:
 
 
 def half_of_memory() -> int:
-    """Return half of the machine's memory, in bytes."""
+    """Return half of the machine's memory, in bytes: the usual limit of one command."""
     return memory_bytes() // 2
 
 
@@ -192,7 +196,7 @@ class Layer(Protocol):
 
     def launch(self, command: Command) -> Launch:
         """Return how to start `command` in the view, which `prepare` must have updated. ToolFailed if that is
-        impossible.
+        impossible, such as for one that is too long.
         """
 
     def writings(self) -> Writings:
@@ -206,9 +210,8 @@ class Layer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """A command that has run: how it ended, and what became of what it wrote, by absolute path.
-
-    `staged` became staged changes; `left_out` gives for each other file, in English, the reason.
+    """A command that has run: how it ended, and what became of what it wrote, by absolute path. `staged` became staged
+    changes; `left_out` has pairs of each other path and the reason, in English.
     """
 
     finished: Finished

@@ -81,7 +81,9 @@ class Upper:
         self._stamps = {entry.path: entry.stamp for entry in self._walk()}
 
     def collect(self, found: WrittenFiles) -> None:
-        """Add to `found` every file that differs from the prepared state, by its absolute path in the workspace."""
+        """Add to `found` every file that differs from the prepared state, by its absolute path in the workspace;
+        ignored files are left out.
+        """
         UpperChanges(self._paths, self._wanted, self._stamps, self._rules(), found).collect()
 
     def _take_back(self, entry: UpperEntry, emptied: set[str]) -> None:
@@ -213,7 +215,7 @@ class UpperChanges:
         self._found = found
 
     def collect(self) -> None:
-        """Add all differences to `found`."""
+        """Add all differences to `found`, by absolute path in the workspace; ignored files are left out. Blocks."""
         met = set()
         for entry in self._paths.walk(self._rules):
             met.add(entry.path)

@@ -38,7 +38,9 @@ Rules = Callable[[], FolderRules | None]
 
 
 def stamp_of(info: os.stat_result) -> Stamp:
-    """Return a value that differs after every modification of a file, its mode included."""
+    """Return a value that differs after every modification of a file, its mode included: inode, size in bytes, both
+    times in nanoseconds, and mode.
+    """
     return (info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_mode)
 
 
@@ -66,17 +68,19 @@ class UpperEntry(NamedTuple):
 
     @property
     def is_whiteout(self) -> bool:
-        """Whether it is a whiteout, which marks the disk's file or folder as deleted."""
+        """Whether it is a whiteout, a character device 0/0 (overlayfs), which marks the disk's file or folder as
+        deleted.
+        """
         return stat.S_ISCHR(self.info.st_mode) and getattr(self.info, "st_rdev", None) == 0
 
     @property
     def is_version_control(self) -> bool:
-        """Whether it is the folder of a repository, or a file that refers to one, such as `.git`."""
+        """Whether its name is that of a repository's folder, or of a file that refers to one, such as `.git`."""
         return self.path.rpartition("/")[2] in VERSION_CONTROL
 
     @property
     def stamp(self) -> Stamp:
-        """A value that changes with every modification, see `stamp_of`."""
+        """A value that changes with every modification of the entry in the upper folder, see `stamp_of`."""
         return stamp_of(self.info)
 
 
@@ -87,7 +91,9 @@ class UpperPaths(NamedTuple):
     upper: str
 
     def place(self, path: str) -> str:
-        """Return the absolute place of a path, which must be in `root`, in the upper folder."""
+        """Return the absolute place in the upper folder of an absolute path, which must be `root` or in it; whether it
+        exists does not matter.
+        """
         return self.upper + path.removeprefix(self.root)
 
     def above(self, path: str) -> list[str]:
@@ -130,7 +136,7 @@ def is_folder(path: str) -> bool:
 
 
 def list_names(folder: str) -> list[str]:
-    """Return the names in a folder of the disk, sorted; [] if it cannot be read."""
+    """Return the names in a folder of the disk, sorted, without `.` and `..`; [] if it cannot be read."""
     try:
         return sorted(os.listdir(folder))
     except OSError:
@@ -154,14 +160,16 @@ def is_binary(path: str) -> bool:
 
 
 def became_executable(before: int | None, after: int) -> bool:
-    """Return whether a file is executable by its mode `after` and was not by `before` (None: there was no file). Always
-    False on Windows, which decides by names.
+    """Return whether a file is executable, for anybody, by its mode `after` and was not by `before` (None: there was no
+    file). Always False on Windows, which decides by names.
     """
     return sys.platform != "win32" and not (before or 0) & 0o111 and bool(after & 0o111)
 
 
 def same_link(entry: UpperEntry) -> bool:
-    """Return whether the disk has the same symbolic link at this place; False if it cannot be read."""
+    """Return whether the disk has the same symbolic link, to the same target as written, at this place; False if it
+    cannot be read.
+    """
     try:
         return entry.lower is not None and os.readlink(entry.lower) == os.readlink(entry.upper)
     except OSError:
@@ -221,7 +229,9 @@ def has_files(folder: str) -> bool:
 
 
 def is_too_long(*folders: str) -> bool:
-    """Return whether a file in one of these folders could have a path that exceeds the system's limit."""
+    """Return whether a file in one of these folders (absolute paths) could have a path that exceeds the system's limit
+    (`PATH_MAX`), with a name of the greatest length.
+    """
     return any(len(os.fsencode(folder)) + LONGEST_NAME >= LONGEST_PATH for folder in folders)
 
 

@@ -130,8 +130,8 @@ class Tree:
 
 
 class TreeLimits:
-    """Checks the limits of one command's tree. `spec` has `seconds`, `processes`, `memory_bytes`, `disk_bytes`,
-    `disk_folder`.
+    """Checks the limits of one command's tree, from now on. `spec` has `seconds`, the number of `processes`,
+    `memory_bytes` of all together, and the `disk_bytes` by which the free space of `disk_folder` may shrink.
     """
 
     def __init__(self, spec: dict[str, Any]) -> None:
@@ -144,7 +144,9 @@ class TreeLimits:
         self._mounts = frozenset(device for device, _ in memory_mounts("self"))
 
     def broken(self) -> str | None:
-        """Return the exceeded limit: `timeout`, `processes`, `memory` or `disk`; None if there is none."""
+        """Return the exceeded limit: `timeout`, `processes`, `memory` or `disk`; None if there is none. To be called at
+        intervals, as it looks only at this moment.
+        """
         if time.monotonic() >= self.deadline:
             return "timeout"
         pids = descendants(os.getpid(), self._spec["processes"] + 1)
@@ -159,7 +161,9 @@ class TreeLimits:
 
 
 def start(spec: dict[str, Any]) -> int:
-    """Start the command and return its process id. OSError if it cannot be started."""
+    """Start the command of `spec`, whose `argv`, `cwd` and `environment` it gets, and return its process id. OSError if
+    it cannot be started.
+    """
     reader, writer = os.pipe()
     parent = os.getpid()
     pid = os.fork()
@@ -199,7 +203,9 @@ def descendants(pid: int, at_most: int | None = None) -> list[int]:
 
 
 def resident_bytes(pid: int) -> int:
-    """Return the resident memory of a process in bytes, shared pages included; 0 if it has ended."""
+    """Return the resident memory of a process in bytes, shared pages included (`/proc/PID/statm`, proc(5)); 0 if it has
+    ended.
+    """
     try:
         return int(_read(f"/proc/{pid}/statm").split()[1]) * _PAGE
     except (OSError, IndexError):

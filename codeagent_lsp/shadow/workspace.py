@@ -129,8 +129,8 @@ class ShadowWorkspace:
         self._closed = self._shut = False  # `_closed`: no command begins any more; `_shut`: the view is being removed
 
     def bind(self, view: FileView, staging: Staging, approve: Approve) -> BoundShell:
-        """Return the shell of one run: its commands see `view`, what they write goes to `staging` once `approve` allows
-        it.
+        """Return the shell of one run: its commands see `view`, what they write goes to `staging`, files that can run
+        code later only if `approve` allows it.
         """
         return BoundShell(self, _Binding(_Owner(view, staging, approve)))
 
@@ -255,21 +255,23 @@ class BoundShell:
 
     @property
     def isolation(self) -> Isolation:
-        """The isolation of its commands from the user's files."""
+        """The isolation of its commands from the user's files, as that of its workspace."""
         return self._workspace.isolation
 
     async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
-        """Run a command to its end, after other commands of the session. Cancelling kills its whole process tree.
-        ToolFailed if it cannot be started.
+        """Run a command to its end, after other commands of the session, and stage what it wrote. Cancelling kills its
+        whole process tree. ToolFailed if it cannot be started, or the others take too long.
         """
         return await self._workspace.run(self._binding, command, on_output)
 
     def hand_over(self, view: FileView, staging: Staging, approve: Approve) -> None:
-        """Give the changes of the running command to another run: to its `staging`, once its `approve` allows it."""
+        """Give the changes of the running command to another run: to its `staging`, those of files that can run code
+        later only if its `approve` allows it.
+        """
         self._binding.give(_Owner(view, staging, approve))
 
     def let_go(self) -> None:
-        """Leave the running command without an owner; its changes wait until it is handed over."""
+        """Leave the running command without an owner, as its run ends before it; its changes wait until `hand_over`."""
         self._binding.give(None)
 
 
@@ -358,7 +360,8 @@ def merge_own_edits(collected: Collected, seen: UnsavedState, lookup: Lookup, ba
     """Return the changes with the run's own edits since `seen` merged in. If both changed the same lines, or one
     deleted or moved the file, what the command wrote is left out.
 
-    `base` returns a file without staged changes, for files whose staged changes were taken back or applied meanwhile.
+    `lookup` returns the staged state of an absolute path; `base` returns a file without staged changes, for files whose
+    staged changes were taken back or applied meanwhile.
     """
     collected = _on_present(collected, seen, lookup, base)
     changed = {path for path in collected.paths if _is_changed(collected, seen, path, lookup(path))}

@@ -49,13 +49,15 @@ def open_reading(path: str | Path) -> int:
 
 
 def open_following(path: str | Path) -> int:
-    """Return a descriptor for reading as `open_reading` does, but follow links."""
+    """Return a descriptor for reading as `open_reading` does, but follow links; the caller closes it. OSError if it
+    cannot be opened.
+    """
     return os.open(path, _FOLLOW)
 
 
 def open_new(path: str | Path) -> int:
     """Create a file that only its owner can access and return a descriptor for writing, which the caller closes.
-    OSError if it exists.
+    OSError if it exists, also as a link.
     """
     return os.open(path, _CREATE, 0o600)
 
@@ -110,12 +112,14 @@ def _copy_bytes(source: int, target: int) -> None:
 
 
 def set_mode(descriptor: int, mode: int) -> None:
-    """Set the permissions of an open file."""
+    """Set the permissions of an open file, such as 0o644. OSError if it belongs to another user."""
     os.fchmod(descriptor, mode)
 
 
 def read_at(descriptor: int, size: int, offset: int) -> bytes:
-    """Return up to `size` bytes at an offset; does not depend on or change the position of the descriptor."""
+    """Return up to `size` bytes at an offset, b'' at the end of the file; does not depend on or change the position of
+    the descriptor.
+    """
     return os.pread(descriptor, size, offset)
 
 
@@ -153,7 +157,9 @@ class Folder:
         os.close(self._descriptor)
 
     def entries(self) -> list[os.DirEntry[str]]:
-        """Return the entries of the folder; links are not followed. OSError if it cannot be read."""
+        """Return the entries of the folder, unsorted, without `.` and `..`; links are not followed. OSError if it
+        cannot be read.
+        """
         with os.scandir(self._descriptor) as entries:
             return list(entries)
 
@@ -162,8 +168,8 @@ class Folder:
         return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
 
     def open_reading(self, name: str) -> int:
-        """Return a descriptor of a file in the folder for reading, which the caller closes. OSError if it cannot be
-        opened or is a link.
+        """Return a descriptor of a file in the folder for reading, which the caller closes; never waits for a pipe.
+        OSError if it cannot be opened or is a link.
         """
         return os.open(name, _READ, dir_fd=self._descriptor)
 
@@ -174,19 +180,19 @@ class Folder:
         return os.open(name, _CREATE, 0o600, dir_fd=self._descriptor)
 
     def make_folder(self, name: str) -> None:
-        """Create a folder in it. OSError if the name is taken."""
+        """Create a folder in it, with the usual permissions (umask). OSError if the name is taken."""
         os.mkdir(name, dir_fd=self._descriptor)
 
     def remove_folder(self, name: str) -> None:
-        """Remove an empty folder in it. OSError if something is in that."""
+        """Remove an empty folder in it. OSError if something is in that, or there is none."""
         os.rmdir(name, dir_fd=self._descriptor)
 
     def remove(self, name: str) -> None:
-        """Delete a file or a link. OSError if there is none."""
+        """Delete a file or a link in it. OSError if there is none, or it is a folder."""
         os.unlink(name, dir_fd=self._descriptor)
 
     def replace(self, old: str, new: str) -> None:
-        """Rename a file in one step; a file that has the new name is replaced. OSError if that is impossible."""
+        """Rename a file in it in one step; a file that has the new name is replaced. OSError if that is impossible."""
         os.replace(old, new, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
 
 
@@ -204,7 +210,7 @@ def group_id() -> int:
 
 
 def is_superuser() -> bool:
-    """Return whether this process runs as root."""
+    """Return whether this process runs as root, by its effective user id."""
     return os.geteuid() == 0
 
 
@@ -214,7 +220,9 @@ def belongs_to_us(status: os.stat_result) -> bool:
 
 
 def peer_user(connection: socket.socket) -> int | None:
-    """Return the id of the user who connected the other end of a Unix socket; None if the system does not tell."""
+    """Return the id of the user who connected the other end of a Unix socket (SO_PEERCRED, on macOS LOCAL_PEERCRED);
+    None if the system does not tell.
+    """
     import socket  # late: most commands run without it
     import struct  # late, as above
 
@@ -260,7 +268,9 @@ def is_alive(pid: int) -> bool:
 
 
 def call_on_stop(loop: asyncio.AbstractEventLoop, stopped: Callable[[], None], numbers: Iterable[int]) -> None:
-    """Call `stopped` in the loop whenever one of these signals arrives, in place of what the signal did before."""
+    """Call `stopped` in the loop whenever one of these signals (numbers) arrives, in place of what the signal did
+    before. To be called in the main thread.
+    """
     for number in numbers:
         loop.add_signal_handler(number, stopped)
 
@@ -271,17 +281,19 @@ def bash() -> str | None:
 
 
 def is_terminal(descriptor: int) -> bool:
-    """Return whether a descriptor is a terminal, so that somebody can answer."""
+    """Return whether a descriptor is a terminal, so that somebody can answer; False for a closed one."""
     return os.isatty(descriptor)
 
 
 def lower_priority(by: int) -> None:
-    """Lower the priority of this process for good; `by` is from 1 to 19."""
+    """Lower the priority of this process for good, as `nice` does; `by` is from 1 to 19."""
     os.nice(by)
 
 
 def limit_memory(size: int) -> None:
-    """Limit the address space of this process to `size` bytes; does nothing on macOS."""
+    """Limit the address space of this process to `size` bytes (RLIMIT_AS), so that more raises MemoryError; does
+    nothing on macOS.
+    """
     if sys.platform == "linux":
         import resource  # late: only the children that compute need it
 
@@ -289,7 +301,9 @@ def limit_memory(size: int) -> None:
 
 
 def end_after(seconds: int) -> None:
-    """End this process after so many seconds, even during a call that does not return; 0 cancels that."""
+    """End this process by SIGALRM after so many whole seconds, even during a call that does not return; 0 cancels that,
+    another number replaces it.
+    """
     signal.alarm(seconds)
 
 
@@ -314,13 +328,15 @@ def unread_bytes(write_descriptor: int) -> int | None:
 
 
 def drop_typed(descriptor: int) -> None:
-    """Drop what was typed on a terminal and is not read yet."""
+    """Drop what was typed on a terminal and is not read yet. termios.error if the descriptor is no terminal."""
     termios.tcflush(descriptor, termios.TCIFLUSH)
 
 
 @contextmanager
 def hidden_input(descriptor: int) -> Iterator[None]:
-    """While this context is entered, a terminal does not show what is typed."""
+    """While this context is entered, a terminal does not show what is typed; its modes are restored at the end.
+    termios.error if the descriptor is no terminal.
+    """
     shown = termios.tcgetattr(descriptor)
     hidden = [*shown[:3], shown[3] & ~termios.ECHO, *shown[4:]]
     termios.tcsetattr(descriptor, termios.TCSADRAIN, hidden)

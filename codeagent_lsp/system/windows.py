@@ -105,7 +105,9 @@ def open_reading(path: str | Path) -> int:
 
 
 def open_following(path: str | Path) -> int:
-    """Return a descriptor for reading as `open_reading` does, but follow links."""
+    """Return a descriptor for reading as `open_reading` does, but follow links; the caller closes it. OSError if it
+    cannot be opened.
+    """
     return _opened(os.path.realpath(path), _READ, _EXISTING, os.O_RDONLY)
 
 
@@ -150,8 +152,8 @@ def set_mode(descriptor: int, mode: int) -> None:
 
 
 def read_at(descriptor: int, size: int, offset: int) -> bytes:
-    """Return up to `size` bytes at an offset; changes the position of the descriptor, so the file may be written at its
-    end only.
+    """Return up to `size` bytes at an offset, b'' at the end of the file; changes the position of the descriptor, so
+    the file may be written at its end only.
     """
     os.lseek(descriptor, offset, os.SEEK_SET)
     return os.read(descriptor, size)
@@ -226,7 +228,7 @@ class Folder:
             _kernel().CloseHandle(wintypes.HANDLE(handle))
 
     def entries(self) -> list[os.DirEntry[str]]:
-        """Return the entries of the folder; links are not followed. OSError if it cannot be read."""
+        """Return the entries of the folder, unsorted; links are not followed. OSError if it cannot be read."""
         with os.scandir(self._path) as entries:
             return list(entries)
 
@@ -247,19 +249,19 @@ class Folder:
         return open_new(self._path / name)
 
     def make_folder(self, name: str) -> None:
-        """Create a folder in it. OSError if the name is taken."""
+        """Create a folder in it, with the rights of that. OSError if the name is taken."""
         (self._path / name).mkdir()
 
     def remove_folder(self, name: str) -> None:
-        """Remove an empty folder in it. OSError if something is in that."""
+        """Remove an empty folder in it. OSError if something is in that, or there is none."""
         (self._path / name).rmdir()
 
     def remove(self, name: str) -> None:
-        """Delete a file or a link. OSError if there is none."""
+        """Delete a file or a link in it. OSError if there is none, or it is a folder."""
         (self._path / name).unlink()
 
     def replace(self, old: str, new: str) -> None:
-        """Rename a file in one step; a file that has the new name is replaced. OSError if that is impossible."""
+        """Rename a file in it in one step; a file that has the new name is replaced. OSError if that is impossible."""
         (self._path / old).replace(self._path / new)
 
     def _hold(self) -> None:
@@ -316,7 +318,9 @@ def is_alive(pid: int) -> bool:
 
 
 def call_on_stop(loop: asyncio.AbstractEventLoop, stopped: Callable[[], None], numbers: Iterable[int]) -> None:
-    """Call `stopped` in the loop whenever one of these signals arrives, in place of what the signal did before."""
+    """Call `stopped` in the loop whenever one of these signals (numbers) arrives, in place of what the signal did
+    before. To be called in the main thread.
+    """
     for number in numbers:  # the loops of Windows know no signals
         signal.signal(number, lambda *_: loop.call_soon_threadsafe(stopped) and None)
 
@@ -356,7 +360,9 @@ _ALARM: list[threading.Timer] = []
 
 
 def end_after(seconds: int) -> None:
-    """End this process after so many seconds; 0 cancels that. It cannot end during a call that holds the GIL."""
+    """End this process with exit code 1 after so many seconds; 0 cancels that, another number replaces it. It cannot
+    end during a call that holds the GIL.
+    """
     while _ALARM:
         _ALARM.pop().cancel()
     if seconds:
@@ -388,7 +394,7 @@ def drop_typed(descriptor: int) -> None:
 
 @contextmanager
 def hidden_input(descriptor: int) -> Iterator[None]:
-    """While this context is entered, a console does not show what is typed."""
+    """While this context is entered, a console does not show what is typed; its mode is restored at the end."""
     kernel, mode = _kernel(), wintypes.DWORD()
     handle = wintypes.HANDLE(msvcrt.get_osfhandle(descriptor))
     kernel.GetConsoleMode(handle, ctypes.byref(mode))

@@ -60,18 +60,20 @@ class Face(Protocol):
     """Port: shows one run to the user and asks them, on a terminal or for a program."""
 
     def event(self, event: Mapping[str, Any]) -> None:
-        """Show an event of the run, in the form of the protocol."""
+        """Show an event of the run, plain data in the form of the protocol (`events.to_dict`)."""
 
     def message(self, words: str) -> None:
-        """Show a warning or an error that is no event of the run."""
+        """Show a warning or an error, a sentence in the user's language, that is no event of the run."""
 
     async def choose(self, title: str, choices: tuple[str, ...]) -> str | None:
-        """Ask the user and return the chosen title; None if there is no user or none was chosen. About a diff they may
-        choose `choice.singly`, which `decide` carries out.
+        """Ask the user and return the chosen title, one of `choices`; None if there is no user or none was chosen.
+        About a diff they may choose `choice.singly`, which `decide` carries out.
         """
 
     async def decide(self, diff: str) -> Decision | None:
-        """Ask the user about each part of a diff; None for no decision."""
+        """Ask the user about each part of a unified diff and return what is to be applied and discarded; None for no
+        decision.
+        """
 
     async def ask(self, title: str, detail: str, *, secret: bool) -> str | None:
         """Ask the user for a text and return it; None if there is no user or none was entered. A `secret` is not shown
@@ -154,7 +156,9 @@ class Client:
             await self.close()
 
     async def close(self) -> None:
-        """End the server, if it runs."""
+        """End the server, if it runs; it has some seconds, after an interruption fewer, before it is killed. Never
+        raises.
+        """
         await self._connection.close(QUICK_SECONDS if self._interrupted.is_set() else LEAVE_SECONDS)
 
     def _listen(self) -> None:

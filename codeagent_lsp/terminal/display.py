@@ -24,19 +24,19 @@ def user_locale() -> str:
 
 
 def visible(text: str) -> str:
-    """Return `text` with LF line ends, and every other control or invisible character replaced by its number, so that
-    it is safe on a terminal.
+    """Return `text` with LF line ends, and every other control or invisible character replaced by its number, such as
+    `<U+001B>`, so that it is safe on a terminal.
     """
     return shown(text.replace("\r\n", "\n"))
 
 
 def one_line(text: str, width: int = 200) -> str:
-    """Return `text` on one line of at most `width` characters, safe on a terminal."""
+    """Return `text` on one line of at most `width` characters, cut with a "…", safe on a terminal."""
     return cut(" ".join(visible(text).split()), width)
 
 
 def short_path(path: Path) -> str:
-    """Return a path with `~` for the home folder, for display."""
+    """Return a path with `~` for the home folder, for display; one outside of it as it is."""
     try:
         return str(Path("~") / path.relative_to(Path.home()))
     except (ValueError, RuntimeError):
@@ -56,12 +56,16 @@ _COMMAND = re.compile(r"`?(codeagent\.[A-Za-z.]*[A-Za-z])`?")
 
 
 def in_terminal(words: str) -> str:
-    """Return a sentence of the server with the commands of editors in it replaced by those of the terminal."""
+    """Return a sentence of the server with the commands of editors in it (`codeagent.…` in backticks) replaced by those
+    of the terminal, where there are such.
+    """
     return _COMMAND.sub(lambda found: f"`{_COMMANDS[found[1]]}`" if found[1] in _COMMANDS else found[0], words)
 
 
 def say(words: str) -> None:
-    """Print lines on stdout and flush; characters outside its encoding become question marks."""
+    """Print `words`, one or several lines, and a line end on stdout and flush; characters outside its encoding become
+    question marks. BrokenPipeError if the reader is gone.
+    """
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(words.encode(encoding, "replace").decode(encoding) + "\n")
     sys.stdout.flush()

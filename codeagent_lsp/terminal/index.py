@@ -56,7 +56,7 @@ _NOTES = "SELECT note, count(*) FROM indexed WHERE note != '' GROUP BY note ORDE
 
 def index_command(workspace: str, *, stats: bool, as_json: bool = False) -> int:
     """Build or update the index of a folder, print its figures and return the exit code: 0 done, 1 failed, 2 usage.
-    `stats` adds statistics; with `as_json` only the index is printed, as data.
+    `stats` adds statistics; with `as_json` only the index is printed, as `symbols` returns it.
     """
 
     def action(place: IndexLocation) -> int:
@@ -76,8 +76,8 @@ def index_command(workspace: str, *, stats: bool, as_json: bool = False) -> int:
 
 
 def symbols(place: IndexLocation) -> dict[str, Any]:
-    """Return the definitions (`symbols_by_file`) and the imports (`imports`) of each file by its index path, as
-    JSON-like data.
+    """Return the definitions (`symbols_by_file`) and the imports (`imports`, with `module`, `names` and `line`) of each
+    file by its index path, as data for JSON; files without imports are not in `imports`.
     """
     from codeagent_lsp.tools.code.reading_tools import described  # late: building an index does without it
 
@@ -89,7 +89,7 @@ def symbols(place: IndexLocation) -> dict[str, Any]:
 
 
 def statistics(place: IndexLocation) -> str:
-    """Return the statistics of the index, one per line."""
+    """Return the statistics of the index in the user's language, one per line, indented by two blanks."""
     languages = place.store.query(_LANGUAGES)
     (files, definitions, references), *_ = place.store.query(_COUNTS)
     notes = ", ".join(f"{note} {count:,}" for note, count in place.store.query(_NOTES))
@@ -220,7 +220,7 @@ class IndexLocation(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """The result of an update: `files` in all, how many were indexed again, how many removed."""
+    """The numbers of files in an update: all in the index (`files`), how many were indexed again, how many removed."""
 
     files: int
     changed: int

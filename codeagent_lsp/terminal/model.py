@@ -67,7 +67,9 @@ def model_command(action: str, port: int, assignments: Iterable[str] = (), slots
 
 
 def list_models(out: Console, language: str) -> None:
-    """Print the embedded model, whether it is installed, and the answer forms of models that were probed here."""
+    """Print on `out` the embedded model, whether it is installed, and the answer forms of models that were probed here.
+    Reads the disk only.
+    """
     here = weights.installed()
     size = f"{weights.CODER.size / 2**30:.1f} GiB"
     line = text("model.line", language, name=weights.CODER.name, size=size)
@@ -81,7 +83,9 @@ def list_models(out: Console, language: str) -> None:
 
 
 def told_forms(name: str, proof: Proof, language: str) -> str:
-    """Return a line about the answer forms that a model has proved, and whether that was probed or shipped."""
+    """Return a line, in `language`, about the answer forms that a model has proved, and whether that was probed or
+    shipped.
+    """
     source = text(f"forms.{proof.source}", language)
     return text("forms.line", language, name=name, forms=proof.told(), source=source)
 

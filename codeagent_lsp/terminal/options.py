@@ -22,8 +22,9 @@ LOOKED_AT = 100
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The options of one run. `settings` has flat keys as in the section `codeagent`; `width` None means the
-    terminal's; `session` is the id of the session to continue, '' for a new one.
+    """The options of one run. `mode` is `auto`, `direct` or `plan`; `settings` are pairs of flat key, as in the section
+    `codeagent`, and value; `accept_all` approves every prompt; `width` is in columns, None for the terminal's;
+    `session` is the id of the session to continue, '' for a new one.
     """
 
     task: str
@@ -38,7 +39,9 @@ class RunOptions:
 
 
 def from_namespace(options: Namespace) -> RunOptions:
-    """Return the options of a command line. UsageError if one is invalid."""
+    """Return the options of a command line, as the parser of `codeagent-lsp run` makes it. UsageError if the folder
+    does not exist, the task is blank or a setting is invalid.
+    """
     workspace = folder_of(options.workspace)
     if not options.task.strip():
         raise UsageError("terminal.no_task")
@@ -74,7 +77,9 @@ def _last_session(workspace: Path) -> str:
 
 
 def folder_of(workspace: str) -> Path:
-    """Return the absolute path of a folder without links. UsageError if it is no folder."""
+    """Return the absolute path of an existing folder without links; a relative one is relative to the current folder.
+    UsageError if it is no folder.
+    """
     folder = Path(workspace).absolute()
     if not folder.is_dir():
         raise UsageError("terminal.folder", folder=workspace)
@@ -82,8 +87,8 @@ def folder_of(workspace: str) -> Path:
 
 
 def settings_of(assignments: Iterable[str]) -> Iterable[tuple[str, Any]]:
-    """Return the settings in `KEY=VALUE` arguments as pairs of flat key and value. UsageError if one is invalid, raised
-    while iterating.
+    """Return the settings in `KEY=VALUE` arguments as pairs of flat key and value, which is read as JSON if the setting
+    accepts that, else as text. UsageError if one is invalid, raised while iterating.
     """
     return map(_setting, assignments)
 

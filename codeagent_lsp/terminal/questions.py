@@ -52,7 +52,7 @@ def accepted(choices: Sequence[str]) -> str | None:
 
 
 def without_review(choices: Sequence[str]) -> tuple[str, ...]:
-    """Return the choices without the one that shows the changes, for a user who sees them already."""
+    """Return the choices, in their order, without the one that shows the changes, for a user who sees them already."""
     return tuple(choice for choice in choices if choice not in pair(_REVIEW_KEY))
 
 
@@ -80,7 +80,9 @@ class Part:
 
 
 def parts_of(diff: str) -> tuple[Part, ...]:
-    """Return the parts of a review's diff, in its order."""
+    """Return the parts of a review's diff, as `Changeset.diff` writes it, in its order: one for each hunk with an id,
+    else one for the file; () for no diff.
+    """
     lines, found = diff.splitlines(), list[Part]()
     for file in places_in_diff(lines):
         named = [hunk for hunk in file.hunks if hunk.hunk]
@@ -104,7 +106,9 @@ class Decision:
 
 
 def decision_of(parts: Sequence[Part], apply: Iterable[Part], discard: Iterable[Part]) -> Decision:
-    """Return the decision by which of all these `parts` some are applied and some discarded."""
+    """Return the decision by which of all these `parts` some are applied and some discarded; what is in neither stays
+    staged.
+    """
 
     def chosen(some: Sequence[Part]) -> Mapping[str, Any] | None:
         if not some or len(some) == len(parts):
@@ -127,17 +131,21 @@ class Keyboard:
 
     @property
     def present(self) -> bool:
-        """Whether standard input is a terminal."""
+        """Whether standard input is a terminal, at which somebody can answer."""
         return is_terminal(self._descriptor)
 
     def forget(self) -> None:
-        """Drop what was typed so far: nobody has agreed to a question that they had not seen."""
+        """Drop what was typed so far, on a terminal also what was not read yet: nobody has agreed to a question that
+        they had not seen.
+        """
         self._rest = b""
         if is_terminal(self._descriptor):
             drop_typed(self._descriptor)
 
     async def line(self) -> str | None:
-        """Return the next line without its end; None at the end of input."""
+        """Wait for the next line and return it without its end; None at the end of input, also if a line was begun.
+        Cancelling keeps what was typed.
+        """
         while b"\n" not in self._rest:
             chunk = await self._chunk()
             if not chunk:
@@ -147,7 +155,9 @@ class Keyboard:
         return line.decode(sys.stdin.encoding or "utf-8", "replace")
 
     async def secret_line(self) -> str | None:
-        """Return the next line without its end, not shown while it is typed; None at the end of input."""
+        """Wait for the next line, not shown while it is typed, and return it without its end; None at the end of input.
+        To be called only if `present`.
+        """
         with hidden_input(self._descriptor):
             return await self.line()
 

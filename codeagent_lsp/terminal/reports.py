@@ -70,7 +70,7 @@ def print_doctor(workspace: str, *, as_json: bool) -> int:
 
 
 def show_checks(checks: Sequence[Check], out: Console) -> None:
-    """Print one line for each check, with advice below if it is not ok."""
+    """Print one line on `out` for each check, marked by its verdict, with advice below if it is not ok."""
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)

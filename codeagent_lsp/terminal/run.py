@@ -59,12 +59,12 @@ class JsonLines:
                 self.message(line.plain)
 
     def event(self, event: Mapping[str, Any]) -> None:
-        """Print an event as one line of JSON and add it to `summary`."""
+        """Print an event, plain data in the form of the protocol, as one line of JSON and add it to `summary`."""
         self.summary = self.summary.after(event)
         print(json.dumps(event), file=self._out, flush=True)
 
     def message(self, words: str) -> None:
-        """Print a warning or an error that is no event of the run on stderr."""
+        """Print a warning or an error, a sentence in the user's language that is no event of the run, on stderr."""
         print(visible(words), file=sys.stderr, flush=True)
 
     async def choose(self, title: str, choices: tuple[str, ...]) -> str | None:
@@ -77,7 +77,7 @@ class JsonLines:
         return None
 
     async def decide(self, diff: str) -> Decision | None:
-        """Return None: nobody is asked."""
+        """Return None, for no decision: nobody is asked."""
         return None
 
     async def ask(self, title: str, detail: str, *, secret: bool) -> str | None:
@@ -95,7 +95,9 @@ Work = Callable[[Client, "Screen | JsonLines", str], Awaitable[object]]
 
 
 def run_task(namespace: Namespace) -> int:
-    """Run the task and return the exit code: 0 done, 1 failed, 2 usage, 3 rejected, 130 interrupted."""
+    """Run the task of a parsed command line and return the exit code: 0 done, 1 failed, 2 usage, 3 rejected, 130
+    interrupted. Blocks until the run has ended.
+    """
     return _command("run", lambda: from_namespace(namespace), lambda client, face, language: client.run(face))
 
 

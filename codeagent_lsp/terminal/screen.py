@@ -61,15 +61,17 @@ class Screen:
         self._about: tuple[str, str, str] = ("", "", "")  # type, title and detail of the last event that asks
 
     def open(self, title: str, place: str) -> None:
-        """Print the head of a run in the folder `place`, and begin to show the activity line."""
+        """Print the head of a run with its title and the folder `place`, and begin to show the activity line. Needs a
+        running event loop.
+        """
         self._stage.print(Text.assemble(("● ", "cyan"), (one_line(title), "bold")))
         self._stage.print(Text(f"  {visible(place)}\n", style="dim"))
         self._stage.activity = text("progress.starting", self._language)
         self._stage.resume()
 
     def close(self, note: str = "", written: Sequence[FileWrite] = ()) -> None:
-        """Stop the activity line, and print the outcome and what was `written`. `note` is the reason if there was no
-        proper end.
+        """Stop the activity line, and print the outcome and what was `written`, as net changes. `note` is the reason if
+        there was no proper end.
         """
         self._story.end()
         self._stage.pause()
@@ -86,7 +88,7 @@ class Screen:
         self._story.tell(event)
 
     def message(self, words: str) -> None:
-        """Print a warning or an error that is no event of the run."""
+        """Print a warning or an error, made safe for a terminal, that is no event of the run."""
         self._stage.print(Text.assemble(("! ", "yellow"), visible(words)))
 
     async def choose(self, title: str, choices: tuple[str, ...]) -> str | None:
@@ -233,12 +235,14 @@ def _in_a_line(choices: Sequence[str]) -> Text:
 
 
 def is_diff(detail: str) -> bool:
-    """Return whether a text is a unified diff."""
+    """Return whether a text is a unified diff, by its first two lines (`---` and `+++`)."""
     return detail.startswith("--- ") and "\n+++ " in detail
 
 
 def diff_lines(diff: str, language: str = "en") -> Iterator[Text]:
-    """Yield a unified diff as coloured lines, at most 400, then a line that counts the rest."""
+    """Yield a unified diff as coloured lines, safe for a terminal, at most 400, then a line in `language` that counts
+    the rest.
+    """
     lines = list(_render(diff.split("\n")))
     yield from lines[:MAX_LINES]
     if len(lines) > MAX_LINES:

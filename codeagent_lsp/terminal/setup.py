@@ -68,7 +68,7 @@ class Candidate:
 
 
 class Chosen(NamedTuple):
-    """The settings of one model by their dotted keys, and the key, '' if it needs none."""
+    """The settings of one model by their dotted keys, such as `model.name`, and its API key, '' if it needs none."""
 
     settings: Mapping[str, Any]
     key: str = _KEYLESS
@@ -120,7 +120,9 @@ class Dialogue:
             return EXIT_FAILED
 
     def say(self, key: str, style: str = "", **values: object) -> None:
-        """Print a sentence of the catalogue (`texts.py`) by its key, with values for its placeholders."""
+        """Print a sentence of the catalogue (`texts.py`) by its key, in a style of Rich, with values for its
+        placeholders. KeyError for an unknown key.
+        """
         self._out.print(Text(text(key, self._language, **values), style))
 
     async def _hold(self) -> int:

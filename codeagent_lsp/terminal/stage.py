@@ -42,8 +42,8 @@ _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
 
 
 class CommandOutput:
-    """The lines that one command prints. The first ones are due (to be printed) as soon as they end, of the others only
-    the last ones, at the end.
+    """The lines that one command prints. The first 10 are due (to be printed) as soon as they end, of the others only
+    the last 20, at the end.
     """
 
     def __init__(self) -> None:
@@ -57,23 +57,25 @@ class CommandOutput:
         return [*self._lines, *filter(None, [_last_written(self._begun)])]
 
     def feed(self, piece: str) -> None:
-        """Add a piece of output, of any length."""
+        """Add a piece of output, of any length; what a carriage return overwrites in a line is dropped."""
         *ended, self._begun = (self._begun + piece).split("\n")
         self._lines += map(_last_written, ended)
 
     def take(self) -> list[str]:
-        """Return the finished lines that are due, each once."""
+        """Return the finished lines that are due, each once; [] if there are none."""
         due = self._lines[: FIRST_LINES - self._taken]
         del self._lines[: len(due)]
         self._taken += len(due)
         return due
 
     def forget(self) -> None:
-        """Drop all but the last 6 lines."""
+        """Drop all but the last 6 finished lines that wait."""
         self._lines = self._lines[-TAIL_LINES:]
 
     def close(self) -> tuple[list[str], int, list[str]]:
-        """Return the rest: the lines that are due, how many are left out after them, and the last ones."""
+        """Return the rest: the lines that are due, how many are left out after them (0 if only a few would be), and the
+        last ones.
+        """
         self._lines, self._begun = self.waiting, ""
         due, left_out = self.take(), len(self._lines) - LAST_LINES
         return (due, left_out, self._lines[left_out:]) if left_out > FEW_LINES else (due, 0, self._lines)
@@ -99,7 +101,7 @@ class Stage:
 
     @property
     def seconds(self) -> float:
-        """The seconds since the stage was created."""
+        """The seconds since the stage was created, by a clock that never goes back."""
         return time.monotonic() - self._began
 
     def print(self, what: RenderableType) -> None:
@@ -117,7 +119,7 @@ class Stage:
         self._parted = False
 
     def print_output(self, lines: Sequence[str]) -> None:
-        """Print all of these lines in the form of a command's output."""
+        """Print all of these lines, given without their ends, in the form of a command's output."""
         self.flush()
         self._print_output(lines)
 
@@ -127,12 +129,14 @@ class Stage:
         self._part()
 
     def write(self, piece: str) -> None:
-        """Add a piece of an answer in Markdown; each block is printed once it is complete."""
+        """Add a piece of an answer in Markdown, of any length; each block, such as a paragraph or a list, is printed
+        once it is complete.
+        """
         for block in self._blocks.feed(piece):
             self._print_block(block)
 
     def end_answer(self) -> None:
-        """Print the rest of the answer; what is written afterwards is another one."""
+        """Print the rest of the answer, if there is any; what is written afterwards is another one."""
         for block in self._blocks.close():
             self._print_block(block)
 
@@ -149,7 +153,7 @@ class Stage:
             self._print_output(self._output.take())
 
     def flush(self) -> None:
-        """Print the rest of the answer and of a command's output."""
+        """Print the rest of the answer and of a command's output, and the line that `print_often` holds."""
         self.end_answer()
         self._print_often()
         due, left_out, last = self._output.close()
@@ -174,7 +178,9 @@ class Stage:
             self._ticking = asyncio.get_running_loop().create_task(self._tick(self._live))
 
     def pause(self) -> None:
-        """Print the rest of what is unfinished and hide the activity line, so that the user can type."""
+        """Print the rest of what is unfinished and hide the activity line, so that the user can type; twice does no
+        harm.
+        """
         self.flush()
         live, self._live = self._live, None
         if live is not None:
@@ -269,7 +275,7 @@ class Blocks:
         self.rest = ""
 
     def feed(self, piece: str) -> list[str]:
-        """Add a piece and return the blocks that it completes."""
+        """Add a piece, of any length, and return the blocks that it completes, in order; [] if it completes none."""
         self.rest += piece
         blocks = []
         while (end := _end_of_block(self.rest)) is not None:
@@ -279,7 +285,7 @@ class Blocks:
         return blocks
 
     def close(self) -> list[str]:
-        """Return the rest as the last block, if there is any."""
+        """Return the rest as the last block; [] if it is blank. The next piece begins a new text."""
         block, self.rest = self.rest, ""
         return [block] if block.strip() else []
 
@@ -300,7 +306,7 @@ class _BareCode(CodeBlock):
 
 
 class PlainMarkdown(Markdown):
-    """Markdown for streamed text: nothing centred, no boxes, nothing hidden."""
+    """Markdown (Rich) for streamed text: nothing centred, no boxes, nothing hidden."""
 
     elements: ClassVar[dict[str, Any]] = {
         **Markdown.elements,

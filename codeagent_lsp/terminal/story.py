@@ -81,7 +81,9 @@ class Story:
         }
 
     def tell(self, event: Event) -> None:
-        """Show an event; types that are not known are ignored, as are most events of attempts."""
+        """Show an event, plain data in the form of the protocol; types that are not known are ignored, as are most
+        events of attempts.
+        """
         kind, run = event["type"], str(event.get("run_id", ""))
         if kind == "response_start" and event.get("attempt_of"):
             self._attempts[run] = int(event.get("attempt") or 0)
@@ -92,7 +94,7 @@ class Story:
             teller(event)
 
     def end(self) -> None:
-        """Show the calls that will get no result, as the run is over."""
+        """Show the calls that will get no result, as the run is over; to be called once, after the last event."""
         for key, call in self._calls.items():
             if not call.named:
                 self._begin(key, "●")

@@ -61,7 +61,7 @@ class Summary:
     attempts: frozenset[str] = frozenset()
 
     def after(self, event: Mapping[str, Any]) -> Summary:
-        """Return the summary after one more event, in the form of the protocol."""
+        """Return the summary after one more event, plain data in the form of the protocol; this one stays as it is."""
         run_id = str(event.get("run_id") or "")
         if event["type"] == "usage":
             # Of attempts at the task, too: they are paid for as well.
@@ -108,7 +108,7 @@ class Summary:
         return self
 
     def unasked(self) -> Summary:
-        """Return the summary after a prompt that no user could answer."""
+        """Return the summary after one more prompt that no user could answer."""
         return replace(self, declined=self.declined + 1)
 
     def left_for_later(self) -> Summary:
@@ -117,7 +117,9 @@ class Summary:
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the command: 0 done, 1 failed, 3 rejected, 130 interrupted."""
+        """The exit code of the command: 0 done (also if it waits for an answer), 1 failed, 3 rejected,
+        130 interrupted.
+        """
         match self.status:
             case "rejected":
                 return EXIT_REJECTED
@@ -137,12 +139,16 @@ def _cost(usage: Mapping[str, Any] | None, language: str) -> str:
 
 
 def place_of(folder: Path) -> str:
-    """Return the option, with a space in front, that names a folder to our commands; '' if it is the current one."""
+    """Return the option, with a space in front and quoted for a shell, that names an absolute folder to our commands;
+    '' if it is the current one.
+    """
     return "" if folder == Path.cwd() else f" --workspace {shlex.quote(str(folder))}"
 
 
 def ending(summary: Summary, note: str, seconds: float, language: str) -> Iterator[Text]:
-    """Yield the lines on how a run has ended. `note` replaces the outcome if there was no proper end."""
+    """Yield the lines on how a run has ended after `seconds`: outcome, cost, tokens and time, then what went wrong.
+    `note` replaces the outcome if there was no proper end.
+    """
     said = visible(note or _outcome(summary, language))
     parts = [f"{seconds:.1f} s"]
     if summary.prompt_tokens or summary.completion_tokens:

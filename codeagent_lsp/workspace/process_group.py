@@ -16,9 +16,9 @@ _CHUNK = 1 << 16
 
 
 async def start_group(*command: str, **options: Any) -> Process:
-    """Start a program in a process group of its own; `options` are those of `asyncio.create_subprocess_exec`.
-
-    Raises OSError when it cannot start. If this is cancelled, the program and its group are ended.
+    """Start a program in a process group of its own (on Windows a tree that `end_group` ends) and return it; `options`
+    are those of `asyncio.create_subprocess_exec`. Raises OSError when it cannot start. If this is cancelled, the
+    program and its group are ended.
     """
     # A start that is cancelled halfway would leave a program that nobody can end.
     starting = asyncio.ensure_future(asyncio.create_subprocess_exec(*command, **{**OWN_GROUP, **options}))
@@ -40,8 +40,8 @@ def end_group(process: Process) -> None:
 
 
 async def reap(process: Process) -> int:
-    """Wait for the end of a program that was killed, and return its exit code. Its output is closed, so a task that
-    still reads it gets no more.
+    """Wait for the end of a program that was killed, and return its exit code (on POSIX minus the signal's number, as
+    of `Process.wait`). Its output is closed, so a task that still reads it gets no more.
 
     Before Python 3.13, `wait` ends only when its pipes are closed, and a pipe that is not read stays open.
     """
@@ -54,7 +54,7 @@ async def reap(process: Process) -> int:
 
 
 async def read_head(source: StreamReader, most: int) -> bytes:
-    """Return the first `most` bytes of a program's output once it has closed it.
+    """Return the first `most` bytes of a program's output, all if it has fewer, once it has closed it.
 
     The rest is read and dropped, so that the program never blocks.
     """

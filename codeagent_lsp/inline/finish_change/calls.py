@@ -31,8 +31,9 @@ Spread = Literal["", "places", "names"]
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter as it is written. `optional` says that a call may leave it out; `annotation` and `default` are '' if
-    there is none.
+    """A parameter as it is written. `kind` says how it is given: `positional` (by place alone), `either`, `keyword` (by
+    name alone), `rest` (`*args`, `...args`) or `rest_keywords` (`**kwargs`). `optional` says that a call may leave it
+    out; `annotation` and `default` are '' if there is none.
     """
 
     name: str
@@ -43,18 +44,18 @@ class Parameter:
 
     @property
     def is_needed(self) -> bool:
-        """Whether every call has to give a value for it."""
+        """Whether every call has to give a value for it: it has no default and is none for the rest."""
         return not self.optional and self.kind not in ("rest", "rest_keywords")
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The parameters of a function, without the object of a method."""
+    """The parameters of a function, in order, without the object of a method (`self`)."""
 
     parameters: tuple[Parameter, ...] = ()
 
     def get(self, name: str) -> Parameter | None:
-        """Return a parameter by its name; None if there is none."""
+        """Return a parameter by its name, without stars; None if there is none."""
         return next((each for each in self.parameters if each.name == name), None)
 
     @property
@@ -63,7 +64,7 @@ class Signature:
         return tuple(each for each in self.parameters if each.kind in ("positional", "either"))
 
     def has(self, kind: ParameterKind) -> bool:
-        """Return whether there is a parameter of a kind."""
+        """Return whether there is a parameter of a kind, such as `rest`."""
         return any(each.kind == kind for each in self.parameters)
 
 
@@ -114,7 +115,9 @@ _NULL = re.compile(r"\|\s*null\b|\bnull\s*\|")
 
 
 def empty_value(parameter: Parameter, family: Family) -> str:
-    """Return the value for nothing, such as `None`, that the type of a parameter allows; '' if it allows none."""
+    """Return the value for nothing that the type of a parameter allows: `None` in Python, `undefined` or `null` in
+    JavaScript and TypeScript (`script`); '' if it allows none, and always for Go.
+    """
     annotation = parameter.annotation
     if family == "python":
         # `list[int | None]` is no optional list.
@@ -138,7 +141,7 @@ def _top(annotation: str) -> str:
 
 
 def render_signature(name: str, signature: Signature) -> str:
-    """Return a function's name and parameter names on one line, without types."""
+    """Return a function's name and parameter names on one line, such as `f(a, *rest)`, without types and defaults."""
     marks = {"rest": "*", "rest_keywords": "**"}
     names: Sequence[str] = [marks.get(each.kind, "") + each.name for each in signature.parameters]
     return f"{name}({', '.join(names)})"
@@ -146,8 +149,8 @@ def render_signature(name: str, signature: Signature) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument as it is written: its value, its name ('' for one by place), whether it spreads a list or a mapping,
-    and whether computing it may have side effects.
+    """An argument as it is written: its value, its name ('' for one by place), whether it spreads a list (`places`) or
+    a mapping (`names`), '' for neither, and whether computing it may have side effects.
     """
 
     value: str
@@ -176,12 +179,12 @@ class SignatureChange:
     renamed: Mapping[str, str] = field(default_factory=dict)
 
     def now(self, name: str) -> Parameter | None:
-        """Return the new form of a parameter by its old name; None if it was removed."""
+        """Return the new form of a parameter, renamed or not, by its old name; None if it was removed."""
         return self.new.get(self.renamed.get(name, name))
 
     @property
     def retyped(self) -> bool:
-        """Whether a parameter that was kept has another type."""
+        """Whether a parameter that was kept has another annotation; blanks do not count."""
         kept = ((each, self.now(each.name)) for each in self.old.parameters)
         return any(now is not None and was.annotation.split() != now.annotation.split() for was, now in kept)
 
@@ -195,8 +198,8 @@ class SignatureChange:
 def repair_arguments(
     arguments: Sequence[Argument], change: SignatureChange, family: Family, in_scope: Callable[[str], bool]
 ) -> tuple[Placed, ...] | None:
-    """Return the arguments of a call for the new signature; None if they are not clear. `in_scope` returns whether a
-    name is that of a variable at the call.
+    """Return the arguments of a call, in order, for the new signature; None if they are not clear, or if an argument
+    with side effects would be left out. `in_scope` returns whether a name is that of a variable at the call.
     """
     bound = _bound(arguments, change)
     if bound is None:
@@ -425,5 +428,5 @@ def _is_reordered(arguments: Sequence[Argument], placed: Sequence[Placed]) -> bo
 
 
 def needs_nothing(arguments: Sequence[Argument], placed: Sequence[Placed]) -> bool:
-    """Return whether a repaired call is the same as before."""
+    """Return whether a repaired call has the same arguments as before, in the same order and under the same names."""
     return [(each.number, each.name) for each in placed] == [(at, each.name) for at, each in enumerate(arguments)]

@@ -35,8 +35,8 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 @dataclass(frozen=True)
 class Change:
-    """One declaration before and after a change by the user, in the files `was_in` and `path`. `signature` is what
-    changed of its parameters, None for nothing.
+    """One declaration before and after a change by the user, in the files `was_in` and `path`, which differ if it was
+    moved. `signature` is what changed of its parameters, None for nothing.
     """
 
     family: Family
@@ -48,17 +48,17 @@ class Change:
 
     @property
     def is_renamed(self) -> bool:
-        """Whether it has another name now."""
+        """Whether the declaration has another name after the change."""
         return self.before.name != self.after.name
 
     @property
     def is_moved(self) -> bool:
-        """Whether it is in another file now."""
+        """Whether it is in another file now than before."""
         return self.was_in != self.path
 
     @property
     def word(self) -> str:
-        """The old name, by which callers use it."""
+        """The old name, by which callers use it; for a constructor that of its class."""
         return self.before.called
 
     @property
@@ -192,7 +192,9 @@ class _File:
 
 
 def likeness(before: Declaration, after: Declaration) -> float:
-    """Return how similar two declarations are, from 0 to 1 by their tokens, without regard to their names."""
+    """Return how similar two declarations are, from 0 to 1, as the ratio of difflib over their first tokens, without
+    regard to their names.
+    """
     name = re.compile(rf"\b{re.escape(before.name)}\b")
     old, new = (_TOKEN.findall(text)[:MOST_TOKENS] for text in (name.sub(after.name, before.text), after.text))
     return difflib.SequenceMatcher(None, old, new, autojunk=False).ratio()

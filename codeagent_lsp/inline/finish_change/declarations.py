@@ -41,8 +41,10 @@ MOST_DEPTH = 12
 
 @dataclass(frozen=True)
 class Declaration:
-    """One declaration in a text. `owner` is the dotted name of the class around it ('' for none), `signature` is None
-    for what is not called; `name_range` and `node_range` are offsets in bytes, `body` is the text after the signature.
+    """One declaration in a text. `kind` is `function`, `class` or `member`; `owner` is the dotted name of the class
+    around it ('' for none), `signature` is None for what is not called; `name_range` and `node_range` are half-open
+    offsets in bytes of UTF-8, `body` is the text after the signature, `bases` are the classes that a class is derived
+    from.
     """
 
     name: str
@@ -58,17 +60,19 @@ class Declaration:
 
     @property
     def called(self) -> str:
-        """The name by which it is called; for a constructor that of its class."""
+        """The name by which it is called; for a constructor the last part of its class's name."""
         return self.owner.rpartition(".")[2] if self.is_constructor else self.name
 
     @property
     def is_constructor(self) -> bool:
-        """Whether it makes an object of its class."""
+        """Whether it makes an object of its class: a method named `__init__` or `constructor`."""
         return self.name in CONSTRUCTORS and bool(self.owner)
 
 
 def declarations(text: ParsedText) -> list[Declaration]:
-    """Return the declarations in their order; [] for a language other than Python, TypeScript, JavaScript and Go."""
+    """Return the declarations in their order, [] for none; [] also for a language other than Python, TypeScript,
+    JavaScript and Go.
+    """
     family = FAMILIES.get(text.language)
     return [] if family is None else list(_inside(text, text.root, "", family, 0))
 
@@ -210,7 +214,9 @@ def _variable(text: ParsedText, node: Node, owner: str, family: Family) -> Itera
 
 
 def signature_of(text: ParsedText, node: Node, family: Family) -> Signature | None:
-    """Return the parameters in a parameter list; None if it has a syntax error or one of them has no plain name."""
+    """Return the parameters in the parameter list `node`, in their order; None if it has a syntax error or one of them
+    has no plain name.
+    """
     if node.has_error:
         return None
     # A lone name in front of an arrow.

@@ -65,14 +65,17 @@ class Finished:
 
     @property
     def title(self) -> str:
-        """The changes on one line for the user: the first one and the number of the others; '' for none."""
+        """The changes on one line for the user: the first one and the number of the others, such as `f(a) → f(a, b)
+        +2`; '' for none.
+        """
         titles = tuple(dict.fromkeys(each.title for each in self.changes))
         return f"{titles[0]} +{len(titles) - 1}" if len(titles) > 1 else "".join(titles)
 
 
 def changed_declarations(bases: Mapping[str, str], texts: Mapping[str, str]) -> tuple[Change, ...]:
-    """Return the changes of declarations that the user made. `bases` are the texts before, `texts` those of now, both
-    by path; a file missing in `texts` is left out.
+    """Return at most 12 changes of declarations that the user made, [] for none. `bases` are the texts before, `texts`
+    those of now, both by path; a file missing in `texts`, in a language without a grammar, or with new syntax errors is
+    left out. Parses and blocks.
     """
     pairs = []
     for path, base in bases.items():
@@ -86,8 +89,8 @@ def changed_declarations(bases: Mapping[str, str], texts: Mapping[str, str]) -> 
 
 
 def affected_places(changes: Sequence[Change], texts: Mapping[str, str]) -> dict[str, list[Site]]:
-    """Return the places that may be broken by changes, by path, files with clear repairs first. Parses all texts and
-    blocks.
+    """Return the places that may be broken by changes, by the path of their file, files with clear repairs first; {} if
+    there are none. Parses all texts that have the old names and blocks.
     """
     found: dict[str, list[Site]] = {}
     for path, text in texts.items():
@@ -140,8 +143,9 @@ async def finish(
 
 
 def is_sound(change: Change, brought: Iterable[Diagnostic], texts: Mapping[str, str]) -> bool:
-    """Return whether the server understands a changed definition. If, for instance, a type in it does not exist, the
-    server says nothing about callers, which would prove any repair right.
+    """Return whether the server understands a changed definition, by the diagnostics that the change `brought` to its
+    file. If, for instance, a type in it does not exist, the server says nothing about callers, which would prove any
+    repair right.
     """
     text, after = texts.get(change.path, ""), change.after
     data = text.encode("utf-8", "replace")

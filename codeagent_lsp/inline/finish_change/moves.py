@@ -21,7 +21,7 @@ _SCRIPT_ENDING = re.compile(r"(?:\.d)?\.[mc]?[jt]sx?$")
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Replaces the characters from `start` to `end` of a text by `new`."""
+    """Replaces the characters from `start` to `end` (0-based, half-open) of a text by `new`."""
 
     start: int
     end: int
@@ -42,7 +42,9 @@ class NamedImport:
 
 
 def named_imports(text: ParsedText, name: str) -> Iterator[NamedImport]:
-    """Yield the places at which a name is imported, in their order."""
+    """Yield the places at which a name is imported by `from … import` (Python) or `import { … } from` (JavaScript,
+    TypeScript), in their order.
+    """
     for node in nodes_of(text.root):
         if node.type == "import_from_statement":
             module, entries = node.child_by_field_name("module_name"), node.children_by_field_name("name")
@@ -58,8 +60,8 @@ def named_imports(text: ParsedText, name: str) -> Iterator[NamedImport]:
 
 
 def import_edits(text: ParsedText, found: NamedImport, was_in: str, now_in: str) -> tuple[Edit, ...] | None:
-    """Return the edits that import the name from the file `now_in` instead of `was_in`; None if they are not clear or
-    another module is imported.
+    """Return the edits that import the name from the file `now_in` instead of `was_in` (paths as that of the text);
+    None if they are not clear or another module is imported.
     """
     python = found.statement.type == "import_from_statement"
     written = text.of(found.module)
@@ -158,5 +160,7 @@ def script_module(path: str, written: str, was_in: str, now_in: str) -> str | No
 
 
 def edit_at(text: ParsedText, start: int, end: int, new: str) -> Edit:
-    """Return the edit of the bytes from `start` to `end` of a text's UTF-8 form, in characters."""
+    """Return the edit that replaces the bytes from `start` to `end` of a text's UTF-8 form by `new`, with its offsets
+    in characters.
+    """
     return Edit(text.char(start), text.char(end), new)

@@ -41,7 +41,7 @@ class Site:
 
 
 def sites(text: ParsedText, change: Change) -> list[Site]:
-    """Return the places that a change may concern, in their order."""
+    """Return the places that a change may concern, in their order, some of which may overlap; [] if there are none."""
     found: list[Site] = []
     if change.signature is not None:
         found += _calls(text, change)
@@ -53,7 +53,7 @@ def sites(text: ParsedText, change: Change) -> list[Site]:
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """Return a text after edits that do not overlap."""
+    """Return a text after edits that do not overlap, in any order; an edit that is given twice is made once."""
     for edit in sorted(set(edits), key=lambda edit: (edit.start, edit.end), reverse=True):
         text = text[: edit.start] + edit.new + text[edit.end :]
     return text

@@ -30,8 +30,8 @@ LONGEST_NODE = 600
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """One open file: its path, the text before the edits (`base`), the text of now, and what was changed last, the
-    characters `at` to `end` of the text of now.
+    """One open file: its absolute path, the text before the edits (`base`), the text of now, and what was changed last,
+    the characters `at` to `end` (0-based, half-open) of the text of now.
     """
 
     path: str
@@ -50,12 +50,16 @@ class History:
     files: tuple[Edited, ...] = ()
 
     def opened(self, path: str, text: str) -> History:
-        """Return the history with a file that begins with this text; later texts are compared with it."""
+        """Return the history with a file, by its absolute path, that begins with this text; later texts are compared
+        with it. Of more than 8 files some are dropped, those without an edit first.
+        """
         # Behind those that were edited: opening a file is no edit.
         return self._with(Edited(path, text, text), first=False)
 
     def noted(self, path: str, text: str) -> History:
-        """Return the history with the new text of a file; a file that is not known is opened with it."""
+        """Return the history with the new text of a file, by its path, which is now the one edited last; a file that is
+        not known is opened with it, and the same text changes nothing.
+        """
         known = self.of(path)
         if known is None:
             return self.opened(path, text)
@@ -66,11 +70,11 @@ class History:
         return self._with(replace(known, text=text, at=at, end=end), first=True)
 
     def closed(self, path: str) -> History:
-        """Return the history without a file."""
+        """Return the history without a file; the same if it is not known."""
         return History(tuple(each for each in self.files if each.path != path))
 
     def of(self, path: str) -> Edited | None:
-        """Return the known texts of a file by its path; None if it is not known."""
+        """Return the known texts of a file by its path, as it was given; None if it is not known."""
         return next((each for each in self.files if each.path == path), None)
 
     def last(self) -> tuple[Example, list[Example]] | None:
@@ -112,7 +116,9 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Example:
-    """A changed place: both texts, the changed range in each in bytes, and the nodes around it, the smallest first."""
+    """A changed place: both texts, the changed range in each in bytes (half-open), and the nodes around it, the
+    smallest first.
+    """
 
     before: ParsedText
     after: ParsedText
@@ -122,7 +128,9 @@ class Example:
 
 
 def examples(before: ParsedText, after: ParsedText) -> list[Example]:
-    """Return the changed places of a text, in their order; [] if there are more than 40."""
+    """Return the changed places of a text, in their order; [] if there are more than 40. A place without a node around
+    it that both texts have is left out.
+    """
     found: list[Example] = []
     for old, new in _hunks(before.text, after.text):
         example = _example(before, after, old, new)

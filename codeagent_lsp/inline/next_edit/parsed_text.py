@@ -38,7 +38,9 @@ _MEMBERS = (
 
 @dataclass(frozen=True)
 class ParsedText:
-    """The text of a file, its bytes, the name of its grammar and the root of its tree."""
+    """The text of a file, its bytes in UTF-8, the name of its grammar, such as `python`, and the root of its tree,
+    whose offsets are in these bytes.
+    """
 
     path: str
     text: str
@@ -52,24 +54,28 @@ class ParsedText:
         return len(self.data) == len(self.text)
 
     def char(self, byte: int) -> int:
-        """Return the offset in characters of an offset in bytes."""
+        """Return the offset in characters of an offset in bytes of UTF-8; one beyond the end counts as the end in texts
+        that are not ASCII.
+        """
         return byte if self._ascii else len(self.data[:byte].decode("utf-8", "replace"))
 
     def byte(self, char: int) -> int:
-        """Return the offset in bytes of an offset in characters."""
+        """Return the offset in bytes of UTF-8 of an offset in characters."""
         return char if self._ascii else len(self.text[:char].encode("utf-8", "replace"))
 
     def of(self, node: Node) -> str:
-        """Return the text of a node."""
+        """Return the text of a node of this text's tree; bytes that are not valid UTF-8 are replaced."""
         return self.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def between(self, start: int, end: int) -> str:
-        """Return the text between two offsets in bytes."""
+        """Return the text between two offsets in bytes, half-open."""
         return self.data[start:end].decode("utf-8", "replace")
 
 
 def parsed_text(path: str, text: str) -> ParsedText | None:
-    """Return the parsed text; None if its language has no grammar or it has over 400,000 bytes."""
+    """Return the parsed text, its language by its path or first line; None if that has no grammar or the text has over
+    400,000 bytes. Blocks while parsing.
+    """
     data = text.encode("utf-8", "replace")
     grammar = grammars.grammar_of(path, data)
     if grammar is None or len(data) > LARGEST:
@@ -91,7 +97,9 @@ def nodes_of(root: Node, start: int = 0, end: int | None = None) -> Iterator[Nod
 
 
 def role_of(node: Node) -> Role:
-    """Return how a name is used, such as `parameter`, by the nodes around it."""
+    """Return how a name is used, by the nodes around it: `called`, `member`, `keyword`, `imported`, `type`, `defined`,
+    `parameter` or `plain`.
+    """
     parent = node.parent
     if parent is None:
         return "plain"
@@ -128,7 +136,9 @@ def binds(name: Node) -> bool:
 
 
 def function_of(node: Node) -> Node | None:
-    """Return the innermost function around a node; None at the top of the file."""
+    """Return the innermost function, method or the like around a node of a tree, not the node itself; None at the top
+    of the file.
+    """
     around = node.parent
     while around is not None and not (_FUNCTION.search(around.type) and around.child_count > 2):
         around = around.parent

@@ -43,7 +43,7 @@ class Window:
 
     @property
     def text(self) -> str:
-        """The text of these lines as they are now."""
+        """The text of these lines as they are now, with their line breaks."""
         return self.edited.text[self.start : self.end]
 
 
@@ -89,8 +89,8 @@ def window_of(history: History, lines: int) -> Window | None:
 
 
 def request_of(window: Window, history: History, shown: Shown) -> EditRequest | None:
-    """Return the request to the model, with LF as line breaks. None if the file may not be shown, or has a secret in
-    these lines, since a masked line would come back changed.
+    """Return the request to the model, with LF as line breaks and secrets masked in what is beside these lines. None if
+    the file may not be shown, or has a secret in these lines, since a masked line would come back changed.
     """
     edited = window.edited
     path, original = shown.name(edited.path), _original(window)
@@ -153,7 +153,9 @@ def edits_of(window: Window, rewritten: str) -> list[Proposed]:
 
 
 def recent_edits(path: str, base: str, text: str) -> Iterator[RecentEdit]:
-    """Yield the places in which two texts of a file differ, in their order, with 2 lines of context on each side."""
+    """Yield the places in which two texts of the file at `path` differ, in their order, as hunks of a unified diff with
+    2 lines of context on each side; nothing for equal texts.
+    """
     old_lines, new_lines = _lf(base).splitlines(), _lf(text).splitlines()
     head, tail = shared_ends(old_lines, new_lines)
     skipped = max(0, head - _CONTEXT)

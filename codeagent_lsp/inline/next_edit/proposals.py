@@ -39,7 +39,9 @@ SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """A change learned from two examples, with the places of both: path, and offset in bytes of the text of now."""
+    """A change learned from two examples, with the places of both: path, and offset in bytes of UTF-8 of the text of
+    now.
+    """
 
     change: Change
     newest: tuple[str, int]
@@ -69,8 +71,8 @@ class Proposed:
 
 
 def changes_of(newest: Example, others: Sequence[Example]) -> list[Learned]:
-    """Return the changes that the newest example has in common with others, each once. After 4 no further example is
-    looked at.
+    """Return the changes that the newest example has in common with others, each once; [] if there are none. After 4 no
+    further example is looked at.
     """
     found: list[Learned] = []
     here = (newest.after.path, newest.new_range[0])
@@ -87,8 +89,8 @@ def changes_of(newest: Example, others: Sequence[Example]) -> list[Learned]:
 
 
 def proposals(text: ParsedText, learned: Learned) -> list[Proposed] | None:
-    """Return the edits to propose in a text, in its order; None if the user left out such places before or between the
-    examples, so that it is not clear which are meant.
+    """Return the edits to propose in a text, in its order, [] if there are none; None if the user left out such places
+    before or between the examples, so that it is not clear which are meant.
     """
     found: list[Proposed] = []
     edited = sorted(at for path, at in (learned.newest, learned.other) if path == text.path)
@@ -119,7 +121,7 @@ def _function_around(text: ParsedText, places: Sequence[int]) -> Node | None:
 
 
 def apart(found: Iterable[Proposed]) -> list[Proposed]:
-    """Return the edits of one text in its order; of edits that overlap and differ, none."""
+    """Return the edits of one text in its order; of equal edits one, of edits that overlap and differ, none."""
     taken: list[Proposed] = []
     for each in sorted(found, key=lambda each: (each.start, each.end)):
         if taken and each.start < taken[-1].end:

@@ -57,16 +57,18 @@ class Renaming:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The names that a text must contain for the renaming to apply."""
+        """The names that a text must all contain for the renaming to apply."""
         return (self.old, self.of) if self.of else (self.old,)
 
     @property
     def title(self) -> str:
-        """The renaming on one line, such as `old → new`."""
+        """The renaming on one line for the user, such as `old → new`."""
         return f"{self.old} → {self.new}"
 
     def places(self, text: ParsedText) -> Iterator[tuple[Node, str]]:
-        """Yield the nodes of a text to which it applies, with the new name."""
+        """Yield pairs of a node of a text to which it applies and the new name, in order; none in another language or
+        file.
+        """
         if text.language != self.language:
             return
         if self.only and text.path != self.only:
@@ -91,8 +93,8 @@ class Renaming:
 
 
 def renamings(one: Example, other: Example) -> list[Renaming]:
-    """Return the renamings that two examples show: none, that of the name, or also that of the keyword for a
-    parameter.
+    """Return the renamings that two examples show: [] for none, that of the name, or for a parameter also that of the
+    keyword by which calls give it.
     """
     mine, theirs = _renamed_at(one), _renamed_at(other)
     if mine is None or theirs is None or mine[1:] != theirs[1:] or one.after.language != other.after.language:

@@ -28,7 +28,7 @@ KEYED = ("keyword_argument", "keyword_parameter", "default_parameter", "pair", "
 
 @dataclass(frozen=True)
 class Literal:
-    """Pattern: a node that had the same text in all examples."""
+    """Pattern: a node that had the same text in all examples; `kind` is its type in the grammar."""
 
     kind: str
     text: str
@@ -36,7 +36,7 @@ class Literal:
 
 @dataclass(frozen=True)
 class Inner:
-    """Pattern: a node of which some children differed."""
+    """Pattern: a node of which some children differed; `kind` is its type in the grammar."""
 
     kind: str
     children: tuple[Pattern, ...]
@@ -44,7 +44,9 @@ class Inner:
 
 @dataclass(frozen=True)
 class Hole:
-    """Pattern: a node that differed; any node of these kinds fits."""
+    """Pattern: a node that differed between the examples; any node of one of these kinds (types of the grammar) fits.
+    Holes of one `number` must have the same text.
+    """
 
     number: int
     kinds: frozenset[str]
@@ -64,7 +66,9 @@ Pattern = Literal | Inner | Hole | Rest
 
 
 def fits(pattern: Pattern, node: Node, text: ParsedText, bound: dict[int, str], guard: frozenset[str]) -> bool:
-    """Return whether a node matches a pattern; the texts of the holes are put into `bound` by their numbers."""
+    """Return whether a node matches a pattern; the texts of the holes are put into `bound` by their numbers, also if it
+    does not match in the end. A list with one of the children `guard` does not match.
+    """
     match pattern:
         case Literal(kind, wanted):
             return node.type == kind and text.of(node) == wanted
@@ -104,7 +108,9 @@ def _children_fit(
 
 
 def middle_range(node: Node, head: int, tail: int) -> tuple[int, int]:
-    """Return the range in bytes of a list's children without the first `head` and the last `tail` ones."""
+    """Return the range in bytes (half-open) of a list's children without the first `head` and the last `tail` ones; an
+    empty one where they would be if none is left.
+    """
     children = node.children
     inner = children[head : len(children) - tail]
     if inner:
@@ -114,12 +120,12 @@ def middle_range(node: Node, head: int, tail: int) -> tuple[int, int]:
 
 
 def middle(text: ParsedText, node: Node, head: int, tail: int) -> str:
-    """Return the text of a list's children without the first `head` and the last `tail` ones."""
+    """Return the text of a list's children without the first `head` and the last `tail` ones, '' if none is left."""
     return text.between(*middle_range(node, head, tail))
 
 
 def key(node: Node) -> str:
-    """Return what identifies a child of a list: the name of a keyword or key, else its text."""
+    """Return what identifies a child of a list: the name of a keyword argument or of a key, else its whole text."""
     first = node.children[0] if node.type in KEYED and node.children else node
     return text_of(first)
 
@@ -155,11 +161,11 @@ class Rewrite:
 
     @property
     def title(self) -> str:
-        """The rewrite on one line for the user, with dots for holes."""
+        """The rewrite on one line for the user, with dots for holes, each side at most 48 characters."""
         return f"{_render_form(self.old)} → {_render_form(self.new)}"
 
     def places(self, text: ParsedText) -> Iterator[tuple[Node, str]]:
-        """Yield the nodes of a text that it fits, with their new texts."""
+        """Yield pairs of a node of a text that it fits and its new text, in order; none in another language."""
         if text.language != self.language:
             return
         kind = self.pattern.kind if isinstance(self.pattern, Literal | Inner) else ""

@@ -50,7 +50,9 @@ class FileChange:
 
     @property
     def kind(self) -> ChangeKind:
-        """The kind of change, derived from `moved_from`, `base` and `text`."""
+        """`move`, `create`, `delete` or `edit`, derived in this order from `moved_from`, `base` and `text`: a moved
+        file with other text is a move.
+        """
         if self.moved_from is not None:
             return "move"
         if self.base is None:
@@ -68,8 +70,9 @@ class FileChange:
         return self.runs is not None and self.base == self.text and self.moved_from is None
 
     def hunks(self) -> tuple[merge.Run, ...]:
-        """Return the hunks of its diff, the runs of changed lines, in order. Changes with an unchanged line between
-        them are two hunks, each of which can be accepted alone; a creation or deletion can only be accepted as a whole.
+        """Return the hunks of its diff, the runs of changed lines (0-based, half-open), in order; () if the text stays.
+        Changes with an unchanged line between them are two hunks, each of which can be accepted alone; a creation or
+        deletion can only be accepted as a whole.
         """
         return merge.runs(self.base or "", self.text or "")
 
@@ -80,14 +83,16 @@ class FileChange:
         return hunk_ids(self.base or "", self.text or "") if self.kind == "edit" else ()
 
     def counts(self) -> tuple[int, int]:
-        """Return how many lines are added and how many are removed."""
+        """Return how many lines are added and how many are removed, in this order; of a creation or deletion all lines
+        count.
+        """
         runs = merge.runs(self.base or "", self.text or "")
         added = sum(run.new_end - run.new_start for run in runs)
         return added, sum(run.old_end - run.old_start for run in runs)
 
     def diff(self, name: Callable[[str], str]) -> str:
         """Return a unified diff in which each hunk has its id in its header, and moves and modes are written as git
-        does; `name` shortens paths for display.
+        does; '' for an edit that changes nothing. `name` gets an absolute path and returns the one to display.
         """
         old = "/dev/null" if self.base is None else f"a/{name(self.moved_from or self.path)}"
         new = "/dev/null" if self.text is None else f"b/{name(self.path)}"
@@ -117,7 +122,9 @@ class FileChange:
         return known and replace(self, base=known[0], text=None if self.text is None else known[1])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the change as plain JSON data, from which `from_dict` makes it again."""
+        """Return the change as plain JSON data, from which `from_dict` makes it again: the fields by name, `runs` and
+        `ran` only if they are not None.
+        """
         return {
             "path": self.path,
             "base": self.base,
@@ -129,7 +136,9 @@ class FileChange:
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> FileChange:
-        """Return the change from the result of `to_dict`. KeyError if `path`, `base` or `text` is missing."""
+        """Return the change from the result of `to_dict`; other members are ignored. KeyError if `path`, `base` or
+        `text` is missing.
+        """
         modes = data.get("runs"), data.get("ran")
         return FileChange(data["path"], data["base"], data["text"], data.get("version"), data.get("moved_from"), *modes)
 
@@ -144,8 +153,8 @@ class Current:
 
 @dataclass(frozen=True, slots=True)
 class HunkConflict:
-    """A part of a change that does not fit the user's present text; `line` is 1-based in the user's text. `ours` is
-    what the change wants there, `theirs` what the user has.
+    """A part of a change of the file at the absolute `path` that does not fit the user's present text; `line` is
+    1-based in the user's text. `ours` is what the change wants there, `theirs` what the user has.
     """
 
     path: str
@@ -157,7 +166,7 @@ class HunkConflict:
 @dataclass(frozen=True, slots=True)
 class Rebased:
     """A changeset rebased on the current texts, without the parts that did not fit them, and these parts as
-    `conflicts`.
+    `conflicts`, () if all fitted.
     """
 
     changeset: Changeset
@@ -189,7 +198,7 @@ class Changeset:
 
     def with_change(self, change: FileChange) -> Changeset:
         """Return a changeset with `change` in the place of the one for its path, or at the end if there is none; an
-        empty change removes it.
+        empty change removes it. This one stays as it is.
         """
         known = self.get(change.path)
         if known is None:
@@ -209,7 +218,9 @@ class Changeset:
         return Changeset(tuple(each for each in self.files if each.path in files or each.moved_from in files))
 
     def without_files(self, files: Collection[str]) -> Changeset:
-        """Return all changes but those of these files, by their absolute paths before or after a move."""
+        """Return all changes but those of these files, by their absolute paths before or after a move; others are
+        ignored.
+        """
         return Changeset(tuple(each for each in self.files if each.path not in files and each.moved_from not in files))
 
     def renamed(self, paths: Mapping[str, str]) -> Changeset:
@@ -220,20 +231,22 @@ class Changeset:
         return Changeset(tuple(new)) if paths else self
 
     def counts(self) -> tuple[int, int]:
-        """Return how many lines are added and how many are removed over all files."""
+        """Return how many lines are added and how many are removed over all files, in this order."""
         pairs = [change.counts() for change in self.files]
         return sum(added for added, _ in pairs), sum(removed for _, removed in pairs)
 
     def diff(self, name: Callable[[str], str] = str) -> str:
-        """Return one unified diff of all changes; `name` shortens paths for display."""
+        """Return one unified diff of all changes, '' if there are none. `name` gets an absolute path and returns the
+        one to display.
+        """
         return "".join(change.diff(name) for change in self.files)
 
     def split(self, files: Iterable[str] | None, hunks: HunkNumbers | None = None) -> tuple[Changeset, Changeset]:
-        """Return the chosen part, and the rest rebased on it.
+        """Return two changesets: the chosen part, and the rest rebased on it.
 
-        `files` are accepted whole, `hunks` are 0-based hunk numbers per path; both None: everything is chosen. Paths
-        and numbers that do not exist are ignored. A chosen hunk of a moved file includes the move; one of a creation or
-        deletion means all of it.
+        `files` are accepted whole, `hunks` are 0-based hunk numbers, both by the absolute path that a file has
+        afterwards; both None: everything is chosen. Paths and numbers that do not exist are ignored. A chosen hunk of a
+        moved file includes the move; one of a creation or deletion means all of it.
         """
         if files is None and hunks is None:
             return self, Changeset()
@@ -333,13 +346,13 @@ def hunk_ids(base: str, text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """The result of applying a changeset to the user's buffers. `done` are the changes that were applied, on the texts
-    they were applied to; `left` are those that were not; `late` those of them that the editor did not refuse, so that
-    it may still make them, and `denied` those that it did refuse: some say no while they are busy, and make them later;
-    `conflicts` the hunks that met text changed by the user; `reason` is one English sentence unless the outcome is
-    full. `unconfirmed` are the paths of changes whose outcome is not known: the editor did not answer, or the text is
-    another one. `mode_waits` are the paths of changes that were made, but the permission to be executed could not be
-    set yet: an editor may write a new file only when it is saved.
+    """The result of applying a changeset to the user's buffers. `outcome` is `full`, `partial`, `none` or `unknown`.
+    `done` are the changes that were applied, on the texts they were applied to; `left` are those that were not; `late`
+    those of them that the editor did not refuse, so that it may still make them, and `denied` those that it did refuse:
+    some say no while they are busy, and make them later; `conflicts` the hunks that met text changed by the user;
+    `reason` is one English sentence unless the outcome is `full`. `unconfirmed` are the paths of changes whose outcome
+    is not known: the editor did not answer, or the text is another one. `mode_waits` are the paths of changes that were
+    made, but the permission to be executed could not be set yet: an editor may write a new file only when it is saved.
     """
 
     outcome: ApplyOutcome
@@ -354,7 +367,9 @@ class Applied:
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """The paths of the files that the editor did not change although nothing in them conflicts."""
+        """The absolute paths of the files, also the old ones of moved files, that the editor did not change although
+        nothing in them conflicts.
+        """
         conflicting = {conflict.path for conflict in self.conflicts}
         paths = (path for change in self.left for path in (change.path, change.moved_from) if path is not None)
         return tuple(dict.fromkeys(path for path in paths if path not in conflicting))
@@ -370,7 +385,9 @@ class Editor(Protocol):
         """
 
     async def open_unclear(self, paths: Iterable[str]) -> None:
-        """Have the user's editor open those of the files (absolute paths) whose encoding only it can tell."""
+        """Have the user's editor open those of the files (absolute paths) whose encoding only it can tell, and wait for
+        them a bounded time.
+        """
 
     def set_mode(self, path: str, *, runs: bool) -> bool:
         """Make a file (absolute path) executable, or no longer; return whether the file now is as `runs` says, False

@@ -37,7 +37,9 @@ class FilePlace:
 
 
 def places_in_diff(lines: Sequence[str]) -> tuple[FilePlace, ...]:
-    """Return the files and hunks of a unified diff as `Changeset.diff` writes it, perhaps with lines before it."""
+    """Return the files and hunks of a unified diff as `Changeset.diff` writes it, given by its lines without their
+    ends, perhaps with lines before it; () if it names no file.
+    """
     files: list[FilePlace] = []
     left_old = left_new = 0
     moved = ""
@@ -73,8 +75,9 @@ def _longer(file: FilePlace, last: int) -> FilePlace:
 
 
 def places_in_code(change: FileChange, now: str) -> tuple[HunkPlace, ...]:
-    """Return the places of an edit's hunks in the user's present text `now`, in which lines may have been added or
-    removed since. The place of added lines is the line that they come before.
+    """Return the places of the hunks of `change`, an edit, in the user's present text `now`, in which lines may have
+    been added or removed since. ValueError for a change of another kind that has hunks. The place of added lines is the
+    line that they come before.
     """
     moved = merge.runs(change.base or "", now)
 

@@ -25,7 +25,9 @@ _Content = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def review_digest(changeset: Changeset) -> str:
-    """Return the digest, in hexadecimal, that names a review of these changes; equal changes have equal digests."""
+    """Return the digest (SHA-256 in hexadecimal) that names a review of these changes; equal changes in the same order
+    have equal digests.
+    """
     return text_digest(json.dumps([change.to_dict() for change in changeset]))
 
 
@@ -98,7 +100,9 @@ def _same(before: list[_Content], now: list[_Content], number: int) -> int:
 
 
 def contents(change: FileChange) -> list[_Content]:
-    """Return the removed and the added lines, with their ends, of each hunk of a change, in order."""
+    """Return for each hunk of a change, in order, a pair: the tuple of its removed lines and that of its added ones,
+    with their line ends.
+    """
     old, new = split_lines(change.base or ""), split_lines(change.text or "")
     return [
         (tuple(old[hunk.old_start : hunk.old_end]), tuple(new[hunk.new_start : hunk.new_end]))
@@ -138,8 +142,8 @@ def after_discarding(present: Changeset, files: frozenset[str] | None, hunks: Hu
 
 
 def arrived_hunks(changes: Changeset, now: Mapping[str, str]) -> Changeset:
-    """Return those hunks and new files of the changes that are already in the present texts `now` (by absolute
-    path).
+    """Return those hunks and new files of the changes that are already in the present texts `now` (by absolute path),
+    as changes of their own. Deletions, moves and files without a text there are left out.
     """
     came = Changeset()
     for change in changes:

@@ -22,7 +22,9 @@ that must not be staged.
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One staged step: its id, the paths it changed, and the changeset before it."""
+    """One staged step: its id (`c1`, `c2` and so on), the absolute paths that it changed, and the
+    changeset before it.
+    """
 
     change_id: str
     paths: tuple[str, ...]
@@ -56,8 +58,8 @@ class Staging:
         return self._changeset
 
     def lookup(self, path: str) -> StagedFile | None:
-        """Return the staged state of an absolute path, deleted for the old path of a moved file; None when nothing is
-        staged for it.
+        """Return the staged state of an absolute path; one whose text is None for a deleted file and for the old path
+        of a moved one; None when nothing is staged for it.
         """
         change = self._changeset.get(path)
         if change is not None:
@@ -65,7 +67,9 @@ class Staging:
         return StagedFile(None) if path in _sources(self._changeset) else None
 
     def paths(self) -> Iterable[str]:
-        """Return the paths of all files with staged changes, deleted ones and the old paths of moved ones included."""
+        """Return the absolute paths of all files with staged changes, each once, deleted ones and the old paths of
+        moved ones included.
+        """
         return dict.fromkeys((*self._changeset.paths, *_sources(self._changeset)))
 
     def write(self, texts: Mapping[str, str | None], read: Iterable[FileText] = ()) -> Step:
@@ -76,9 +80,8 @@ class Staging:
         return self._commit(tuple(texts), self._write(self._changeset, texts, read))
 
     def move(self, target: str, read: FileText) -> Step:
-        """Stage a move of the file that was `read` to `target`.
-
-        Raises FileRefused if `target` itself was moved away.
+        """Stage a move of the file that was `read` to the absolute path `target`, as one step that can be undone.
+        FileRefused if `target` itself was moved away.
         """
         return self._commit((read.path, target), self._move(self._changeset, target, read))
 
@@ -113,7 +116,7 @@ class Staging:
 
     def undo(self, change_id: str | None = None) -> Step:
         """Undo the last step, or the one with this id (such as `c3`) and all after it, and return it with all paths
-        that were undone. ToolFailed if there is no such step.
+        that were undone. ToolFailed (NOT_FOUND), with the ids that can be undone, if there is no such step.
         """
         if not self._steps:
             raise ToolFailed("Nothing is staged, so there is nothing to undo.", ErrorCode.NOT_FOUND)

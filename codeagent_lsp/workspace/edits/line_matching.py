@@ -45,8 +45,9 @@ class Stretch(NamedTuple):
 
 
 def likeness(one: str, other: str) -> float:
-    """Return how alike two texts are, from 0 to 1, by their characters as difflib has it; in bounded time: of long ones
-    only what stands between their common beginning and end is compared, and at most 20,000 characters of that.
+    """Return how alike two texts are, from 0 to 1 (1.0 for two empty ones), as the ratio of difflib, by characters; in
+    bounded time: of long ones only what stands between their common beginning and end is compared, and at most 20,000
+    characters of that.
     """
     if len(one) * len(other) <= CHEAP_TEXTS:
         return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio()
@@ -85,7 +86,9 @@ class LineMatcher:
 
 
 def runs_of(old: Sequence[str], new: Sequence[str]) -> tuple[Run, ...]:
-    """Return the runs in which two sequences of lines differ, in order, separated by equal lines."""
+    """Return the runs in which two sequences of lines differ, in order, separated by equal lines; () if
+    they are equal.
+    """
     found: list[Run] = []
     i = j = 0
     for block_i, block_j, size in LineMatcher(None, old, new).get_matching_blocks():

@@ -46,7 +46,9 @@ class Replacement:
 
 @dataclass(frozen=True)
 class Edit:
-    """One change: the characters `start` to `stop` (0-based, half-open) become `text`."""
+    """One change: the characters `start` to `stop` (0-based, half-open; equal for an insertion) become `text`. `tier`
+    is the name of the tier at which the old text matched, such as `exact`.
+    """
 
     start: int
     stop: int
@@ -128,7 +130,9 @@ def plan_all(text: str, old: str, new: str) -> list[Edit]:
 
 
 def plan_lines(text: str, old: str, new: str) -> Edit:
-    """Return the change as `plan` does, but match whole lines only. EditRefused as there."""
+    """Return the change as `plan` does, but match whole lines only. EditRefused as there, also if the text after it
+    would not be certain.
+    """
     file, before, after = Block.of(text), Block.of(old), Block.of(new)
     found = places(file, before)
     if not found:
@@ -158,7 +162,9 @@ def plan_lines(text: str, old: str, new: str) -> Edit:
 
 
 def exact_places(text: str, old: str) -> list[int]:
-    """Return the 0-based offsets of every occurrence of `old`, overlapping ones too, ascending."""
+    """Return the 0-based offsets of every occurrence of `old`, in characters, overlapping ones too, ascending; of ''
+    every offset up to the end.
+    """
     found = []
     at = text.find(old)
     while at >= 0:
@@ -354,14 +360,14 @@ def _already(text: str, new: str, why: str) -> EditRefused:
 
 
 def line_of(text: str, at: int) -> int:
-    """Return the 1-based number of the line that contains offset `at`; LF, CRLF and CR end lines."""
+    """Return the 1-based number of the line that contains offset `at`, in characters; LF, CRLF and CR end lines."""
     head = text[:at]
     return 1 + head.count("\n") + head.count("\r") - head.count("\r\n")
 
 
 def several(text: str, old: str, found: list[int]) -> str:
-    """Return the message of the refusal for an `old` that occurs at several offsets (`found`), with at most 20 line
-    numbers.
+    """Return the message, for the model, of the refusal for an `old` that occurs at several offsets (`found`, in
+    characters), with at most 20 line numbers.
     """
     lead = len(old) - len(old.lstrip("\r\n"))
     return several_lines([line_of(text, at + lead) for at in found[:MAX_NUMBERS]], total=len(found))
@@ -380,8 +386,8 @@ def several_lines(numbers: list[int], total: int | None = None) -> str:
 
 
 def nearest(file: Block, block: Block) -> str:
-    """Return the message of the refusal for a block that was not found: the most similar lines, and up to 8 lines that
-    differ.
+    """Return the message, for the model, of the refusal for a block that was not found in `file`: the most similar
+    lines, and up to 8 lines that differ.
     """
     start = _best_start(file, block)
     advice = _advice(file, block)

@@ -20,7 +20,9 @@ MANY = 40  # so many matches are ambiguous, even if one of them is closer
 
 
 class Tier(IntEnum):
-    """The degree to which a match agrees with the block that was searched for; smaller is closer."""
+    """The degree to which a match agrees with the block that was searched for, from equal (`EXACT`) to a small typo
+    (`TYPO`); smaller is closer.
+    """
 
     EXACT = 0
     LINE_ENDS = 1
@@ -52,7 +54,9 @@ _WORD = re.compile(r"\w")
 
 
 def fold(text: str) -> str:
-    """Return `text` with typographic quotes, dashes, spaces and the ellipsis replaced by ASCII."""
+    """Return `text` with typographic quotes, dashes, spaces and the ellipsis replaced by ASCII; only the ellipsis
+    becomes longer.
+    """
     return text if text.isascii() else text.translate(_FOLD)
 
 
@@ -88,7 +92,7 @@ class Block:
 
     @classmethod
     def of(cls, text: str) -> Block:
-        """Return the block of `text`, its lines split and folded."""
+        """Return the block of `text`: its lines split, and those that are not blank folded for the comparison."""
         lines = split_lines(text)
         at, keys = [], []
         # Folded as one text, which is faster than line by line; no character that is folded ends a line.
@@ -106,7 +110,9 @@ class Block:
         return self.seen[token]
 
     def gap(self, index: int) -> list[str]:
-        """Return the blank lines before token `index`; after the last token for `index == len(at)`."""
+        """Return the blank lines, with their endings, before token `index` (from 0); after the last token for `index ==
+        len(at)`.
+        """
         start = self.at[index - 1] + 1 if index else 0
         stop = self.at[index] if index < len(self.at) else len(self.lines)
         return self.lines[start:stop]
@@ -128,11 +134,11 @@ class Shift:
 
     @property
     def none(self) -> bool:
-        """Whether the indentation stays as it is."""
+        """Whether the indentation stays as it is: nothing is added, removed or converted."""
         return not (self.add or self.remove or self.width)
 
     def apply(self, indent: str) -> str | None:
-        """Return the indentation in the file for `indent` in the block; None if it is not certain."""
+        """Return the indentation in the file for `indent`, blanks and tabs, in the block; None if it is not certain."""
         if indent in self.known:
             return self.known[indent]
         if self.width:
@@ -212,7 +218,7 @@ class BlockMatch:
 
     @property
     def stop(self) -> int:
-        """The file's token after the last one of the match."""
+        """The number of the file's token after the last one of the match, counted from 0."""
         return self.first + self.size
 
 

@@ -235,7 +235,9 @@ class Gaps:
 
     @property
     def edge(self) -> bool:
-        """Whether the block begins or ends here."""
+        """Whether the changed region is at the beginning or the end of the block, so that there is no kept line on one
+        side.
+        """
         return self.above is None or self.below is None
 
 
@@ -367,12 +369,14 @@ def _deeper(one: Part, other: Part) -> bool:
 
 
 class Unsafe(Exception):
-    """Raised when the match is clear but the result is not; the message says why."""
+    """Raised when the match is clear but the text after the edit is not; the message says why, in English."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """The tokens between two kept lines: old tokens `i..i2`, new tokens `j..j2`, both ends excluded."""
+    """The tokens between two kept lines: the old tokens after `i` and before `i2`, the new ones after `j` and before
+    `j2`; -1 and the number of tokens stand for the ends.
+    """
 
     i: int
     i2: int
@@ -400,7 +404,9 @@ class Pairing:
         self.pairs = self._pair_up()
 
     def check(self) -> None:
-        """Raise `Unsafe` unless the lines alone determine the result."""
+        """Raise `Unsafe`, with the reason, unless the lines alone determine the result; the blank lines between them
+        are not judged here.
+        """
         self._check_typos()
         self._check_both_spellings()
         self._check_copies()
@@ -449,7 +455,9 @@ class Pairing:
                 raise Unsafe("a line that the file spells differently occurs more than once")
 
     def name(self, part: Part) -> Name:
-        """Return indentation and body of the line that `part` stands for, as the file spells it."""
+        """Return the pair of indentation and body of the line that `part` stands for, the body as the file spells it;
+        that of `part` itself if the file spells it no other way.
+        """
         name = (part.indent, part.body)
         return self.names.get(name, name)
 
@@ -465,7 +473,7 @@ class Pairing:
         return pairs
 
     def regions(self) -> Iterator[Region]:
-        """Yield the regions before, between and after the kept lines, in order."""
+        """Yield the regions before, between and after the kept lines, in order, those without any line included."""
         i = j = -1
         # The pair behind the last lines closes the last region.
         for j2, i2 in [*sorted(self.pairs.items()), (len(self.fresh), self.place.size)]:

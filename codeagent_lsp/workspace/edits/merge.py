@@ -52,7 +52,9 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The merged text; at each conflict it holds `theirs`."""
+    """The merged text; at each conflict it holds `theirs`. `conflicts` are in the text's order, () if
+    there are none.
+    """
 
     text: str
     conflicts: tuple[Conflict, ...]
@@ -97,7 +99,9 @@ def _ends(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=8)  # one change is asked for them by its title, its diff, its hunks and its proof
 def runs(old: str, new: str) -> tuple[Run, ...]:
-    """Return the runs of lines in which the texts differ, in order, separated by equal lines."""
+    """Return the runs of lines (0-based, half-open) in which the texts differ, in order, separated by equal lines; ()
+    if they are equal.
+    """
     return () if old == new else runs_of(split_lines(old), split_lines(new))
 
 
@@ -109,7 +113,9 @@ def select_hunks(old: str, new: str, chosen: Collection[int]) -> str:
 
 
 def select_runs(old: str, new: str, chosen: Collection[Run]) -> str:
-    """Return `old` with the changes of the `chosen` runs, which are some of `runs(old, new)`."""
+    """Return `old` with the changes of the `chosen` runs, which are some of `runs(old, new)`, in any order; `old`
+    itself for none.
+    """
     before, after = split_lines(old), split_lines(new)
     return "".join(_change_lines(before, sorted(chosen), 0, len(before), after))
 
@@ -240,8 +246,9 @@ class _Change(NamedTuple):
 
 
 def pieces(old: Lines, ours: Lines, theirs: Lines) -> list[Piece]:
-    """Split a conflict into parts, in order: merged lines where the sides touch different lines, and smaller conflicts
-    where they touch the same ones. It stays whole if two lines would be joined into one.
+    """Split a conflict into parts, in order: merged lines and None where the sides touch different lines; where they
+    touch the same ones, the lines of `theirs` and what the three sides have there. It stays whole if two lines would be
+    joined into one.
     """
     found = list(_apart(old, ours, theirs))
     # A last line without an end, put in front of another line, would run into it.

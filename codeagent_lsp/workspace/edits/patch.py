@@ -69,13 +69,15 @@ def modes_of(patch: str) -> dict[str, bool]:
 
 
 def without_signs(patch: str) -> str:
-    """Return the lines of a patch without the sign (`+`, `-` or blank) that each begins with."""
+    """Return the lines of a patch without the sign (`+`, `-` or blank) that each begins with; a line without one stays
+    as it is. Headers count as any other line.
+    """
     return "".join(line[1:] if line[:1] in ("+", "-", " ") else line for line in split_lines(patch))
 
 
 def parse_patch(patch: str) -> list[FileChange]:
-    """Parse a patch in either format and return its changes in order. PatchRefused when it is malformed or names no
-    file.
+    """Parse a patch, a unified diff or the `*** Begin Patch` format, and return its changes in order. PatchRefused when
+    it is malformed or names no file.
     """
     lines = unwrap(patch)
     for line in lines:
@@ -403,7 +405,9 @@ def _indentation(content: str) -> int:
 
 
 def parse_begin(lines: list[str]) -> list[FileChange]:
-    """Parse the changes between `*** Begin Patch` and `*** End Patch`; raises `PatchRefused` when malformed."""
+    """Parse the changes between `*** Begin Patch` and `*** End Patch` from lines without their ends, and return them in
+    order. PatchRefused when one is malformed or the end is missing; ValueError without a beginning.
+    """
     stripped = [line.rstrip() for line in lines]
     start = stripped.index(BEGIN) + 1
     if END not in stripped:

@@ -194,7 +194,9 @@ def _name(text: str) -> str:
 
 
 def unquote_name(text: str) -> str:
-    """Return a name that git has put in quotes, with its escapes resolved; '' for a name without quotes."""
+    """Return a name that git has put in double quotes, with its escapes (C's, octal ones as bytes of UTF-8) resolved;
+    '' for a name without quotes.
+    """
     text = text.strip()
     if len(text) < 2 or text[0] != '"' or text[-1] != '"':
         return ""
@@ -284,17 +286,17 @@ class Hunk:
 
     @property
     def only_shows(self) -> bool:
-        """Whether no line of it is removed or added."""
+        """Whether no line of it is removed or added: it only shows lines that stay."""
         return all(tag == " " for tag, _ in self.rows)
 
     @property
     def old(self) -> str:
-        """The block before: kept and removed lines."""
+        """The block before the change as text: kept and removed lines; '' for pure additions."""
         return "".join(line for tag, line in self.rows if tag != "+")
 
     @property
     def new(self) -> str:
-        """The block after: kept and added lines."""
+        """The block after the change as text: kept and added lines; '' for pure removals."""
         return "".join(line for tag, line in self.rows if tag != "-")
 
 

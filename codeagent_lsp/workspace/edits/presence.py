@@ -23,8 +23,9 @@ SHORT = 3  # so few letters are found in anything: there whole lines are compare
 
 
 def run_states(base: str, text: str, now: str) -> dict[merge.Run, State]:
-    """Return for each run of the change from `base` to `text` whether it is in `now`. Line ends do not count, nor does
-    the format of lines that are not found exactly.
+    """Return for each run of the change from `base` to `text` whether its new lines are in `now` (`in`), its old ones
+    (`out`), or neither (`changed`); {} if there is no change. Line ends do not count, nor does the format of lines that
+    are not found exactly.
     """
     base, text, now = (with_newlines(each, "\n") for each in (base, text, now))
     # The usual case, which needs no comparison by lines.
@@ -37,7 +38,9 @@ def run_states(base: str, text: str, now: str) -> dict[merge.Run, State]:
 
 
 def is_in(base: str, text: str, now: str) -> bool:
-    """Return whether all of the change from `base` to `text` is in `now`; True if there is no change."""
+    """Return whether all of the change from `base` to `text` is in `now`, as `run_states` judges; True if there is no
+    change.
+    """
     return all(state == "in" for state in run_states(base, text, now).values())
 
 

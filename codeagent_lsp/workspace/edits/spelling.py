@@ -123,8 +123,9 @@ def _key(line: str) -> str:
 
 
 def in_spelling_of(base: str, changed: str, other: str) -> tuple[str, str]:
-    """Return `base`, and a change of it, with the lines that `other` only formats differently written as they are
-    there. Lines that the change adds among such lines stay as they are if their indentation there is not certain.
+    """Return the pair of `base` and `changed`, a change of it, with the lines that `other` only formats differently
+    written as they are there. Lines that the change adds among such lines stay as they are if their indentation there
+    is not certain.
     """
     before, after, wanted = split_lines(base), split_lines(changed), split_lines(other)
     kept = segments(before, after, exact=True)

@@ -17,5 +17,7 @@ COPY = re.compile(
 
 
 def is_copy(path: str) -> bool:
-    """Return whether a path is that of a backup or lock file, such as `a.py~`, by its name."""
+    """Return whether a path is that of a backup or lock file of an editor or tool, such as `a.py~` or `.#a.py`, by its
+    name alone.
+    """
     return COPY.fullmatch(path) is not None

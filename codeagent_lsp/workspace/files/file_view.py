@@ -23,7 +23,7 @@ from codeagent_lsp.workspace.text.encoding import Encoding, decode
 
 
 class ListedEntry(NamedTuple):
-    """One entry of a folder listing: its absolute path and its kind."""
+    """One entry of a folder listing: its absolute path and its kind, `file`, `folder`, `link` or `other`."""
 
     path: str
     kind: FileKind
@@ -53,7 +53,9 @@ class FolderTree:
         return folder in self._names
 
     def is_file(self, path: str) -> bool:
-        """Return whether there is a file at this absolute path."""
+        """Return whether there is a file, staged, open or on disk, at this absolute path; False for a link and for one
+        that the run has deleted.
+        """
         if path in self._deleted:
             return False
         folder, name = os.path.split(path)
@@ -143,15 +145,17 @@ class Buffers(Protocol):
     """Port: the documents that are open in the editor, by absolute real path, or by URI if they have no file."""
 
     def get_by_path(self, path: str) -> Document | None:
-        """Return the open document of a file, by path or URI; None if it is not open."""
+        """Return the open document of a file, by absolute real path, or by URI if it has no file; None if it is not
+        open.
+        """
 
     def open_paths(self) -> Iterable[str]:
-        """Return the absolute real paths of all open documents."""
+        """Return the absolute real paths of the files of all open documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """The staged state of one file: its text, or None when it is deleted."""
+    """The staged state of one file: its text, or None when it is deleted or was moved away."""
 
     text: str | None
 
@@ -160,10 +164,10 @@ class StagedView(Protocol):
     """Port: the staged changes of a run, by absolute real path."""
 
     def lookup(self, path: str) -> StagedFile | None:
-        """Return the staged state of a file; None if nothing of it is staged."""
+        """Return the staged state of the file at this absolute real path; None if nothing of it is staged."""
 
     def paths(self) -> Iterable[str]:
-        """Return the paths of the files whose state differs from the user's, deleted ones included."""
+        """Return the absolute real paths of the files whose state differs from the user's, deleted ones included."""
 
 
 class NoBuffers:
@@ -174,7 +178,7 @@ class NoBuffers:
         return None
 
     def open_paths(self) -> Iterable[str]:
-        """Return no paths."""
+        """Return (), as no file is open."""
         return ()
 
 
@@ -186,14 +190,15 @@ class NothingStaged:
         return None
 
     def paths(self) -> Iterable[str]:
-        """Return no paths."""
+        """Return (), as nothing is staged."""
         return ()
 
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """The text of one file. `version` is the buffer's, None for other sources or without a number; `encoding` is that
-    of the file on disk, UTF-8 for a new one; `note` is a remark for the reader or ''.
+    """The text of the file at the absolute `path`. `source` is `staged`, `buffer` or `disk`; `version` is the buffer's,
+    None for other sources or without a number; `encoding` is that of the file on disk, UTF-8 for a new one; `note` is a
+    remark for the reader or ''.
     """
 
     path: str
@@ -213,8 +218,7 @@ class Listing(NamedTuple):
 
 class FileView:
     """Reads files as a run sees them: the state at each call, as nothing is kept. All paths are absolute and resolved.
-
-    `max_bytes` is the size limit of one file.
+    `max_bytes` is the size limit of one file, in bytes of UTF-8 for texts that are not on disk.
     """
 
     def __init__(self, roots: Roots, buffers: Buffers, staged: StagedView, *, max_bytes: int = MAX_BYTES) -> None:
@@ -269,7 +273,9 @@ class FileView:
             return None
 
     def exists(self, path: str) -> bool:
-        """Return whether the run sees anything at `path`: an open or staged file, or a file, folder or link on disk."""
+        """Return whether the run sees anything at the absolute `path`: an open or staged file, or a file, folder or
+        link on disk; False for a deleted one.
+        """
         staged = self._staged.lookup(path)
         if staged is not None:
             return staged.text is not None
@@ -284,9 +290,8 @@ class FileView:
 
     def list_dir(self, path: str, depth: int = 1, *, limit: int = MAX_ENTRIES) -> Listing:
         """Return the first `limit` entries of folder `path`, `depth` levels deep (1: only its own), in preorder and by
-        name, without ignored names.
-
-        FileRefused if it is not a folder.
+        name, without ignored names. FileRefused if it does not exist or is not a folder; of one that cannot be read, no
+        entries.
         """
         folders = self._folders()
         self._require_folder(path, folders)
@@ -305,11 +310,11 @@ class FileView:
         return islice(folders.files(path), limit)
 
     def over_disk(self) -> frozenset[str]:
-        """Return the paths whose text does not come from the disk: open or staged, deleted ones included."""
+        """Return the absolute paths whose text does not come from the disk: open or staged, deleted ones included."""
         return frozenset(self._staged.paths()) | frozenset(self._buffers.open_paths())
 
     def open_paths(self) -> tuple[str, ...]:
-        """Return the paths of the documents that are open in the editor, saved or not."""
+        """Return the absolute real paths of the files that are open in the editor, saved or not."""
         return tuple(self._buffers.open_paths())
 
     def is_ignored(self, path: str, *, is_dir: bool = False) -> bool:
@@ -395,7 +400,9 @@ def own_file(view: FileView, path: str) -> FileText | None:
 
 
 def own_text(view: FileView, path: str) -> str | None:
-    """Return the text of `own_file`; None where that returns None."""
+    """Return the text of a file (absolute path) as the user has it, without staged changes; None if there is none or it
+    cannot be read as text.
+    """
     file = own_file(view, path)
     return None if file is None else file.text
 

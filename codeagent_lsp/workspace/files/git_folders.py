@@ -22,8 +22,8 @@ _WORKTREE = re.compile(r"^[ \t]*worktree[ \t]*=[ \t]*\"?([^\"\n]+?)\"?[ \t]*$", 
 
 
 def top_of(path: str) -> str | None:
-    """Return the innermost folder at or above an absolute path that is the top of a repository; None if there is
-    none.
+    """Return the innermost folder at or above an absolute path that is the top of a repository (with a `.git` file, or
+    folder with a `HEAD`); None if there is none.
     """
     here = Path(path)
     for folder in (here, *here.parents):
@@ -109,8 +109,8 @@ def data_of(top: str) -> str | None:
 
 
 def belongs(data: str, top: str) -> bool:
-    """Return whether a data folder elsewhere belongs to a worktree at `top`, or to a submodule of an outer
-    repository.
+    """Return whether a data folder elsewhere (absolute path) belongs to a worktree at `top`, as git has noted in it, or
+    to a submodule of an outer repository.
     """
     # git notes the way back in the data, where only somebody with access to them can have put it.
     back = _first_line(os.path.join(data, "gitdir"))

@@ -26,21 +26,23 @@ _Segment = re.Pattern[str] | None  # None stands for `**`
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """A compiled glob pattern, immutable; compile it once to match many paths."""
+    """A compiled glob pattern, immutable; compile it once with `compile_glob` to match many paths."""
 
     alternatives: tuple[tuple[_Segment, ...], ...]
     as_written: Glob | None = None
     """The same pattern with its brackets taken literally, as in `app/[id]/*.tsx`; None if it has none."""
 
     def matches(self, path: str) -> bool:
-        """Return whether the whole of `path`, relative and with '/' as separator, matches."""
+        """Return whether the whole of `path`, relative and with '/' as separator, matches; brackets are sets of
+        characters here, and how Unicode composes letters does not matter.
+        """
         parts = unicodedata.normalize("NFC", path).split("/")
         return any(_fits(parts, segments) for segments in self.alternatives)
 
 
 def compile_glob(pattern: str) -> Glob:
-    """Compile a glob pattern. ToolRetry if it is empty, longer than 1,000 characters or has more than 64
-    alternatives.
+    """Compile a glob pattern; one without `/` matches a name at any depth, a `/` in front binds it to the top, and one
+    at the end does not count. ToolRetry if it is empty, longer than 1,000 characters or has more than 64 alternatives.
     """
     if not pattern.strip("/") or len(pattern) > _MAX_LENGTH:
         raise ToolRetry("The glob pattern is empty or too long. Give one such as src/**/*.py.")

@@ -73,18 +73,24 @@ class FolderRules(NamedTuple):
     own: tuple[_Source, ...]
 
     def ignores(self, name: str, *, is_dir: bool) -> bool:
-        """Return whether the file or folder `name` in this folder is ignored."""
+        """Return whether the file or folder `name` in this folder is ignored, by built-in names or by ignore files;
+        folders above are not looked at.
+        """
         if name in BUILT_IN:
             return True
         path = f"{self.path}{name}/" if is_dir else self.path + name
         return _decision(self.git, path) or _decision(self.own, _compose(path))
 
     def named_for_agents(self, name: str, *, is_dir: bool) -> bool:
-        """Return whether a `.codeagentignore` ignores the file or folder `name` in this folder."""
+        """Return whether a `.codeagentignore` ignores the file or folder `name` in this folder, whatever git's files
+        say; folders above are not looked at.
+        """
         return _decision(self.own, _compose(f"{self.path}{name}/" if is_dir else self.path + name))
 
     def enter(self, name: str) -> FolderRules:
-        """Return the rules for the names in the folder `name` of this folder."""
+        """Return the rules for the names in the folder `name` of this folder, with those of its own ignore files; reads
+        the disk.
+        """
         return self.rules._extend(self, name)
 
 
@@ -99,7 +105,7 @@ class IgnoreRules:
         self._cache: dict[str, tuple[tuple[int, int, int], _Rules]] = {}
 
     def at_root(self) -> FolderRules:
-        """Return the rules for the names directly in the folder; the start of a walk."""
+        """Return the rules for the names directly in the folder; the start of a walk. Reads the disk."""
         top = FolderRules(self, "", (), ())
         exclude = self._rules(os.path.join(self._top, ".git", "info", "exclude"))
         here = self._read(top._replace(git=(_Source(0, exclude),) if exclude.each else ()))

@@ -110,8 +110,8 @@ class Roots:
         return sensitive.runs_later(self._parts(path)) or _has_twins(self.stat(path))
 
     def is_secret(self, path: str) -> bool:
-        """Return whether reading an absolute path needs its own approval, as such files usually contain keys or
-        passwords.
+        """Return whether reading an absolute path needs its own approval, as files of such names usually contain keys
+        or passwords; judged by the name alone.
         """
         return not is_untitled(path) and sensitive.holds_secrets(self._parts(path))
 
@@ -167,7 +167,7 @@ class Roots:
 
 
 def is_untitled(path: str) -> bool:
-    """Return whether `path` is the URI of a buffer that has no file yet."""
+    """Return whether `path` is the URI of a buffer that has no file yet (`untitled:`)."""
     return path.startswith("untitled:")
 
 
@@ -266,14 +266,16 @@ def within(path: str, folders: Iterable[str]) -> bool:
 
 
 def relative_name(path: str, folder: str) -> str:
-    """Return the name of a file as seen from a folder, with `/` between its parts on every system: as models and users
-    write it, and as globs, git and the index compare it.
+    """Return the path of a file relative to a folder, with `/` between its parts on every system, as models and users
+    write it, and as globs, git and the index compare it; `.` for the folder itself.
     """
     return os.path.relpath(path, folder).replace(os.sep, "/")
 
 
 def path_of(folder: str, name: str) -> str:
-    """Return the path of a file in a folder by its name there, as `relative_name` returns it."""
+    """Return the path of a file in a folder by its name there, with `/` between its parts, as `relative_name` returns
+    it.
+    """
     return folder.rstrip(os.sep) + os.sep + name.replace("/", os.sep)
 
 
@@ -300,7 +302,9 @@ class FolderNames:
         self._folders = folders
 
     def relative(self, path: str, root: str) -> str:
-        """Return `path` for display, relative to `root`, the folder that contains it."""
+        """Return `path` for display, with `/` between its parts, relative to `root`, the folder that contains it; with
+        the label in front if there are several folders, and the label alone (`.` for one folder) for `root` itself.
+        """
         inner = relative_name(path, root)
         if len(self._folders) == 1:
             return inner
@@ -308,9 +312,8 @@ class FolderNames:
         return label if inner == "." else f"{label}/{inner}"
 
     def absolute(self, path: str) -> str:
-        """Return the absolute path for `path`: in the first folder that has it, else in the first folder.
-
-        Raises PathRefused if there is no folder.
+        """Return the absolute path for `path`, which may begin with a folder's label: in the first folder that has it,
+        else in the first folder; an absolute one as it is. Raises PathRefused if there is no folder.
         """
         if os.path.isabs(path):
             return path
@@ -347,7 +350,7 @@ FileKind = Literal["file", "folder", "link", "other"]
 
 
 class Child(NamedTuple):
-    """One name in a folder and its kind."""
+    """One name in a folder and its kind: `file`, `folder`, `link` or `other`."""
 
     name: str
     kind: FileKind
@@ -433,7 +436,9 @@ class ConfinedFile:
 
 
 def kind_of(mode: int) -> FileKind:
-    """Return the kind of a file by its mode (`st_mode`)."""
+    """Return the kind of a file by its mode (`st_mode`): `file`, `folder`, `link`, or `other` for pipes, sockets and
+    devices.
+    """
     if stat.S_ISREG(mode):
         return "file"
     if stat.S_ISDIR(mode):

@@ -60,8 +60,8 @@ _DISPUTED_CASE = r"[\x{130}\x{131}]"
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One matching line with its 1-based number and the lines around it, without line ends. Lines of more than 500
-    characters are cut, the matching one around the match, with `…` at each cut.
+    """One matching line in the file at the absolute `path`, with its 1-based number and the lines around it, without
+    line ends. Lines of more than 500 characters are cut, the matching one around the match, with `…` at each cut.
     """
 
     path: str
@@ -123,7 +123,8 @@ async def grep(
 
 async def glob(view: FileView, pattern: str, path: str | None = None, *, limit: int = 200) -> GlobResult:
     """Return the files below `path`, an absolute path (None: all folders), whose path relative to it matches `pattern`,
-    at most `limit`. ToolRetry for a bad pattern, ToolFailed after 20 s.
+    at most `limit`; ignored files are left out. The disk is read in threads. ToolRetry for a bad pattern, ToolFailed
+    after 20 s.
     """
     wanted = compile_glob(pattern)
     async with _limit_time(TIME_LIMIT):

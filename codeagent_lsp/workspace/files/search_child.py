@@ -17,7 +17,9 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 def main(source: TextIO, sink: TextIO) -> None:
-    """Read the pattern, then answer requests from `source` on `sink` until `source` ends."""
+    """Read the pattern, then answer requests from `source` on `sink`, as the module's docstring has them, until
+    `source` ends.
+    """
     pattern, flags, limit, spanning = json.loads(source.readline())
     compiled = re.compile(pattern, flags)
     search = find_spanning if spanning else find
@@ -28,7 +30,9 @@ def main(source: TextIO, sink: TextIO) -> None:
 
 
 def find(compiled: re.Pattern[str], text: str, limit: int) -> list[tuple[int, int]]:
-    """Return the 0-based numbers of the first `limit` lines that match, with the column of their first match."""
+    """Return pairs for the first `limit` lines that match: the 0-based number of the line, and of the character in it
+    at which the first match begins.
+    """
     found: list[tuple[int, int]] = []
     for number, line in enumerate(lines_of(text)):
         match = compiled.search(line)
@@ -40,8 +44,8 @@ def find(compiled: re.Pattern[str], text: str, limit: int) -> list[tuple[int, in
 
 
 def find_spanning(compiled: re.Pattern[str], text: str, limit: int) -> list[tuple[int, int]]:
-    """Return the 0-based numbers of the first `limit` lines that belong to a match, which may span lines, with the
-    column of the match.
+    """Return pairs for the first `limit` lines that belong to a match, which may span lines: the 0-based number of the
+    line, and of the character at which the match begins there, 0 on its further lines.
     """
     text = _LINE_END.sub("\n", text)
     found: dict[int, int] = {}
@@ -62,7 +66,9 @@ def find_spanning(compiled: re.Pattern[str], text: str, limit: int) -> list[tupl
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines of `text` without their ends; a final line end does not start another line."""
+    """Return the lines of `text` without their ends (LF, CRLF or CR); a final line end does not start another line, and
+    '' has none.
+    """
     lines = _LINE_END.split(text)
     return lines[:-1] if lines[-1] == "" else lines
 

@@ -44,7 +44,7 @@ def runs_later(parts: Sequence[str]) -> bool:
 
 def only_builds_run(parts: Sequence[str]) -> bool:
     """Return whether a file for which `runs_later` is True is run only by builds and tests of the project, which people
-    start.
+    start. `parts` start below the root; False for none.
     """
     folded = [fold(part) for part in parts]
     if not folded or any(map(_spoofs, parts)) or SETTINGS.match(folded) or OBEYED.match(folded):
@@ -122,7 +122,7 @@ class Names:
         return not self.folders.isdisjoint(folded) or self.match_file(folded)
 
     def match_file(self, folded: Sequence[str]) -> bool:
-        """Return whether the file itself has such a name, whatever folder it is in."""
+        """Return whether the file at a folded path, not empty, itself has such a name, whatever folder it is in."""
         name = folded[-1]
         if name in self.files or name.endswith(self.endings):
             return True

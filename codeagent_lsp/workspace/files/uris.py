@@ -112,7 +112,9 @@ def windows_problem(path: str) -> str | None:
 
 
 def windows_key(path: str) -> str:
-    """Return a text that is equal for all spellings of the same path: case and the kind of slash do not count."""
+    """Return a text that is equal for all spellings of the same path on Windows: case and the kind of slash do not
+    count.
+    """
     return path.replace("\\", "/").casefold()
 
 

@@ -36,7 +36,7 @@ class Change:
 @dataclass(frozen=True)
 class Document:
     """The text of one URI at one version, an immutable value. `version` is the LSP client's number (may be 0), None for
-    a text without one.
+    a text without one; `language_id` is that of LSP, such as `python`, '' if it is not known.
     """
 
     uri: str
@@ -52,7 +52,7 @@ class Document:
 
     @cached_property
     def lines(self) -> LineIndex:
-        """The offsets at which the lines start, computed once."""
+        """The offsets, in code points, at which the lines start, computed once."""
         return self._lines or LineIndex.of(self.text)
 
     def apply(self, change: Change, encoding: Encoding, *, version: int | None = None) -> Document:
@@ -79,14 +79,15 @@ class Document:
         return is_in_text(self.text, self.lines, change.start, change.end, encoding)
 
     def offset(self, line: int, character: int, encoding: Encoding) -> int:
-        """Return the offset, in code points, of a 0-based line and character.
-
+        """Return the offset, in code points, of a 0-based line and a 0-based character in code units of `encoding`.
         Out-of-range positions are clamped to the text.
         """
         return offset_at(self.text, self.lines, (line, character), encoding)
 
     def position(self, offset: int, encoding: Encoding) -> Position:
-        """Return the position of an offset given in code points; offsets outside the text are clamped."""
+        """Return the position (0-based, in code units of `encoding`) of an offset given in code points; offsets outside
+        the text are clamped.
+        """
         return position_at(self.text, self.lines, offset, encoding)
 
 

@@ -37,7 +37,9 @@ _CONTROLS_ALLOWED = 0.02  # share of control bytes above which data that is not 
 
 
 class Decoded(NamedTuple):
-    """A decoded text, the encoding that reproduces its bytes, and a remark for the reader of the file (or '')."""
+    """A decoded text, the encoding that reproduces its bytes, and an English remark for the reader of the file, such as
+    that the encoding was guessed ('' for none).
+    """
 
     text: str
     encoding: Encoding
@@ -61,9 +63,8 @@ def decode(data: bytes) -> Decoded:
 
 
 def encode(text: str, encoding: Encoding) -> bytes:
-    """Encode `text`, with the byte-order mark of the encoding.
-
-    Raises FileRefused for a character that it cannot encode.
+    """Return `text` as bytes, with the byte-order mark of the encoding. Raises FileRefused for a character that it
+    cannot encode.
     """
     mark, codec = next(((mark, codec) for mark, name, codec in _MARKS if name == encoding), (b"", encoding))
     try:

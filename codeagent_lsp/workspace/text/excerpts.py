@@ -97,12 +97,12 @@ class FoundLine:
 
     @property
     def start(self) -> int:
-        """The number of its first byte in the text, from 0."""
+        """The offset of its first byte in the text, from 0."""
         return -self.before
 
     @property
     def cost(self) -> int:
-        """About how many bytes it takes to show it."""
+        """About how many bytes it takes to show it: its text in UTF-8, the line end, and the mark of a gap."""
         return len(self.text.encode("utf-8", "replace")) + 1 + GAP
 
 
@@ -125,7 +125,7 @@ class LinesOfInterest:
         self._full = False
 
     def add(self, data: bytes) -> None:
-        """Take the next piece of the text, in bytes, which may end within a line."""
+        """Take the next piece of the text, in bytes of UTF-8, which may end within a line or a character."""
         self.total += len(data)
         whole, newline, rest = (self._begun + data).rpartition(b"\n")
         if not newline and len(rest) > LONGEST_PIECE:
@@ -201,7 +201,7 @@ def join_names(names: Iterable[str], most: int) -> str:
 
 def share_out(sizes: Sequence[int], limit: int) -> tuple[int, ...]:
     """Return a fair share of `limit` for each size, in the same order and at most the size: what the small ones leave
-    goes to the large ones.
+    goes to the large ones. Together they are at most `limit`.
     """
     shares = [0] * len(sizes)
     left = limit

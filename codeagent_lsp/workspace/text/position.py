@@ -34,7 +34,9 @@ class Position(NamedTuple):
 
 
 class LineIndex:
-    """The offsets at which the lines of one text start. Immutable; `spliced` returns the index after an edit."""
+    """The offsets, in code points, at which the lines of one text start, ascending from 0. Immutable; `spliced` returns
+    the index after an edit.
+    """
 
     __slots__ = ("starts",)
 
@@ -43,7 +45,7 @@ class LineIndex:
 
     @classmethod
     def of(cls, text: str) -> LineIndex:
-        """Build the index of `text` in one pass over it."""
+        """Return the index of `text`, made in one pass over it; the empty text has one line."""
         # Splitting is several times faster than a pattern, and most texts have no CR.
         if "\r" in text:
             starts = array("Q", [0])
@@ -86,9 +88,8 @@ class LineIndex:
 
 
 def line_span(text: str, lines: LineIndex, line: int) -> tuple[int, int]:
-    """Return start and end offset of the 0-based line without its line end.
-
-    Past the last line, the text's end twice.
+    """Return start and end offset, in code points, of the 0-based line without its line end. Past the last line, the
+    text's end twice.
     """
     if line >= len(lines):
         return len(text), len(text)
@@ -100,7 +101,9 @@ def line_span(text: str, lines: LineIndex, line: int) -> tuple[int, int]:
 
 
 def offset_at(text: str, lines: LineIndex, position: tuple[int, int], encoding: Encoding) -> int:
-    """Return the offset of a position, clamped to its line and to the text, rounded down inside a character."""
+    """Return the offset of a position, a 0-based line and character in code units of `encoding`: clamped to its line
+    and to the text, rounded down inside a character.
+    """
     line, character = position
     if line < 0:
         return 0
@@ -111,7 +114,9 @@ def offset_at(text: str, lines: LineIndex, position: tuple[int, int], encoding: 
 def offsets_of_range(
     text: str, lines: LineIndex, start: tuple[int, int], end: tuple[int, int], encoding: Encoding
 ) -> tuple[int, int]:
-    """Return the offsets of both ends of a range. An empty range, as typing makes it, is converted only once."""
+    """Return the offsets of both ends of a range, each as `offset_at` does. An empty range, as typing makes it, is
+    converted only once.
+    """
     first = offset_at(text, lines, start, encoding)
     if start == end:
         return first, first
@@ -142,9 +147,8 @@ def _is_cut(text: str, lines: LineIndex, position: tuple[int, int], encoding: En
 
 
 def position_at(text: str, lines: LineIndex, offset: int, encoding: Encoding) -> Position:
-    """Return the position of an offset, clamped to the text.
-
-    An offset inside a line end counts as the line end's start.
+    """Return the position (0-based, in code units of `encoding`) of an offset in code points, clamped to the text. An
+    offset inside a line end counts as the line end's start.
     """
     offset = min(max(offset, 0), len(text))
     line = lines.line_at(offset)
@@ -166,7 +170,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def content_of(line: str) -> str:
-    """Return a line from `split_lines` without its ending."""
+    """Return a line from `split_lines` without its ending; other text without all CR and LF at its end."""
     return line.rstrip("\r\n")
 
 
@@ -200,7 +204,7 @@ def shared_ends(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
 
 
 def with_newlines(text: str, newline: str) -> str:
-    """Return `text` with every line ending replaced by `newline`."""
+    """Return `text` with every line ending (CRLF, CR or LF) replaced by `newline`."""
     unified = text.replace("\r\n", "\n").replace("\r", "\n")
     return unified if newline == "\n" else unified.replace("\n", newline)
 

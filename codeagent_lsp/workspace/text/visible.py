@@ -79,17 +79,22 @@ def code_point_notation(char: str) -> str:
 
 
 def escape_notation(char: str) -> str:
-    r"""Return a character as JSON and Python escape it: `\u202e`, `\U000e0100`."""
+    r"""Return a character as Python escapes it in a string: `\u202e` up to U+FFFF, as JSON does too, and `\U000e0100`
+    above.
+    """
     return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
 
 
 def shown(text: str, write: Callable[[str], str] = code_point_notation) -> str:
-    """Replace each unseen character by `write(char)`, except those that emoji and joining scripts need."""
+    """Return `text` with each unseen character replaced by `write(char)`, by default `<U+202E>`, except those that
+    emoji and joining scripts need.
+    """
     return _replace(text, is_unseen, lambda index: text[index] if _belongs(text, index) else write(text[index]))
 
 
 def shown_exactly(text: str, write: Callable[[str], str] = code_point_notation) -> str:
-    """Replace each character for which `is_odd` holds by `write(char)`, also inside emoji.
+    """Return `text` with each character for which `is_odd` holds replaced by `write(char)`, by default `<U+202E>`, also
+    inside emoji.
 
     For commands and calls that the user reads before approving them.
     """
@@ -97,7 +102,9 @@ def shown_exactly(text: str, write: Callable[[str], str] = code_point_notation) 
 
 
 def first_hidden(text: str) -> int:
-    """Return the offset of the first character that `shown` would replace; the length of the text if there is none."""
+    """Return the offset, in characters, of the first character that `shown` would replace; the length of the text if
+    there is none.
+    """
     if _PLAIN.fullmatch(text):
         return len(text)
     return next((at for at, char in enumerate(text) if is_unseen(char) and not _belongs(text, at)), len(text))
@@ -147,7 +154,7 @@ def visible(text: str) -> str:
 
 def in_box(text: str) -> str:
     """Return text for a message box, a progress bar or a lens: made visible, and with Markdown links escaped whose
-    scheme is not http or https.
+    scheme is not http or https. It is not cut, and its lines stay.
     """
     return _BOX_LINK.sub(r"]\\(", visible(text))
 
@@ -158,19 +165,23 @@ def has_unseen(text: str) -> bool:
 
 
 def one_line(text: str, limit: int) -> str:
-    """Return `text` made visible, with all whitespace runs as one space, cut to `limit` characters."""
+    """Return `text` made visible, with all whitespace runs as one space and none at the ends, cut to `limit` characters
+    with a "…".
+    """
     return cut(" ".join(visible(text).split()), limit)
 
 
 def printable_line(text: str, limit: int) -> str:
-    """Return a text on one line of at most `limit` characters. What cannot be printed becomes a blank, and a run of
-    blanks one.
+    """Return a text on one line of at most `limit` characters, cut with a "…". What cannot be printed becomes a blank,
+    and a run of blanks one.
     """
     return cut(" ".join("".join(char if char.isprintable() else " " for char in text).split()), limit)
 
 
 def fenced(text: str) -> str:
-    """Return a text as a code block in Markdown, with a fence that is longer than any in the text."""
+    """Return a text as a code block in Markdown, without a language, with a fence of backticks that is longer than any
+    in the text; no line end after it.
+    """
     fence = "```"
     while fence in text:
         fence += "`"
@@ -178,7 +189,9 @@ def fenced(text: str) -> str:
 
 
 def cut(line: str, limit: int) -> str:
-    """Return `line`; of one longer than `limit` characters its head and a "…", together `limit` characters."""
+    """Return `line`; of one longer than `limit` characters its head and a "…", together `limit` characters (at least
+    the "…").
+    """
     return line if len(line) <= limit else line[: max(0, limit - 1)] + "…"
 
 
@@ -204,7 +217,7 @@ def cut_at_word(line: str, limit: int) -> str:
 
 def ends_of(text: str, limit: int, language: str = "en") -> str:
     """Return `text`; of one longer than `limit` characters its head and tail, together `limit` characters, and between
-    them a note in the user's `language` on how many characters are left out.
+    them a note in the user's `language` (`en` or `zh-cn`) on how many characters are left out.
     """
     if len(text) <= limit:
         return text

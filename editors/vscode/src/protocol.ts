@@ -398,7 +398,7 @@ export interface ResponseEnd extends EventBase {
   readonly type: "response_end";
 }
 
-/** The run is over; always its last event. `status` is how it ended, `summary` is for the user, `error` the message of a run that failed. `outcome` is what became of its changes, None if it had none; `files_changed` are absolute paths. `tool_used` says whether the model called a tool, `trace_id` names the run in the records; `stopped_by` is `budget` if that ended it. `usage` sums what its model calls used (fields as in `usage`), `session_usage` what those of all runs of the session did. `unconfirmed` are the files of which it is not known whether their changes are there, which the first paragraph of the summary says as well: such a run is not `completed`, but `stopped`. */
+/** The run is over; always its last event. `status` is how it ended: `completed`, `failed`, `cancelled`, `stopped`, `rejected` or `waiting`; `summary` is for the user, `error` the message of a run that failed. `outcome` is what became of its changes, None if it had none; `files_changed` are absolute paths. `tool_used` says whether the model called a tool, `trace_id` names the run in the records; `stopped_by` is `budget` if that ended it. `usage` sums what its model calls used (fields as in `usage`), `session_usage` what those of all runs of the session did. `unconfirmed` are the files of which it is not known whether their changes are there, which the first paragraph of the summary says as well: such a run is not `completed`, but `stopped`. */
 export interface RunCompleted extends EventBase {
   readonly type: "run_completed";
   readonly status: "completed" | "failed" | "cancelled" | "stopped" | "rejected" | "waiting";
