@@ -52,7 +52,9 @@ class Mention:
 
 
 def mentions_in(words: str, most: int = MOST_MENTIONS) -> tuple[Mention, ...]:
-    """Return the mentions in the words, each once, in order; at most `most`. Code in the words has none."""
+    """Return the mentions in the words, each once, in order; at most `most`. Code in the words, fenced or between
+    backticks, has none. Whether a file exists is not looked at.
+    """
     # Blanks of the same length, so that offsets stay.
     prose = _CODE.sub(lambda match: " " * len(match[0]), words)
     found = (_mention(match) for match in _MENTION.finditer(prose))
