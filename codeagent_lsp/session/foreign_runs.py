@@ -45,7 +45,9 @@ AT_ONCE = 10
 
 
 def join_changes(present: Changeset, changes: Iterable[DiskChange]) -> Changeset:
-    """Return the foreign changes with those that were made since; files that were changed back are left out."""
+    """Return the foreign changes with those that were made since; files that were changed back are left out. Changes
+    that are not foreign only move a foreign change of their file. Pure.
+    """
     for each in changes:
         known = present.get(each.path)
         if known is None:
@@ -98,8 +100,8 @@ def on_taken_back(changes: Iterable[DiskChange], runs: Iterable[ForeignProposal]
 
 
 def nearest(texts: Iterable[str], now: str) -> str:
-    """Return the text from which `now` differs in the fewest lines, the first of equal ones; it is taken as what a
-    buffer had read from the disk before the user typed in it.
+    """Return the text, of at least one, from which `now` differs in the fewest lines, the first of equal ones; it is
+    taken as what a buffer had read from the disk before the user typed in it.
     """
 
     def distance(text: str) -> int:
@@ -199,7 +201,7 @@ class ForeignProposal(Proposal):
         return status
 
     async def propose(self) -> None:
-        """Emit the changes for the client, with the proof of them."""
+        """Emit the changes for the client, with the proof of them; ask nothing and run nothing."""
         self._tell_proposed(self.title())
 
     async def _apply(
@@ -241,8 +243,9 @@ class ForeignProposal(Proposal):
         hunks: ChosenHunks | None = None,
         seen: Changeset | None = None,
     ) -> Applied:
-        """Take the changes back in the texts as they are now, or a part of them, chosen as for `apply`; places that the
-        user has changed since stay, as conflicts of the result. SessionError if there are none.
+        """Take the changes back in the texts as they are now, by an edit through the editor, or a part of them, chosen
+        as for `Proposal.apply`, and return what the editor did; places that the user has changed since stay, as
+        conflicts of the result. SessionError if there are none.
         """
         async with self._applying:
             numbers = self._numbers(files, hunks, seen)
@@ -262,8 +265,8 @@ class ForeignProposal(Proposal):
         return applied
 
     async def revert_contested(self) -> Applied:
-        """Take back, by an edit, also the changes whose lines the user has changed since. SessionError if there are
-        none.
+        """Take back, by an edit, also the changes whose lines the user has changed since, and return what the editor
+        did. SessionError if there are none.
         """
         async with self._applying:
             contested, laid = self.contested, Changeset()

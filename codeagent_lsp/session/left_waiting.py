@@ -33,7 +33,9 @@ MOST_TOLD = 3
 
 
 def sessions_that_wait(store: SessionStore) -> tuple[str, ...]:
-    """Return the ids of the stored sessions in which something waits, the newest first. Blocks."""
+    """Return the ids of the stored sessions in which something waits, the newest first. Only the last 8 are read, and
+    none older than 30 days or larger than 16 MiB. Blocks.
+    """
     since = time.time() - OLDEST_SECONDS
     recent = [
         stored.session_id
@@ -72,7 +74,7 @@ def waiting(session: Session) -> tuple[RunRecord, ...]:
 
 
 def lapsed_questions(session: Session) -> list[dict[str, Any]]:
-    """Return the open questions of interrupted runs, in the form of `codeagent.pending`."""
+    """Return the open questions of interrupted runs, in the form of the command `codeagent.pending`; [] for none."""
     return [
         {
             "requestId": asked.request_id,
@@ -88,8 +90,8 @@ def lapsed_questions(session: Session) -> list[dict[str, Any]]:
 
 
 async def asked_again(session: Session, inbox: Inbox, start: Callable[[RunRequest, str], str]) -> None:
-    """Ask the agent's questions of interrupted runs again and wait for all; `start` begins a run of this session with
-    each answer.
+    """Ask the agent's questions of interrupted runs again and wait for all; `start(request, session_id)` begins a run
+    of this session with each answer. Those that are being shown already are left out.
     """
     open_now = [
         (run.run_id, asked)

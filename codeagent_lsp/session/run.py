@@ -115,8 +115,8 @@ class Run:
 
     async def execute(self, request: RunRequest, work: OwnWork | None = None) -> None:
         """Do the work and let the user decide about the changes; every ending emits `run_completed`, and errors become
-        its status. `work` replaces the model for a run that needs none. The mode is emitted as soon as it is known:
-        with planning `auto`, by the model's first output.
+        its status, and a cancellation `cancelled`. `work` replaces the model for a run that needs none. The mode is
+        emitted as soon as it is known: with planning `auto`, by the model's first output.
         """
         gate = IntentGate(request, self._services.user.settings().agent)
         planning = _planning(request, gate)
@@ -392,8 +392,9 @@ class IntentGate:
 
 
 def cheap(model: Model) -> bool:
-    """Return whether a short question to the model costs little. It does not for a small window (such models are slow,
-    and the question evicts the conversation from their cache), nor for a scripted model, which has no replies to spare.
+    """Return whether a short question to the model costs little. It does not for a window of at most 8,192 tokens (such
+    models are slow, and the question evicts the conversation from their cache), nor for a scripted model, which has no
+    replies to spare.
     """
     info = model.info
     return info.provider != "scripted" and window_of(info) > DEFAULT_WINDOW

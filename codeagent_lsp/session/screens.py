@@ -124,8 +124,8 @@ class SessionScreens:
             return made.screen.status
 
     async def stop(self, key: _Key, ports: ScreenPorts) -> Stopped:
-        """Stop a screen; the text files written in it become staged changes of the run of `ports`. Nothing if it does
-        not run.
+        """Stop a screen; the text files written in it become staged changes of the run of `ports`. If it does not run,
+        `was_running` in the result is False.
         """
         async with self._turns[key]:
             return await self._stopped(key, ports)

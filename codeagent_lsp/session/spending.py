@@ -29,7 +29,7 @@ def usage_of(event: events.UsageReported) -> Usage:
 
 
 def usage_in(record: Mapping[str, Any]) -> Usage:
-    """Return the usage that a stored event reports; none for all other events, and for damaged ones."""
+    """Return the usage that a stored event reports; an empty one for all other events, and for damaged ones."""
     from codeagent_lsp import events  # late: a terminal that only words a sum does without all events
 
     try:
@@ -59,7 +59,9 @@ def usage_from(data: object) -> Usage | None:
 
 
 def usage_data(usage: Usage) -> dict[str, Any] | None:
-    """Return a sum as plain data without empty fields; None if nothing was used."""
+    """Return a sum as plain data (the fields of `Usage`; tokens, `cost` in USD) without empty ones; None if nothing was
+    used.
+    """
     return {name: value for name, value in asdict(usage).items() if value} or None
 
 

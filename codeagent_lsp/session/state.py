@@ -228,7 +228,9 @@ class RunRecord:
             self.stayed[:] = after_undo(self.stayed, lambda part: True, refused, undone.only)
 
     def roll_marks_back(self, step_id: str) -> tuple[str, ...]:
-        """Remove the marks of a step and of all that began after it; return the ids of these steps."""
+        """Remove the marks of a step and of all that began after it; return the ids of these steps. ValueError if it
+        has not begun.
+        """
         begun = list(self.marks)
         gone = tuple(begun[begun.index(step_id) :])
         for name in gone:
@@ -288,7 +290,9 @@ class CodeAgentContext:
         return total(run.usage for run in self.runs.values())
 
     def used(self, record: RunRecord) -> dict[str, Any]:
-        """Return the sums of a run and of the session, as fields of `run_completed`."""
+        """Return the sums of a run and of the session, as the fields `usage` and `session_usage` of `run_completed`,
+        None where nothing was used.
+        """
         return {"usage": usage_data(record.usage), "session_usage": usage_data(self.usage)}
 
     def begin(self, record: RunRecord) -> None:

@@ -64,15 +64,17 @@ class SessionStore:
         self._silent: set[str] = set()
 
     def claim(self, session_id: str) -> None:
-        """Lock a session's file for writing by this process. SessionError if another process has it."""
+        """Lock a session's file for writing by this process. An error of the disk goes to `on_problem`. SessionError if
+        another process has it, or for an invalid id.
+        """
         if session_id not in self._silent:
             with self._reporting(session_id):
                 self._open(session_id)
 
     def append(self, session_id: str, record: Mapping[str, Any]) -> None:
         """Write one record, and block until it and all before it are on the disk; records of frequent types, such as
-        messages and output, are written, but not waited for. After a failed write nothing is written any more.
-        SessionError if another process has the session.
+        messages and output, are written, but not waited for. After a failed write, which `on_problem` gets, nothing is
+        written any more. SessionError if another process has the session.
         """
         if session_id in self._silent:
             return
@@ -92,7 +94,9 @@ class SessionStore:
         return session_id not in self._silent
 
     def load(self, session_id: str) -> list[dict[str, Any]]:
-        """Return all complete records. SessionError if there is no such session."""
+        """Return all complete records of a session, in order, without locking it. SessionError if there is no such
+        session.
+        """
         try:
             data = self._path(session_id).read_bytes()
         except OSError:
@@ -211,8 +215,8 @@ class SessionStore:
 
 
 def parse(data: bytes) -> list[dict[str, Any]]:
-    """Return the complete records of a file, which may be cut at any byte; lines that are no JSON object are
-    skipped.
+    """Return the complete records of a file, which may be cut at any byte; lines that are no JSON object are skipped,
+    and so is a last line without its newline.
     """
     records: list[dict[str, Any]] = []
     complete = data[: data.rfind(b"\n") + 1]

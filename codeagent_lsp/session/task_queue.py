@@ -57,7 +57,9 @@ class TaskQueue:
         self._closed = False
 
     def takes(self, session: Session, request: RunRequest) -> bool:
-        """Return whether a request has to wait: its kind may be queued, and a long run of the session has not ended."""
+        """Return whether a request has to wait: its kind may be queued (`run`), and a long run of the session has not
+        ended.
+        """
         return request.kind in QUEUED and self._is_busy(session)
 
     def add(self, session: Session, request: RunRequest) -> str:
@@ -222,7 +224,9 @@ def _drop_said(session: Session) -> None:
 
 
 def place_of(target: Target | None) -> dict[str, Any] | None:
-    """Return a selection as plain data, from which `request_of` finds it again in a changed text; None for None."""
+    """Return a selection as plain data (absolute `path`, 0-based offsets `start` and `end`, `selected` text, and where
+    else that stands), from which `request_of` finds it again in a changed text; None for None.
+    """
     if target is None:
         return None
     selected = target.file.text[target.start : target.end]

@@ -49,7 +49,9 @@ _AUTOLINK = re.compile(r"<(?=(?!https?://)[A-Za-z][A-Za-z0-9+.-]*:)", re.IGNOREC
 
 
 def render(stream: Iterable[events.Event], language: str = "en") -> str:
-    """Return the whole transcript of a session's events as Markdown."""
+    """Return the whole transcript of a session's events as inert Markdown, in the language `en` or `zh-cn`; '' if they
+    say nothing.
+    """
     return "".join(part for event in stream if (part := block(event, language)))
 
 
@@ -64,8 +66,8 @@ def block(event: events.Event, language: str = "en") -> str:
 
 def replay_events(stream: Sequence[events.Event]) -> tuple[list[dict[str, Any]], bool]:
     """Return the events, as plain data, with which a client shows a session again: whole runs from the end as far as
-    they fit, and whether some did not. Long texts are cut; of a file's changes only the last is kept, if it is
-    undecided.
+    they fit into 4,000,000 characters, at least one, and whether some did not. Texts are cut at 20,000 characters; of a
+    file's changes only the last is kept, if it is undecided.
     """
     last = {(event.run_id, event.path): event.seq for event in stream if isinstance(event, events.FileChanged)}
     told = [data for event in stream for data in _replay_event(event, last)]

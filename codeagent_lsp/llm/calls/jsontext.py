@@ -193,8 +193,8 @@ def ambiguous(source: str) -> bool:
 
 
 def span(source: str, start: int) -> int | None:
-    """Return the offset behind the JSON object or array that begins at `start`, by its brackets outside of strings;
-    None when it never closes.
+    """Return the offset behind the JSON object or array that begins at `start`, by its brackets outside of strings,
+    whether it is valid or not; None when it never closes.
     """
     depth, inside, position = 0, False, start
     pattern = _STRUCTURE

@@ -46,8 +46,8 @@ def not_started(reason: object) -> ModelUnreachable:
 
 class EmbeddedHost:
     """The child process of one file of weights, shared by all users that took it: started when first needed and again
-    if it died, stopped when the last one releases it. `context_window` is in tokens; with `fills` its server has a
-    second slot, for filling in.
+    if it died, stopped when the last one releases it. Belongs to one event loop. `context_window` is in tokens; with
+    `fills` its server has a second slot, for filling in.
     """
 
     def __init__(self, weights: Path, context_window: int = CONTEXT_WINDOW, *, fills: bool = False) -> None:

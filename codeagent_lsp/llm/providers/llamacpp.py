@@ -57,8 +57,8 @@ class LlamaCppModel(OpenAIModel):
         self._place: dict[str, Any] = {} if slot is None else {"id_slot": slot}
 
     async def count_tokens(self, text: str) -> int:
-        """Return the server's own count; an upper estimate if it does not answer, or for more than 400,000
-        characters.
+        """Return the server's own count (`/tokenize`); an upper estimate if it does not answer, or for more than
+        400,000 characters.
         """
         if len(text) > _EXACT_LIMIT:
             return most_tokens(text)
@@ -70,7 +70,7 @@ class LlamaCppModel(OpenAIModel):
 
     async def apply_template(self, request: ModelRequest) -> str:
         """Return the prompt that the server makes of the messages by the model's chat template. ModelStreamBroken if it
-        does not.
+        does not within 10 s, ModelUnreachable if it cannot be reached.
         """
         value = await self._ask("/apply-template", {"messages": wire.chat_messages(request.messages)})
         prompt = (value or {}).get("prompt")

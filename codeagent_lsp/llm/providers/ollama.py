@@ -233,8 +233,8 @@ async def read_facts(where: Endpoint, name: str, limits: TimeLimits) -> Facts:
 
 
 async def loaded_window(where: Endpoint, name: str, limits: TimeLimits) -> int:
-    """Return the window in tokens with which the model is loaded, else the one that is requested first; a request with
-    another one makes the server load it again.
+    """Return the window in tokens with which the model is loaded, else the one that is requested first (also if the
+    server does not answer); a request with another one makes the server load it again.
     """
     shown, running = await asyncio.gather(_show(where, name, limits), _running(where, name, limits))
     loaded = running.get("context_length")

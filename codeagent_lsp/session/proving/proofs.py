@@ -107,7 +107,9 @@ class Proofs:
         return self._of(now).words(now, text)
 
     def green(self, changeset: Changeset) -> frozenset[str]:
-        """Return what is green in the state of these changes, as `Tally` names it."""
+        """Return what is green in the state of these changes, as `Tally` names it: files and folders whose tests all
+        passed; empty if none ran.
+        """
         return self._green.get(self.state(changeset), frozenset())
 
     def look_at(self, view: FileView) -> None:
@@ -115,7 +117,9 @@ class Proofs:
         self._view = view
 
     def state(self, changeset: Changeset) -> str:
-        """Return the digest of the state that these changes make with the user's present texts."""
+        """Return the digest of the state that these changes make with the user's present texts. Blocks for reading
+        them.
+        """
         changes = (change for part in self._record.applied for change in part.changeset)
         accepted = {path for change in changes for path in (change.path, change.moved_from) if path}
         return state_digest(changeset, partial(own_text, self._view), self._view.roots.relative, accepted)

@@ -78,7 +78,7 @@ class EarlierTexts:
                 self._make(made)
 
     def moves(self) -> dict[str, str]:
-        """Return the files that will be at another path: the new path and the present one of each."""
+        """Return the files that will be at another path: absolute paths, the present one by the new one."""
         return {
             path: origin
             for path, origin in self.origins.items()
@@ -89,7 +89,9 @@ class EarlierTexts:
         }
 
     def changed(self) -> dict[str, str | None]:
-        """Return the new texts of all files that will be different; of moved ones only those that change as well."""
+        """Return the new texts, by absolute path (None: deleted), of all files that will be different; of moved ones
+        only those that change as well.
+        """
         moved = self.moves()
         # Their texts are None because the move takes them away; a deletion besides would be done twice.
         left = set(moved.values())
@@ -138,7 +140,7 @@ class FirstRead:
         self._files: dict[str, FileText | None] = {}
 
     def file(self, path: str) -> FileText | None:
-        """Return a file; None if there is none that can be read."""
+        """Return the file at this absolute path; None if there is none that can be read. Blocks at the first call."""
         if path not in self._files:
             self._files[path] = file = own_file(self.view, path)
             # An editor may go on showing a file that is deleted: its buffer goes with the window, unsaved.
@@ -147,7 +149,7 @@ class FirstRead:
         return self._files[path]
 
     def text(self, path: str) -> str | None:
-        """Return the text of a file; None if there is none that can be read."""
+        """Return the text of the file at this absolute path; None if there is none that can be read."""
         file = self.file(path)
         return None if file is None else file.text
 
@@ -249,9 +251,9 @@ def rebased_on_present(earlier: EarlierTexts, read: FirstRead) -> TakingBack:
 
 
 def renamed_since(texts: Mapping[str, str], view: FileView, since: float, made: Collection[str] = ()) -> dict[str, str]:
-    """Return the new paths of files that have left their old ones, by these. `texts` are those that they had at
-    `since`, seconds since the epoch. A file has left if nothing is there, or if one unlike it came to its place.
-    Only one that has come since, not `made` by the agent, and is unlike all others counts. Blocks.
+    """Return the new paths of files that have left their old ones, by these; all are absolute. `texts` are those that
+    they had at `since`, seconds since the epoch. A file has left if nothing is there, or if one unlike it came to its
+    place. Only one that has come since, not `made` by the agent, and is unlike all others counts. Blocks.
     """
     asked = {path: text for path, text in texts.items() if text.strip()}
     present = {path: own_file(view, path) for path in asked}
@@ -308,7 +310,9 @@ def edited_texts(changeset: Changeset) -> dict[str, str]:
 
 
 def made_texts(changeset: Changeset) -> dict[str, str]:
-    """Return the texts, by path, of new files that are long enough to be known again under another name."""
+    """Return the texts, by path, of new files that are long enough, at least 3 lines, to be known again under another
+    name.
+    """
     new = {each.path: each.text for each in changeset if each.kind == "create" and each.text is not None}
     return {path: text for path, text in new.items() if len(split_lines(text)) >= FEW_LINES}
 

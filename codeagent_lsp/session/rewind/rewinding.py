@@ -91,8 +91,8 @@ def check(session: Session, run_id: str, runs: Runs) -> tuple[str, ...]:
 
 
 def plan_rewind(session: Session, gone: tuple[str, ...], runs: Runs, read: FirstRead) -> EarlierTexts:
-    """Return the texts before these runs, and before what was taken from attempts at them. Rewinds among them, and what
-    these took back, are ignored.
+    """Return the texts that a rewind of these runs (ids) leads to: those before them, and before what was taken from
+    attempts at them. Rewinds among them, and what these took back, are ignored. Nothing is changed; blocks.
     """
     return earlier_texts(follow_moves(_applied_parts(session, gone, runs), read.view)[0], read.text)
 
@@ -107,7 +107,7 @@ def _applied_parts(session: Session, gone: tuple[str, ...], runs: Runs) -> list[
 
 async def rewind(parts: RunParts, gone: tuple[str, ...], what: What, runs: Runs) -> Ended:
     """Take back what these runs changed, said, or both (`what`), as the work of a run of the kind `session.rewind`;
-    return its status and summary. Places that the user changed since stay.
+    return (status, summary). Places that the user changed since stay. SessionError if the editor refuses all of it.
     """
     session, output, titles = parts.session, parts.output, _titles(parts.session, gone)
     conflicts: tuple[str, ...] = ()
@@ -270,8 +270,8 @@ def attempts_at(gone: Collection[str], runs: Iterable[Each]) -> list[Each]:
 
 
 def applied_data(attempt: Known, refused: Iterable[str]) -> list[dict[str, Any]]:
-    """Return as plain data what is taken back of an attempt's applied changes; not the files that the editor
-    `refused`.
+    """Return as plain data, `{ts, step, changes}` each, what is taken back of an attempt's applied changes; not the
+    files that the editor `refused`.
     """
     taken = taken_from(attempt.record.applied, refused)
     return [{"ts": part.ts, "step": part.step_id, "changes": staged_data(part.changeset)} for part in taken]

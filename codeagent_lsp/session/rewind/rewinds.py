@@ -44,8 +44,8 @@ def after_undo(
     refused: Iterable[str],
     only: Collection[str] | None = None,
 ) -> list[AppliedPart]:
-    """Return the parts that can still be undone after an undo of some, limited to the files `only` unless None, in
-    which the editor `refused` some files.
+    """Return the parts that can still be undone after an undo of those that `is_undone` says, limited to the files
+    `only` unless None, in which the editor `refused` some files.
     """
     files = frozenset(refused)
     left = []
@@ -100,7 +100,9 @@ class Rewinds:
     silenced: frozenset[str] = frozenset()
 
     def take(self, event: events.SessionRewound, runs: Mapping[str, Changed]) -> None:
-        """Take from the runs of a rewind what it has taken back."""
+        """Take from the runs (by id) of a rewind what it has taken back: their changes, unless it was about the
+        conversation alone, and their part of that, unless it was about changes alone. Unknown runs are passed over.
+        """
         taken: dict[str, tuple[AppliedPart, ...]] = {}
         for run_id in event.gone if event.what != "talk" else ():
             if run := runs.get(run_id):
@@ -147,7 +149,7 @@ def silenced_in(records: Iterable[Mapping[str, Any]]) -> frozenset[str]:
 
 
 def staged_data(changeset: Changeset) -> list[dict[str, Any]]:
-    """Return staged changes as plain data, for an event."""
+    """Return staged changes as plain data (`FileChange.to_dict`), for an event, texts included."""
     return [change.to_dict() for change in changeset]
 
 
