@@ -39,7 +39,7 @@ class CurrentTexts:
         return read is None or not same_text(read.base, document.text)
 
     async def opened(self, path: str, seconds: float) -> None:
-        """Wait until a file is open in the client, at most `seconds`; returns in either case."""
+        """Wait until a file (absolute path) is open in the client, at most `seconds`; returns in either case."""
         # Looked at after subscribing, so that no opening falls in between.
         is_open = asyncio.Event()
 
@@ -58,7 +58,7 @@ class CurrentTexts:
             end()
 
     async def pause(self, seconds: float, most: float) -> None:
-        """Wait until no buffer has changed for `seconds`, no longer than `most`."""
+        """Wait until no buffer has changed for `seconds`, no longer than `most` seconds."""
         changed = asyncio.Event()
         end = self.subscribe(lambda *_: changed.set())
         try:
@@ -98,7 +98,9 @@ class CurrentTexts:
         return not os.path.lexists(path) if Path(path).is_absolute() else self.document(path) is None
 
     def current(self, path: str) -> Current:
-        """Return the text of a file as the user has it, with the version of its buffer."""
+        """Return the text of a file as the user has it, with the version of its buffer, None for one that is not open;
+        its text is None if there is no file. Blocks for one that is read from the disk.
+        """
         document = self.document(path)
         if document is not None:
             return Current(document.text, document.version)
@@ -167,7 +169,9 @@ class Arrivals:
         self._end()
 
     async def until(self, enough: Callable[[], bool], seconds: float) -> None:
-        """Wait until all changes have come, or `enough` returns True; at most `seconds`."""
+        """Wait until all changes have come, or `enough` returns True; at most `seconds`. Returns in any case: see
+        `missing`.
+        """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         while True:
@@ -190,7 +194,7 @@ class Arrivals:
         return self._heard.get(self._texts.uri(path), ())
 
     def look(self) -> None:
-        """Drop from `missing` what is in one of the texts that have been there since the last look."""
+        """Drop from `missing` what is in one of the texts that have been there since the last look. Does not wait."""
         versions, self._versions = self._versions, []
         self.missing = [change for change in self.missing if not self._has_come(change, versions)]
 

@@ -74,16 +74,16 @@ class LentConnection:
         return None
 
     async def answer(self, number: int, text: str, *, ok: bool) -> None:
-        """Send the answer to a call; nothing if the client has left."""
+        """Send the answer to the call with this number, an error unless `ok`; nothing if the client has left."""
         with suppress(OSError):
             await self._frames.write({"answer": {"id": number, "text": text, "ok": ok}})
 
     async def leave(self, reason: str) -> None:
-        """Send the reason, if the client is still there, and close the connection."""
+        """Send the reason (`ended`, `cancelled`), if the client is still there, and close the connection."""
         await self._frames.end("closed", reason)
 
     async def closed(self) -> None:
-        """Wait until the connection is closed."""
+        """Wait until the connection is closed, by either side. Cancellable."""
         await self._frames.closed()
 
     def abort(self) -> None:
@@ -127,8 +127,8 @@ class Door:
         self._opening = asyncio.Lock()
 
     async def expect(self, request: LendRequest) -> tuple[str, str]:
-        """Open the socket if it is closed; return its address and a token for this client, for one connection within a
-        minute. OSError if nothing can listen here.
+        """Open the socket if it is closed; return (address, token), a secret for this client, for one connection within
+        a minute. OSError if nothing can listen here.
         """
         async with self._opening:
             if self._server is None:

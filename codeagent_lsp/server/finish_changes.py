@@ -140,8 +140,8 @@ class FinishChanges:
         self._offer(None)
 
     async def finish(self, parts: RunParts, request: RunRequest) -> Ended:
-        """Do the work of a run that finishes the change: stage what is proved; return status and a summary of what is
-        left.
+        """Do the work of a run that finishes the change: stage what is proved; return (status, summary), with what is
+        left. Searches for at most about 90 s.
         """
         from codeagent_lsp import events  # late: with the parts of a run
         from codeagent_lsp.session.own_commands import stage_texts  # late, as above

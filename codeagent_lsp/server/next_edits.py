@@ -140,7 +140,7 @@ class NextEdits:
         return [each for each in mine if document.text[each.start : each.end] == each.old]
 
     async def rewritten(self) -> Rewritten:
-        """Search once more, and return the files with due edits, with their new texts; nothing is offered afterwards.
+        """Search once more, and return (file, new text) for each file with due edits; nothing is offered afterwards.
         UsageError for none.
         """
         files, due = await self._find()
@@ -256,8 +256,8 @@ class NextEditModel:
         self._failed = 0.0
 
     async def predicted(self, history: History, files: NextEditFiles) -> tuple[Proposed, ...]:
-        """Ask the model for the edits that it expects next, after a pause, and return them; () if none is named or it
-        fails. `files` say what may be sent. May be cancelled.
+        """Ask the model for the edits that it expects next, after a pause of 0.25 s, and return them; () if none is
+        named or it fails. `files` say what may be sent. May be cancelled.
         """
         if not self._parts.front.settings().model.next_edit:
             await self.close()
@@ -336,8 +336,8 @@ class NextEditFiles:
     index_seconds: float = INDEX_SECONDS
 
     async def files_with(self, words: Sequence[str], limit: int) -> Sequence[str]:
-        """Return the absolute paths of files that may have all of these words, by the index, and of all open ones;
-        without an index of the open ones alone.
+        """Return the absolute paths of all open files, and of files that may have all of these words, by the index, at
+        most about `limit`; without an index of the open ones alone.
         """
         opened = [path for path in self.view.over_disk() if Path(path).is_absolute()]
         try:
@@ -347,7 +347,9 @@ class NextEditFiles:
         return [*opened, *await asyncio.to_thread(self._indexed_paths, answers, words, limit)]
 
     async def text(self, path: str) -> str | None:
-        """Return the text of a file inside the workspace that may be shown; None for others."""
+        """Return the text of a file inside the workspace that may be shown to a model; None for others and for one that
+        cannot be read.
+        """
         found = await asyncio.to_thread(self.read, path)
         return found.text if found is not None else None
 

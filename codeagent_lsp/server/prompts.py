@@ -49,8 +49,8 @@ class Prompts:
         self._shown: OpenQuestion | None = None
 
     def show(self, question: OpenQuestion) -> None:
-        """Queue a question; it is shown when those before it are over. One that is `beside` is not shown, but offered
-        by code action and lens. A question that belongs to no run is sent as an event, too.
+        """Queue a question and return at once; it is shown when those before it are over. One that is `beside` is not
+        shown, but offered by code action and lens. A question that belongs to no run is sent as an event, too.
         """
         if not question.run_id:
             self._tell_event(question_event(question))

@@ -129,7 +129,9 @@ class SessionVariables:
         self._sessions: dict[str, Variables] = {}
 
     def of(self, session_id: str) -> Variables:
-        """Return the variables of a session; a value set in one session is not in another."""
+        """Return the variables of a session, the same object each time; a value set in one session is not in
+        another.
+        """
         if session_id not in self._sessions:
             self._sessions[session_id] = Variables(self._open_vault, self._environ)
         return self._sessions[session_id]
@@ -245,8 +247,8 @@ class ClientDiagnostics:
         self._client = client
 
     async def of(self, path: str) -> tuple[Diagnostic, ...] | None:
-        """Ask the client for the diagnostics of an open file; None if it has none to give, does not answer in time, or
-        the text changed meanwhile.
+        """Ask the client for the diagnostics of an open file (absolute path), wait at most 3 s, and return them; None
+        if it has none to give, does not answer in time, or the text changed meanwhile.
         """
         documents = self._client.server.documents
         document = documents.by_path(path)
@@ -263,7 +265,9 @@ class ClientDiagnostics:
 
 
 def read(items: list[Any], path: str, document: Document, encoding: Encoding) -> tuple[Diagnostic, ...]:
-    """Convert LSP diagnostics to `Diagnostic`s; invalid ones and our own are left out."""
+    """Return LSP diagnostics, JSON data about `document`, as `Diagnostic`s of the file `path`; invalid ones and our own
+    are left out. `encoding` is that of their positions.
+    """
     made = from_lsp(items, path, document.text, encoding, document.lines)
     return tuple(item for item in made if item.source != SOURCE)
 
@@ -316,8 +320,8 @@ class LentServers:
 
 
 def read_answer(answer: Any, method: str, agreed: Encoding) -> tuple[ServerAnswer, ...]:
-    """Return the valid entries of an answer, () if it is malformed; `agreed` is the encoding of those that name
-    none.
+    """Return at most 8 valid entries of an answer to a request of this method, () if it is malformed; `agreed` is the
+    encoding of those that name none.
     """
     if not isinstance(answer, list):
         return ()
@@ -336,7 +340,7 @@ def _entry(item: Any, method: str, agreed: Encoding) -> ServerAnswer | None:
 
 
 def is_small(value: Any) -> bool:
-    """Return whether a JSON value has at most 100,000 nodes, 2 MiB of texts and keys, and 100 levels."""
+    """Return whether a JSON value has at most 100,000 nodes, 2 Mi characters of texts and keys, and 100 levels."""
     nodes = characters = 0
     # Without recursion, as the depth is what is in question.
     rest = [(value, 0)]

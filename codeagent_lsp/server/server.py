@@ -40,7 +40,9 @@ class CodeAgentProtocol(GuardedProtocol):
 
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(self, params: types.InitializeParams) -> Steps:
-        """Agree on capabilities and the position encoding; a failure leaves the server as it was."""
+        """Agree on capabilities and the position encoding (LSP `initialize`); a failure leaves the server as it was, to
+        be asked again.
+        """
         # Set before anything can wait: a second `initialize` meanwhile is refused.
         self.phase = Phase.STARTING
         try:
@@ -174,16 +176,18 @@ class CodeAgentServer(Served):
         self.execute_command = execute
 
     def on_started(self, callback: lifecycle.Callback) -> None:
-        """Call `callback` once the reply to `initialize` is sent: the place for what takes long to load."""
+        """Have `callback` called, in the event loop, once the reply to `initialize` is sent: the place for what takes
+        long to load. Register it before.
+        """
         self._on_started.append(callback)
 
     def on_close(self, callback: lifecycle.Callback) -> None:
-        """Call `callback` before the process ends; all callbacks together have 1.5 s."""
+        """Have `callback` called, in the event loop, before the process ends; all callbacks together have 1.5 s."""
         self._on_close.append(callback)
 
     async def request(self, method: str, params: Any, timeout: float) -> Any:  # noqa: ASYNC109
-        """Send a request to the client and return its result, converted to LSP types. EditorError when it answers with
-        an error or not within `timeout` seconds.
+        """Send a request to the client and return its result, converted to LSP types (plain JSON for methods of our
+        own). EditorError when it answers with an error or not within `timeout` seconds.
         """
         return await self.protocol.request(method, params, timeout)
 

@@ -59,7 +59,9 @@ class VirtualDocuments:
         return self._texts.get(name, "")
 
     def put(self, name: str, content: str) -> None:
-        """Set a document's text; one that is shown is refreshed if it differs."""
+        """Set a document's text; one that is shown is refreshed if it differs. Where documents are files it is written,
+        which blocks; errors of the disk are ignored.
+        """
         known = name in self._texts
         if self._texts.get(name) == content and (self._client.policy.text_content or Path(self._path(name)).exists()):
             return  # a file that was written anew, though the same, makes editors ask which text is to stay
@@ -112,7 +114,9 @@ class VirtualDocuments:
         return self.uri(name) if self._client.policy.text_content else self._path(name)
 
     async def show(self, name: str, *, take_focus: bool = False) -> bool:
-        """Open a document; if the client cannot, show its path to the user. Return True if the client opened it."""
+        """Open a document that was `put` and wait at most 10 s; if the client cannot, show its path to the user. Return
+        True if the client opened it.
+        """
         if await self._client.show(self.uri(name), take_focus=take_focus):
             return True
         message = text("document.at", self._client.language, place=str(self._path(name)))

@@ -228,7 +228,9 @@ def started_answer(manager: SessionManager, run_id: str) -> dict[str, Any]:
 
 
 def waiting_words(sessions: Iterable[Session]) -> list[dict[str, Any]]:
-    """Return the words and tasks that wait in these sessions as plain data, in the form of `codeagent.pending`."""
+    """Return the words and tasks that wait in these sessions as plain data, in the form of the command
+    `codeagent.pending`: `kind` (`steer`, `queued`), `itemId`, `runId`, `title`, of tasks also `task`; [] for none.
+    """
     sessions = tuple(sessions)
     return [
         item

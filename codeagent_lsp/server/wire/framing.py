@@ -66,7 +66,9 @@ class Damage:
 
 
 class Framer:
-    """A parser of frames: put bytes in with `feed`, take frames out with `next` until it returns None."""
+    """A parser of frames: put bytes in with `feed`, take frames out with `next` until it returns None. A body longer
+    than `max_body` bytes is damage. Not thread-safe.
+    """
 
     def __init__(self, max_body: int = MAX_BODY) -> None:
         self.skipped = 0  # bytes thrown away since the last good header
@@ -80,7 +82,7 @@ class Framer:
         self._refused = False
 
     def feed(self, data: bytes) -> None:
-        """Add received bytes."""
+        """Add received bytes, any number, in order; b"" changes nothing."""
         self._buffer += data
 
     def unread(self, tail: bytes) -> None:
@@ -88,7 +90,7 @@ class Framer:
         self._buffer[:0] = tail
 
     def next(self) -> Body | Damage | None:
-        """Return the next frame, or None until more bytes are fed."""
+        """Return the next frame, a body or the damage before it, or None until more bytes are fed. Never raises."""
         while True:
             if self._searching and not self._search():
                 return None
@@ -227,7 +229,9 @@ Message = Request | Notification | Response | Malformed
 
 
 def read(body: bytes) -> tuple[Message, bytes]:
-    """Parse the message in a body. Also return the bytes after it that belong to the next message (usually none)."""
+    """Parse the body of a JSON-RPC 2.0 message and return (message, rest): the message, `Malformed` for all that is
+    none, and the bytes after it that belong to the next message (usually b""). Never raises.
+    """
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
@@ -267,7 +271,9 @@ def classify(value: Any) -> Message:
 
 
 def is_id(value: Any) -> bool:
-    """Return whether a JSON value can be the id of a request."""
+    """Return whether a JSON value can be the id of a request: a string or a finite number (JSON-RPC 2.0), but
+    not null.
+    """
     # `1e999` is read as infinity, with which no JSON answer could be made.
     if isinstance(value, float):
         return math.isfinite(value)
@@ -367,7 +373,9 @@ def structure_result(converter: cattrs.Converter, method: str, result: Any) -> A
 
 
 def wrong_key(error: BaseException) -> str:
-    """Return the path of the first wrong key in a converter's error, and what is wrong with it; never the value."""
+    """Return a clause in English with the path of the first wrong key in a cattrs error, such as `textDocument.uri`,
+    and what is wrong with it; never the value.
+    """
     path = ""
     while True:
         path += _step(error)

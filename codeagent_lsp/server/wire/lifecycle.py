@@ -78,7 +78,7 @@ class Departure:
                 self._announce(self._loop, code)
 
     async def wait(self) -> int:
-        """Wait until leaving begins and return the exit code."""
+        """Wait until leaving begins and return the exit code; after `bind`, in its loop."""
         await self._begun.wait()
         _log.info("Leaving: %s.", self.reason)
         return self.code or 0
@@ -110,7 +110,7 @@ def take_stdio() -> Channel:
 
 
 def guard_stdio() -> None:
-    """Give this process and its children an empty stdin, and stderr as stdout."""
+    """Give this process and its children an empty stdin, and stderr as stdout; without a stderr nothing is printed."""
     # What was printed so far still goes where it was meant to go.
     sys.stdout.flush()
     null = os.open(os.devnull, os.O_RDWR)
@@ -136,8 +136,8 @@ def leave_on_signals(leave: Callable[[int, str], None]) -> None:
 
 
 async def watch_parent(pid: int | None, leave: Callable[[int, str], None], code: Callable[[], int]) -> None:
-    """Wait until the client's process has ended, then call `leave`; returns at once for a process that cannot be seen
-    from here.
+    """Wait until the client's process has ended, looking every 2 s, then call `leave(code(), reason)`; returns at once
+    for a process that cannot be seen from here.
     """
     if pid is None or pid <= 0 or not is_alive(pid):
         return
@@ -147,7 +147,9 @@ async def watch_parent(pid: int | None, leave: Callable[[int, str], None], code:
 
 
 async def run_callbacks(callbacks: Iterable[Callback], seconds: float = CLOSE_SECONDS) -> None:
-    """Run the callbacks concurrently, for `seconds` at most; failures are logged."""
+    """Run the callbacks concurrently, for `seconds` at most, then cancel those that are late; failures are logged, not
+    raised.
+    """
     tasks = [asyncio.ensure_future(_guard(callback)) for callback in callbacks]
     if tasks:
         _, late = await asyncio.wait(tasks, timeout=seconds)
@@ -185,7 +187,9 @@ class Phase(Enum):
     SHUT = auto()
 
     def refusal(self, method: str) -> tuple[int, str] | None:
-        """Return the error code and reason why a request is refused in this phase, or None."""
+        """Return (code, reason), the JSON-RPC error code and a clause in English, if a request of this method is
+        refused in this phase; None if it is not (LSP, life cycle messages).
+        """
         if self is Phase.SHUT:
             return INVALID_REQUEST, "the server is shutting down"
         if method == types.INITIALIZE:

@@ -84,8 +84,8 @@ class GuardedProtocol(LanguageServerProtocol):
                 self._refuse(message.id, message.code, message.reason)
 
     async def request(self, method: str, params: Any, timeout: float) -> Any:  # noqa: ASYNC109
-        """Send a request to the client and return the result as an LSP type. EditorError if it refuses or does not
-        answer within `timeout` seconds.
+        """Send a request to the client and return the result as an LSP type. EditorError if it refuses, is gone or does
+        not answer within `timeout` seconds. Cancelling forgets the request.
         """
         identity, future = self._ask(method, params, timeout)
         try:
@@ -228,8 +228,8 @@ async def _log_later(later: Later, method: str) -> None:
 
 
 def describe(error: BaseException, method: str, language: str) -> dict[str, Any]:
-    """Return the `error` member of an answer. Errors of our own have their message in `language`, all others only their
-    type.
+    """Return the `error` member of a JSON-RPC answer: `code`, `message`, and for errors of our own `data` with their
+    code. Errors of our own have their message in `language`, all others only their type.
     """
     if isinstance(error, JsonRpcException):
         return {"code": error.code, "message": error.message}
@@ -272,7 +272,7 @@ class OpenRequests:
         return identity in self._requests
 
     def add(self, identity: MessageId, method: str) -> OpenRequest:
-        """Add a request and return it; its id must not be in use."""
+        """Add a request and return it; its id must not be in use, or the earlier one is never answered."""
         request = self._requests[identity] = OpenRequest(identity, method)
         return request
 
@@ -298,7 +298,7 @@ class OpenRequests:
             request.task.cancel()
 
     def cancel_others(self) -> None:
-        """Cancel every request except the one whose handler calls this."""
+        """Cancel every request whose handler waits for something, except the one that calls this."""
         here = asyncio.current_task()
         # A copy, as each cancelling removes one.
         for request in tuple(self._requests.values()):
@@ -417,7 +417,9 @@ def error(identity: MessageId | None, code: int, reason: str) -> dict[str, Any]:
 
 
 def encode(message: Any) -> bytes:
-    """Encode a message as JSON in ASCII, so that lone surrogates do no harm; ValueError for NaN."""
+    """Return a message as JSON in ASCII, so that lone surrogates do no harm. ValueError for NaN, TypeError for a value
+    without a JSON form.
+    """
     return json.dumps(message, separators=(",", ":"), allow_nan=False, default=_plain).encode("ascii")
 
 
