@@ -66,7 +66,9 @@ class Transformation(BaseModel):
 
 
 def transform(value: Any, transformation: Transformation) -> Any:
-    """Return the value after extraction, filter and aggregation. ToolRetry if a step does not fit the value."""
+    """Return the JSON-like value after extraction, filter and aggregation, in this order. ToolRetry if a step does not
+    fit the value.
+    """
     value = at(value, transformation.extract_path)
     if transformation.filter is not None:
         value = [item for item in _list(value, "filter") if _keeps(transformation.filter, item)]
@@ -130,7 +132,9 @@ def composable(output: Mapping[str, Any] | None, schema: Mapping[str, Any]) -> b
 
 
 def at(value: Any, path: str) -> Any:
-    """Return the part of a JSON-like value at a path. ToolRetry names the step that does not exist."""
+    """Return the part of a JSON-like value at a path. `''` is the value itself, `[*]` makes a list of what is below
+    each item. ToolRetry names the step that does not exist.
+    """
     position = 0
     while position < len(path):
         match = _PART.match(path, position)

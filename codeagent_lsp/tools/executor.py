@@ -129,7 +129,8 @@ class ToolExecutor:
 
     async def execute_batch(self, calls: Sequence[ToolCall], done: OnDone = lambda *_: None) -> tuple[ToolResult, ...]:
         """Run the calls of one reply and return their results in order; concurrently if all of them only read, else one
-        after the other. Of more than 64 calls the rest is not run, and fails with a result that says so.
+        after the other. Errors and cancellation as of `execute`. Of more than 64 calls the rest is not run, and fails
+        with a result that says so.
 
         `done` is called with each result, in the same order, as soon as it and those before it are there.
         """
@@ -421,9 +422,9 @@ def understood(call: ToolCall, tool: Tool[Any]) -> Invocation:
 
 
 def validate_arguments(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
-    """Return the tool's parameters object. Other spellings are understood, unknown arguments ignored, optional ones
-    that say nothing left out, and texts that hold JSON unpacked once. WrongArguments lists each wrong argument;
-    ToolRetry if all of them are refused by the tool's own checks (`NotAccepted`).
+    """Return the object of the tool's `parameters` for these arguments. Other spellings are understood, unknown
+    arguments ignored, optional ones that say nothing left out, and texts that hold JSON unpacked once. WrongArguments
+    lists each wrong argument; ToolRetry if all of them are refused by the tool's own checks (`NotAccepted`).
     """
     given = known_arguments(translate_arguments(arguments, tool.forms), tool.accepted_schema())
     fields = tool.parameters.model_fields

@@ -137,8 +137,8 @@ class Plug:
         self._turn = asyncio.Lock()
 
     async def refresh(self) -> Plugged:
-        """Update the registry and return the changes. CodeAgentError or OSError, with no change, if the
-        provider fails.
+        """Ask the provider, update the registry and return the changes; concurrent calls take turns. CodeAgentError or
+        OSError, with no change, if the provider fails.
         """
         async with self._turn:
             wanted = {tool.traits.name: tool for tool in await self._provider.tools()}

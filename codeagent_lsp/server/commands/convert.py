@@ -65,7 +65,8 @@ def run_request(
     hide: Callable[[str], str] = str,
 ) -> RunRequest:
     """Return the request for a command that starts a run; `hide` masks secrets in its title. UsageError when its file
-    is not open or known, for a task without words, pictures that cannot be used, and a wrong number of attempts.
+    cannot be read or its text in the editor is not known, for a task without words, pictures that cannot be used, and a
+    wrong number of attempts.
     """
     given = (arguments.get(key) for key in ("task", "question", "instruction", "source"))
     own = str(next(filter(None, given), "")).strip()

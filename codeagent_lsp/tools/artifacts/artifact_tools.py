@@ -97,7 +97,9 @@ class ListArtifacts(Tool[NoArguments]):
     output = list[dict[str, Any]]  # name, size, path
 
     async def run(self, arguments: NoArguments, context: ToolContext) -> ToolOutput:
-        """Return the artifacts sorted by name; the data has the name, size in bytes and absolute path of each."""
+        """Return the artifacts sorted by name; the data has the name, size in bytes and absolute path of each. None is
+        no error.
+        """
         found = await asyncio.to_thread(_store(context).list)
         text = "\n".join(map(_artifact_line, found)) or "There are no artifacts."
         return ToolOutput(text, [_data(item) for item in found])
@@ -135,8 +137,8 @@ class BatchExportArtifacts(Tool[BatchExportParameters]):
     output = list[dict[str, Any]]  # name, size, path; or file_path, error
 
     async def run(self, arguments: BatchExportParameters, context: ToolContext) -> ToolOutput:
-        """Return for each file what `export_artifact` does, or its path and the error. ToolFailed if none could be
-        exported, with the code of the first.
+        """Return for each file what `export_artifact` does, or `file_path` and `error`, in their order. ToolFailed if
+        none could be exported, with the code of the first.
         """
         lines, data = [], []
         codes = []
@@ -199,7 +201,7 @@ class ImportFile(Tool[ImportParameters]):
 
     def approves(self, arguments: ImportParameters, settings: Settings) -> bool:
         """Return whether the call needs no approval: the source is on this machine, or the user's settings allow its
-        host.
+        host. Nothing is fetched.
         """
         return _is_allowed(arguments.source_url, settings)
 
@@ -254,7 +256,9 @@ class ImportFilesBatch(Tool[BatchImportParameters]):
 
 
 def is_local(source: str) -> bool:
-    """Return whether a source is a file of the workspace or an artifact."""
+    """Return whether a source is a file of the workspace (`file:PATH`) or an artifact (`artifact:NAME`), by its
+    beginning alone.
+    """
     return source.startswith((_FILE, _ARTIFACT))
 
 

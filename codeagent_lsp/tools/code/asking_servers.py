@@ -77,7 +77,8 @@ def is_place(symbol: str) -> bool:
 
 async def name_in(context: ToolContext, path: str, symbol: str, line: int | None = None) -> NamedPlace:
     """Return the place of a name in a file: its definition, else its first use; `line` (1-based) narrows it, and is
-    enough without a name. The symbol may be a place itself (`is_place`). ToolRetry if there is no such place.
+    enough without a name. The symbol may be a place itself (`is_place`). ToolRetry if there is no such place,
+    FileRefused if the file cannot be read.
     """
     absolute = context.view.roots.resolve(path)
     place = _PLACE.fullmatch(symbol)
@@ -101,7 +102,8 @@ async def ask(
     more: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[ServerAnswer, ...]:
     """Return what the servers answer to an LSP request about a file (absolute path), or a `place` of two offsets in it,
-    start and end; () without a server. Waits for them.
+    start and end; () without a server. `method` and `more`, further parameters, are LSP's; offsets are characters from
+    0. Waits for them.
     """
     servers = context.get(CodeServers)
     if servers is None:
@@ -118,8 +120,8 @@ async def ask_again(
     more: Mapping[str, Any],
     place: tuple[int, int] | None = None,
 ) -> ServerAnswer | None:
-    """Ask the server that gave `answer` about an item of it, or a place, and return what it says; None if it says
-    nothing.
+    """Ask the server that gave `answer` about an item of it (in `more`, LSP parameters), or a place of two offsets, and
+    return what it says; None if it says nothing.
     """
     servers = context.get(CodeServers)
     if servers is None:
@@ -151,8 +153,8 @@ def no_server(path: str) -> ToolFailed:
 
 
 def shown_places(context: ToolContext, found: Iterable[CodePlace]) -> list[CodePlace]:
-    """Return the places that the user's rules let the model see; places outside of the workspace, without text, are
-    kept.
+    """Return the places that the user's rules let the model see; in their order; places outside of the workspace,
+    without text, are kept.
     """
     # A place outside of the workspace is shown as a path and a line only, without any text.
     return [place for place in found if place.start < 0 or may_show(context, place.path, None)]
@@ -220,7 +222,7 @@ class ExactPlaces:
 
 async def exact_definition(context: ToolContext, symbol: str, path: str | None) -> ExactPlaces | None:
     """Return where the name `symbol` that a file uses is defined, by the language servers; None without a path, a place
-    of the name in it, or a server.
+    of the name in it, or a server that knows. Waits for servers.
     """
     place = await _find_name(context, symbol, path)
     if place is None:
@@ -229,8 +231,8 @@ async def exact_definition(context: ToolContext, symbol: str, path: str | None) 
 
 
 async def exact_references(context: ToolContext, symbol: str, targets: Sequence[str]) -> ExactPlaces | None:
-    """Return the definitions and uses of a name that is defined in these files (shown paths); None if no server knows
-    any, or there are more than 5 files.
+    """Return the definitions and uses of a name that is defined in these files (shown paths); None if for one of the
+    files no server knows any, or there are more than 5 files.
     """
     # One question for each definition; for many, as of `__init__`, the index answers sooner and as well.
     if not targets or len(targets) > MAX_TARGETS:

@@ -31,7 +31,7 @@ _DECLARED = frozenset(("variable_declarator", "property_element"))
 def replace_definition(source: SourceFile, definition: Definition, code: str) -> Splice:
     """Return the splice that replaces a definition; doc comment, decorators and `export` are kept if the code has none.
 
-    EditRefused if the code defines nothing.
+    EditRefused if the code defines nothing, or other code is on its lines.
     """
     _refuse_shared(source, definition)
     extent = extent_of(source, definition)
@@ -258,7 +258,8 @@ class Edited:
 def edited(path: str, text: str, edits: Sequence[AstEdit]) -> Edited:
     """Return the text with all edits applied. EditRefused, with no edit applied, if any of them cannot be.
 
-    ToolFailed for a text that cannot be parsed.
+    All edits are located in the original text; the language follows from `path`. ToolFailed for a text that cannot be
+    parsed.
     """
     source = required(path, text)
     splices: list[Splice] = []

@@ -62,7 +62,8 @@ class EditByAst(Tool[EditByAstParameters]):
 
     async def run(self, arguments: EditByAstParameters, context: ToolContext) -> ToolOutput:
         """Stage the edits; the text says which lines change and where old names are left, the data has the `change_id`.
-        EditRefused, with nothing staged, if one cannot be made; ToolFailed if the file cannot be parsed.
+        EditRefused, with nothing staged, if one cannot be made; ToolFailed if the file cannot be parsed, FileRefused if
+        it cannot be read.
         """
         path = context.view.roots.resolve(arguments.path)
         name = context.view.roots.relative(path)

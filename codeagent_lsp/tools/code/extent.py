@@ -107,7 +107,7 @@ def last_alone(source: SourceFile, place: int) -> bool:
 
 
 def indentation(source: SourceFile, place: int) -> str:
-    """Return the leading blanks of the line with a byte offset."""
+    """Return the leading blanks and tabs of the line with a byte offset."""
     line = source.slice(source.line_start(place), source.line_end(place))
     return line[: len(line) - len(line.lstrip(" \t"))]
 

@@ -73,7 +73,7 @@ class FindDefinition(Tool[SymbolParameters]):
 
     async def run(self, arguments: SymbolParameters, context: ToolContext) -> ToolOutput:
         """Return one line for each definition (at most 200), which the data has as objects; if the path has none, those
-        elsewhere. A name that is not found is no error.
+        elsewhere. A name that is not found is no error; ToolRetry for a place without a name.
         """
         arguments = await _with_name(arguments, context)
         exact = await exact_definition(context, arguments.symbol, arguments.path)
@@ -123,7 +123,7 @@ class FindReferences(Tool[SymbolParameters]):
 
     async def run(self, arguments: SymbolParameters, context: ToolContext) -> ToolOutput:
         """Return the definitions, then each use with its line, 200 at most; those that may mean something else are
-        marked. A name that is not found is no error.
+        marked. A name that is not found is no error; ToolRetry for a place without a name.
         """
         arguments = await _with_name(arguments, context)
         codebase = _codebase(context, arguments.path)
@@ -355,8 +355,8 @@ def _draw(graph: call_graph.Graph, notes: Sequence[str]) -> ToolOutput:
 
 
 def dependency_graph(imports: Mapping[str, Iterable[str]], focus: str = "") -> Graph:
-    """Return the graph of files by their imports, relative paths; `focus` restricts it to one file, its importers and
-    two steps of imports. Above 150 files, their folders represent them.
+    """Return the graph of files by their imports (for each relative path those that it imports); `focus` restricts it
+    to one file, its importers and two steps of imports. Above 150 files, their folders represent them.
     """
     edges = {
         (unit(path), unit(target)): None

@@ -247,12 +247,14 @@ class FoundReferences:
 
 
 def defined(source: SourceFile, symbol: str) -> tuple[Definition, ...]:
-    """Return the definitions in a text that a dotted name refers to."""
+    """Return the definitions in a text that a dotted name refers to, in its order; () for none."""
     return matching(source.definitions, symbol)
 
 
 def elsewhere(targets: Sequence[tuple[SourceFile, Definition]]) -> Elsewhere:
-    """Return what `references` has to know of targets that are in other texts."""
+    """Return what `references` and `cannot_mean` have to know of targets that are in other texts, pairs of text and
+    definition.
+    """
     members = [definition for source, definition in targets if is_member(source, definition)]
     top = any(
         not is_member(source, definition) and Uses(source).home(definition) is None for source, definition in targets
@@ -261,7 +263,9 @@ def elsewhere(targets: Sequence[tuple[SourceFile, Definition]]) -> Elsewhere:
 
 
 def references(source: SourceFile, symbol: str, others: Elsewhere) -> FoundReferences:
-    """Return the uses in one text that can refer to `symbol`; `others` summarises the targets in other texts."""
+    """Return the uses in one text that can refer to `symbol`; in the order of the text; `others` summarises the targets
+    in other texts (see `elsewhere`).
+    """
     uses = Uses(source)
     targets = defined(source, symbol)
     name = symbol_name(symbol)
@@ -288,7 +292,7 @@ def definition_site(source: SourceFile, definition: Definition) -> Site:
 
 
 def symbol_name(symbol: str) -> str:
-    """Return the last part of a dotted name."""
+    """Return the last part of a dotted name, whatever separators its language uses."""
     return normal(symbol).rpartition(".")[2]
 
 

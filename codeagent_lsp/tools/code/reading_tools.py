@@ -115,7 +115,9 @@ class AstFindSymbols(Tool[FindSymbolsParameters]):
     output = list[dict[str, Any]]
 
     async def run(self, arguments: FindSymbolsParameters, context: ToolContext) -> ToolOutput:
-        """Return one line for each definition, exact matches of the name first, at most 200; none is no error."""
+        """Return one line for each definition, `path:first-last …`, exact matches of the name first, at most 200, which
+        the data has as objects; none is no error.
+        """
         path = context.view.roots.resolve(arguments.path) if arguments.path else None
         codebase = Codebase(context, path)
         # A single file is parsed now; the index may be a moment behind it.
@@ -212,7 +214,7 @@ async def read_source(context: ToolContext, path: str) -> SourceFile:
 
 
 async def files_of(codebase: Codebase, context: ToolContext) -> ImportTargets:
-    """Return the files of the workspace, for resolving imports."""
+    """Return the files of the workspace that may be shown, at most 5,000 of known languages, for resolving imports."""
     paths = frozenset(codebase.relative(path).replace("\\", "/") for path in await codebase.files())
     # Go imports packages, so folders, by the name of the module that a `go.mod` gives them.
     folders = {path.rpartition("/")[0] for path in paths if path.endswith(".go")}
@@ -307,8 +309,8 @@ class CodeIndexBuild(Tool[BuildParameters]):
     output = dict[str, object]
 
     async def run(self, arguments: BuildParameters, context: ToolContext) -> ToolOutput:
-        """Update the index; the data has its `state` and the number of indexed files. ToolFailed if the index cannot be
-        kept.
+        """Update the index and wait for that; the data has its `state` and `files`, the number of indexed ones.
+        ToolFailed if the index cannot be kept.
         """
         index, roots = index_of(context), context.view.roots
         below = roots.relative(roots.resolve(arguments.path)) if arguments.path else ""

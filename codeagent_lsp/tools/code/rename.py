@@ -63,7 +63,8 @@ class Renamed:
 def rename(source: SourceFile, definitions: Sequence[Definition], name: str) -> Renamed:
     """Return the splices that rename `definitions`, which share one dotted name, to `name`.
 
-    EditRefused for an invalid or taken name, or a definition whose name cannot be isolated.
+    Only uses that certainly mean them are renamed. EditRefused for an invalid or taken name, or a definition whose name
+    cannot be isolated.
     """
     first = definitions[0]
     new = _check_name(source, first, name.strip())

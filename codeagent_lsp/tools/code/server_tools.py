@@ -103,7 +103,8 @@ class RenameSymbol(Tool[RenameSymbolParameters]):
 
     async def run(self, arguments: RenameSymbolParameters, context: ToolContext) -> ToolOutput:
         """Stage the renaming and report its places; a server's edit is refused if a place does not hold the old name.
-        ToolRetry for an invalid name or place, EditRefused or PermissionDenied with nothing staged.
+        ToolRetry for an invalid name or place, ToolFailed if neither a server nor the syntax can do it, EditRefused or
+        PermissionDenied; then nothing is staged.
         """
         new = arguments.new_name.strip()
         if not _NAME.fullmatch(new):
@@ -369,8 +370,9 @@ def _line(context: ToolContext, item: NamedItem) -> str:
 async def stage_edit(
     context: ToolContext, answer: ServerAnswer, edit: Any, fits: Fits = lambda text, splice: True
 ) -> str:
-    """Stage a WorkspaceEdit as one step that can be undone; return the report for the model. EditRefused or
-    PermissionDenied, and then nothing is staged.
+    """Stage a WorkspaceEdit (LSP) of the server that gave `answer` as one step that can be undone; `fits` returns
+    whether a change of a text is expected; return the report for the model. EditRefused or PermissionDenied, and then
+    nothing is staged.
     """
     texts = Texts(context.view)
     wanted = await asyncio.to_thread(_verify, context, answer, edit, texts, fits)

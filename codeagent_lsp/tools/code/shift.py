@@ -129,7 +129,9 @@ def with_line_ends(source: SourceFile, code: str, place: int) -> str:
 
 
 def unit(source: SourceFile) -> str:
-    """Return the text's unit of indentation: a tab or spaces; by default a tab for Go, else four spaces."""
+    """Return the text's unit of indentation: a tab or spaces; that of most of its steps; by default a tab for Go, else
+    four spaces.
+    """
     steps: Counter[str] = Counter()
     before = ""
     for line in source.text.splitlines():

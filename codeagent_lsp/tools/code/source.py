@@ -88,7 +88,7 @@ class SourceFile:
 
     @cached_property
     def imports(self) -> tuple[Import, ...]:
-        """The imports, as written in the text."""
+        """The imports, as written in the text, in its order; () for none."""
         return tuple(parse.imports_of(self.parsed))
 
     @cached_property
@@ -155,7 +155,9 @@ def source_of(path: str, text: str, within: tuple[int, int] | None = None) -> So
 
 
 def required(path: str, text: str) -> SourceFile:
-    """Return the text parsed, as `source_of`. ToolFailed with advice if it cannot be parsed."""
+    """Return the text parsed, as `source_of`. ToolFailed, with advice for the model, if its language is not known or it
+    cannot be parsed.
+    """
     source = source_of(path, text)
     if source is not None:
         return source
@@ -184,8 +186,8 @@ def normal(name: str) -> str:
 
 
 def find_all(source: SourceFile, target: str) -> tuple[Definition, ...]:
-    """Return all definitions that `target` refers to, at least one. EditRefused, with similar names, if there
-    is none.
+    """Return all definitions that `target` refers to (`name`, `Class.method`, `name#2` for the second), at least one.
+    EditRefused, with similar names, if there is none.
     """
     found = _ORDINAL.match(target.strip())
     name, number = (found[1], int(found[2])) if found else (target, 0)

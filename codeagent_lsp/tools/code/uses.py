@@ -98,7 +98,7 @@ class Uses:
         return self._uses(lambda node: node.text == wanted)
 
     def all(self) -> Iterator[Use]:
-        """Yield every use, in order."""
+        """Yield every use of any name, in the order of the text."""
         return self._uses(lambda node: True)
 
     def binder(self, use: Use) -> Node | None:
@@ -190,7 +190,7 @@ class Uses:
         )
 
     def home(self, definition: Definition) -> Node | None:
-        """Return the scope that contains a definition; None at the top of the file and for members."""
+        """Return the scope that contains a definition; None at the top of the file, for members, and without a name."""
         return self.scopes.scope_of_name(definition.name) if definition.name is not None else None
 
     def _uses(self, fits: Callable[[Node], bool]) -> Iterator[Use]:

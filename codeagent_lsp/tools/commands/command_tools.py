@@ -114,7 +114,8 @@ class RunCmd(Tool[RunCmdParameters]):
 
     async def run(self, arguments: RunCmdParameters, context: ToolContext) -> ToolOutput:
         """Run the command and wait for its end; the text is its output, exit code and written files. A command that
-        fails is no error of the tool: `failed` says how. ToolFailed if commands cannot run here.
+        fails is no error of the tool: `failed` says how. With `background` it is `in_background`. Cancelling ends it.
+        ToolFailed if commands cannot run here.
         """
         shell = context.open_shell()
         network = arguments.allow_network or context.settings.shell.allow_network
@@ -234,8 +235,8 @@ class StopCommand(Tool[StopCommandParameters]):
 
 
 async def in_background(command: Command, ready: str, context: ToolContext) -> ToolOutput:
-    """Start a command in the background and return what it prints first, within 1 s or, with `ready`, 30 s. From now on
-    the model is offered the tools for it.
+    """Start a command in the background and return what it prints first, within 1 s or, with `ready`, 30 s. ToolFailed
+    if it cannot start. From now on the model is offered the tools for it.
     """
     commands = context.need(BackgroundCommands, _NONE)
     # A command in the background is read as it goes on; nothing waits for its end to keep the whole.
@@ -249,7 +250,7 @@ async def in_background(command: Command, ready: str, context: ToolContext) -> T
 
 def folder_of(roots: Roots, path: str | None) -> str:
     """Return the absolute path of the folder in which a command runs: `path`, or the first workspace folder. ToolRetry
-    if it is no folder.
+    if it is no folder, ToolFailed if no folder is open, PathRefused for one outside of the workspace.
     """
     if path is None:
         if not roots.folders:

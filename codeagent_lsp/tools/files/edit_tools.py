@@ -241,7 +241,7 @@ class PreviewEdit(Tool[PreviewEditParameters]):
     forms: ClassVar[CallForms] = CallForms(arguments=_EDIT, also=EDIT)
 
     async def run(self, arguments: PreviewEditParameters, context: ToolContext) -> ToolOutput:
-        """Return the unified diff; errors as from `edit_file`."""
+        """Return the unified diff, with nothing staged; errors as from `edit_file`."""
         path = context.view.roots.resolve(arguments.path)
         before = (await asyncio.to_thread(context.view.read, path)).text
         done = await asyncio.to_thread(make_edit, before, EditParameters(**arguments.model_dump()))
@@ -249,8 +249,8 @@ class PreviewEdit(Tool[PreviewEditParameters]):
 
 
 def make_edit(text: str, edit: EditParameters) -> str:
-    """Return `text` with one edit made; line numbers copied from a read result are ignored. EditRefused if the old text
-    is not found or not unique.
+    """Return `text` with one edit made; line numbers copied from a read result are ignored, and small differences in
+    white space of the old text are tolerated. EditRefused if the old text is not found or not unique.
     """
     old, new = edit.old_str, edit.new_str
     # Only where the text as given is not there: a file may well begin its lines with numbers.
@@ -289,7 +289,8 @@ def insert_lines(text: str, new: str, line: int | None) -> str:
 
 
 def rewritten(known: str, content: str) -> str:
-    """Return `content` as the new text of a file: with its line ends, without line numbers copied from a read result.
+    """Return `content` as the new text of a file with the text `known`: with its line ends, without line numbers copied
+    from a read result.
 
     If the file itself begins its lines with such numbers, they are kept.
     """
@@ -344,7 +345,7 @@ def _report(context: ToolContext, path: str, before: str, after: str) -> str:
 
 def hunks_told(name: str, before: str, after: str) -> str:
     """Return the name of a file, and below it a line for each hunk of its change, with its lines (from 1) in the new
-    text.
+    text; at most 40 hunks.
     """
     lines, runs = split_lines(after), merge.runs(before, after)
     told = []

@@ -143,8 +143,8 @@ class UndoPatch(Tool[UndoPatchParameters]):
     forms: ClassVar[CallForms] = CallForms(foreign=UNDO_PATCH)
 
     async def run(self, arguments: UndoPatchParameters, context: ToolContext) -> ToolOutput:
-        """Undo the step in the changeset and name its files; the user's files are not touched. ToolFailed if there is
-        no such step.
+        """Undo the step, and all after it, in the changeset and name its files; the user's files are not touched.
+        ToolFailed if there is no such step.
         """
         step = context.staging.undo(arguments.change_id)
         names = ", ".join(context.view.roots.relative(path) for path in step.paths)

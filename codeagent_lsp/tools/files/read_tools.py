@@ -94,7 +94,9 @@ class ListDir(Tool[ListDirParameters]):
     output = list[str]
 
     async def run(self, arguments: ListDirParameters, context: ToolContext) -> ToolOutput:
-        """Return one relative path per line, folders with a `/` at the end; a note if there are too many to show."""
+        """Return one relative path per line, folders with a `/` at the end; a note if there are too many to show. The
+        data has them as a list. FileRefused if it is no folder, PathRefused for one outside of the workspace.
+        """
         path = context.view.roots.resolve(arguments.path or ".")
         listing = await asyncio.to_thread(context.view.list_dir, path, arguments.depth)
         roots = context.view.roots
@@ -207,7 +209,9 @@ async def _named_files(context: ToolContext, name: str) -> tuple[str, ...]:
 
 
 def list_folder(view: FileView, path: str) -> str:
-    """Return the names in a folder, two levels deep, for a call that takes it for a file."""
+    """Return the names in a folder (absolute path), two levels deep, as text for a call that takes it for a file; a `/`
+    ends those of folders.
+    """
     listing = view.list_dir(path, 2)
     names = [f"{view.roots.relative(entry)}{'/' if kind == 'folder' else ''}" for entry, kind in listing.entries]
     more = "\n(more entries exist; list a subfolder)" if listing.truncated else ""
@@ -238,8 +242,9 @@ def _head(context: ToolContext, file: FileText) -> int:
 
 
 def render(file: FileText, start: int | None = None, end: int | None = None, head: int = LARGE_FILE_HEAD) -> str:
-    """Return the lines `start` to `end` (1-based, included) with numbers, and a note if some are left out; without
-    both, the first `head` lines of a file of more than 2,000. ToolRetry if the lines do not exist.
+    """Return the lines `start` to `end` (1-based, included) as `number|text`, and a note if some are left out or the
+    file has fewer; without both, the first `head` lines of a file of more than 2,000. ToolRetry if `end` is before
+    `start`.
     """
     lines = split_lines(file.text)
     total = len(lines)

@@ -164,7 +164,9 @@ class GenerateCommit(Tool[GenerateCommitParameters]):
     output = dict[str, str]
 
     async def run(self, arguments: GenerateCommitParameters, context: ToolContext) -> ToolOutput:
-        """Return the message. ToolFailed if nothing has changed or the model gives no usable one."""
+        """Return the message for the first repository that has changes. ToolFailed if nothing has changed, there is no
+        repository or no model, or the model gives no usable message.
+        """
         small = context.get(SmallComplete)
         complete = small or context.need(Complete, "No model can be asked here, so no message can be written.")
         name = context.view.roots.relative
@@ -232,7 +234,9 @@ class Commit:
 
 
 async def history_of(repository: Repository, inner: str, limit: int) -> tuple[Commit, ...]:
-    """Return the last `limit` commits that touch `inner` ('' for all); none before the first commit."""
+    """Return the last `limit` commits that touch `inner` ('' for all); the newest first; () before the first commit.
+    ToolFailed if git fails.
+    """
     # rev-list fails for a HEAD that no commit has been made on.
     if not await has_commits(repository):
         return ()
@@ -267,7 +271,8 @@ class _Shown:
 
 
 def show(changes: Changes, name: Name, limit: int, order: Callable[[Change], int] = lambda change: 0) -> str:
-    """Return at most about `limit` characters: the list, then the diffs sorted by `order`, then what was left out.
+    """Return the changes as text of at most about `limit` characters: the list, then the diffs sorted by `order`, then
+    what was left out.
 
     `name` shortens paths. '' if nothing differs.
     """

@@ -62,7 +62,7 @@ class Hook:
     only: str = ""
 
     def is_for(self, names: Sequence[str]) -> bool:
-        """Return whether it is for a tool that has these names."""
+        """Return whether it is for a tool that has one of these names, or begins a session in one of these ways."""
         return not self.tools or any(fnmatchcase(name, tool) for tool in self.tools for name in names)
 
     def is_met(self, names: Sequence[str], subjects: Sequence[str], command: str = "") -> bool:
@@ -121,9 +121,9 @@ class HookLibrary:
         self._finder = ScriptFinder()
 
     def files(self, view: FileView) -> tuple[HookFile, ...]:
-        """Return the files that define hooks, or that have faults, the user's own first. A file of another program that
-        switches hooks off does so for the files of that program: one of the user's for all, one of the workspace's for
-        those there.
+        """Return the files that define hooks, or that have faults, the user's own first; () for none. Files that cannot
+        be read are left out. A file of another program that switches hooks off does so for the files of that program:
+        one of the user's for all, one of the workspace's for those there.
         """
         own = [_file(path, data, view, self._finder) for path, data in self._of_user()]
         project = [_file(path, data, view, self._finder) for path, data in _of_project(view)]
@@ -285,7 +285,9 @@ class HookConsent:
 
 
 def hook_items(library: HookLibrary, view: FileView) -> Iterator[WorkspaceItem]:
-    """Yield the files of the workspace that define hooks, trusted or not. Blocks."""
+    """Yield the files of the workspace that define hooks, trusted or not, as items for the question whether they are
+    trusted. Blocks.
+    """
     for file in library.files(view):
         if file.hooks and view.roots.root_of(file.path) is not None:
             name = view.roots.relative(file.path)

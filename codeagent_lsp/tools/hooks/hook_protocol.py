@@ -44,7 +44,9 @@ _NO_SCRIPT = re.compile(r"\S*python[\w.]*: can't open file .*: \[Errno \d+\]")
 
 
 def foreign_name(tool: ToolTraits) -> str:
-    """Return the name by which hooks written for Claude Code know a tool; its own name if it has none there."""
+    """Return the name by which hooks written for Claude Code know a tool (`Edit`, `mcp__server__tool`); its own name if
+    it has none there.
+    """
     server, dot, name = tool.name.partition(".")
     return tool.hook_name or (f"mcp__{server}__{name}" if dot else tool.name)
 
@@ -84,6 +86,7 @@ def tool_input(arguments: Mapping[str, Any], forms: CallForms, roots: Roots) -> 
 def subjects(told: Mapping[str, Any], roots: Roots) -> tuple[str, ...]:
     """Return what a call is about, from the arguments that hooks are sent: its path as given and relative, or the
     commands in its line, also those behind another word (`timeout 5 git push`, `bash -c 'git push'`). () for neither.
+    `told` is the JSON object that hooks get, with `tool_input`.
     """
     given = told.get("tool_input")
     if not isinstance(given, Mapping):
@@ -142,8 +145,9 @@ class HookAnswer:
 
 
 def answer_of(finished: Finished, stdout: str, stderr: str, *, words_are_context: bool) -> HookAnswer:
-    """Return the answer of a hook that has run, by its exit code (2 denies) or JSON; with `words_are_context`, plain
-    text on its standard output is meant for the model.
+    """Return the answer of a hook that has run, by its exit code (2 denies, with stderr as the reason) or JSON on
+    `stdout` (as Claude Code's hooks); with `words_are_context`, plain text on its standard output is meant for the
+    model.
     """
     if finished.ending != "exited":
         return HookAnswer(problem=finished.ending)

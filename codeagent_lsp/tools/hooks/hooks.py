@@ -105,7 +105,7 @@ class OwnView:
         return self._shell
 
     def leave(self) -> None:
-        """Close the view in the background, if it is open."""
+        """Close the view in the background, if it is open; what was written there is dropped. Returns at once."""
         if self._shell is not None:
             # First, so that a hook that is late opens a new view and does not use one that is closing.
             self._shell = None
@@ -160,8 +160,8 @@ class Hooks:
         return answer.context
 
     async def before_tool(self, context: ToolContext, call: ToolCall, tool: Tool[Any], decision: Decision) -> Decision:
-        """Run the hooks before a call and return the decision about it, which is a question if a hook demands one.
-        PermissionDenied with the reason if a hook denies the call.
+        """Run the hooks before a call and return the decision about it, given as `decision`, which is a question if a
+        hook demands one. PermissionDenied with the reason if a hook denies the call.
         """
         answer = await self._of_tool(context, "PreToolUse", call, tool)
         if answer.denied is not None:
@@ -174,7 +174,9 @@ class Hooks:
     async def around(
         self, context: ToolContext, call: ToolCall, tool: Tool[Any], run: Callable[[], Awaitable[ToolOutput]]
     ) -> ToolOutput:
-        """Run a call and the hooks after it, and return its output with what they add."""
+        """Run a call and the hooks after it, and return its output with what they add, objections included: they undo
+        nothing. Errors as of `run`, after which no hook runs.
+        """
         before = context.staging.changeset
         output = await run()
         response = {"text": output.text, "failed": output.failed}
@@ -209,7 +211,9 @@ class Hooks:
         return reason if judged == context.staging.changeset else context.words("hooks.still_written")
 
     async def at_end(self, context: ToolContext, status: str, files: Sequence[str]) -> None:
-        """Run the hooks for the end of the run; their answers are ignored and what they write is dropped."""
+        """Run the hooks for the end of the run; their answers are ignored and what they write is dropped. `status` is
+        how it ended, `files` are absolute paths.
+        """
         await self._run(context, "RunEnd", {"status": status, "files": list(files)})
 
     async def _before_proposal(self, context: ToolContext, *, again: bool) -> str:

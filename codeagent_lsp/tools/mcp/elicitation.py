@@ -48,8 +48,9 @@ class Elicitation:
             calling.over.set()
 
     async def answer(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult | ErrorData:
-        """Ask the user on behalf of the last call and return the answer; decline without a running call, for an invalid
-        form, and after 5 forms in one call. The question is withdrawn when the call ends.
+        """Ask the user on behalf of the last call and return the answer (MCP `elicitation/create`); decline without a
+        running call, for an invalid form or one that wants a secret, and after 5 forms in one call. The question is
+        withdrawn when the call ends.
         """
         # A server does not say in which of its calls it asks.
         calling = self._calls[-1] if self._calls else None
@@ -119,8 +120,8 @@ def read_form(message: str, schema: Any) -> Form | None:
 
 
 async def ask_form(form: Form, server: str, asker: Asker, words: Callable[..., str]) -> dict[str, Any] | None:
-    """Return the user's answers by field; None if the user declines, does not answer, or leaves a required
-    field open.
+    """Ask the user whether to answer, take what the server suggests, or decline, then field by field, and return the
+    answers by field; None if the user declines, does not answer, or leaves a required field open.
     """
     decline, usual, answer = words("mcp.decline"), words("mcp.usual"), words("mcp.answer")
     title = words("mcp.asks", server=server, message=one_line(form.message, TITLE))

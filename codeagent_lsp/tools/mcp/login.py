@@ -89,7 +89,7 @@ class Login(httpx2.Auth):
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """Yield the request unchanged until one is answered with 401, then run the library's OAuth flow, which opens a
-        browser and waits for the user. McpProblem if the login fails.
+        browser and waits for the user. The port of httpx's `Auth`. McpProblem if the login fails or the user declines.
         """
         if self._flow is None:
             response = yield request
@@ -241,7 +241,9 @@ class Login(httpx2.Auth):
 
 
 async def leads_here(host: str | None, resolve: Resolve = system_resolve) -> bool:
-    """Return whether a host is this machine or link-local, or a name with such an address; own public ones count."""
+    """Return whether a host is this machine or link-local, or a name with such an address; own public ones count. False
+    for a name that cannot be resolved.
+    """
     if is_local(host) or not host:
         return True
     own = await asyncio.to_thread(own_addresses)
@@ -254,7 +256,7 @@ async def leads_here(host: str | None, resolve: Resolve = system_resolve) -> boo
 
 def is_local(host: str | None) -> bool:
     """Return whether a host, a name or an address, is this machine or link-local by its spelling; names are not
-    resolved.
+    resolved. True also for None and ''.
     """
     try:
         address = ipaddress.ip_address(host or "")
@@ -320,11 +322,11 @@ class KeptLogin:
         context.token_expiry_time = float(expires) if isinstance(expires, int | float) else None
 
     async def get_tokens(self) -> OAuthToken | None:
-        """Return the tokens of the last login; None if there are none."""
+        """Return the tokens of the last login; None if there are none, or they cannot be read."""
         return _as(OAuthToken, self._tokens.get("tokens"))
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Store the tokens with what their renewal needs."""
+        """Have the tokens masked and store them, with what their renewal needs."""
         given = tokens.model_dump(mode="json", exclude_none=True)
         # Before anything else, so that no log gets them first.
         await self._learn(_secrets(given))

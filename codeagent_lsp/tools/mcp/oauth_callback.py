@@ -39,8 +39,8 @@ class OAuthCallback:
 
     @asynccontextmanager
     async def opened(self, state: str) -> AsyncGenerator[asyncio.Future[Mapping[str, str]], None]:
-        """Listen while this context is open; the future gets the query of the request with `state`. OSError if the port
-        is lost.
+        """Listen while this context is open; the future gets the query of the request with `state`, the first one, as
+        names and values. OSError if the port is lost.
         """
         answer: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
         visitors = BackgroundTasks()

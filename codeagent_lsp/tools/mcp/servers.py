@@ -79,8 +79,8 @@ class McpServers:
             self._tasks.start(self._look())
 
     async def status(self) -> list[dict[str, Any]]:
-        """Start the servers and return a row for each, with its state, error and tools, also for invalid entries of the
-        settings; does not wait for a start.
+        """Start the servers and return a row for each (`name`, `state`, `transport`, `where`, `version`, `tools`,
+        `changed`, perhaps `error`), also for invalid entries of the settings; does not wait for a start.
         """
         self.begin()
         await self._plug.refresh()

@@ -126,7 +126,7 @@ class ServerSettings:
         return script.exists() and script.samefile(found)
 
     def approves(self, tool: str) -> bool:
-        """Return whether the settings approve this tool without asking."""
+        """Return whether the settings approve this tool, by its own name at the server, without asking."""
         return tool in self.auto_approve or "*" in self.auto_approve
 
     def same(self, other: ServerSettings) -> bool:
@@ -139,8 +139,8 @@ class ServerSettings:
 def read_servers(
     given: Mapping[str, Any], environ: Mapping[str, str]
 ) -> tuple[tuple[ServerSettings, ...], dict[str, McpProblem]]:
-    """Return the valid servers of the setting, of its first 32 entries, and the problems of the invalid ones by name.
-    `environ` fills in the variables that values refer to.
+    """Return the valid servers of the setting, of its first 32 entries, and the problems of the invalid ones by name;
+    later entries are ignored. Never raises. `environ` fills in the variables that values refer to.
     """
     servers: list[ServerSettings] = []
     problems: dict[str, McpProblem] = {}

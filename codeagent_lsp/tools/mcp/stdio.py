@@ -55,7 +55,9 @@ _AT_TAIL = re.compile(_ID + rb'(?:\s*,\s*"jsonrpc"\s*:\s*"2\.0")?\s*\}\s*$')
 
 
 def launch_of(settings: ServerSettings, folder: str, environ: Mapping[str, str]) -> Launch:
-    """Return how the server's process is started; `folder` is its default working folder."""
+    """Return how the server's process is started: its words, its folder, and the environment that commands see with
+    what its settings add; `folder` is its default working folder.
+    """
     environment = with_own_programs_last(scrub_environment(environ, settings.env), [folder])
     cwd = os.path.join(folder, os.path.expanduser(settings.cwd))  # noqa: PTH111, PTH118 - what the user wrote
     command = os.path.expanduser(settings.command)  # noqa: PTH111
@@ -64,8 +66,8 @@ def launch_of(settings: ServerSettings, folder: str, environ: Mapping[str, str])
 
 @asynccontextmanager
 async def stdio_transport(launch: Launch, health: Health) -> AsyncGenerator[Streams, None]:
-    """Start the process and yield its message streams; it ends with this context. ToolFailed if it cannot be
-    started.
+    """Start the process and yield its message streams (incoming, outgoing); its whole tree ends with this context.
+    ToolFailed if it cannot be started.
     """
     child = _Child(launch, health)
     try:

@@ -85,7 +85,7 @@ class OwnTools:
 
     async def look(self) -> None:
         """Find the present sources: start those that are trusted, stop those that are gone, and ask about the others in
-        the background.
+        the background, once. Waits for the disk, not for the workers.
         """
         sources, problems = await asyncio.to_thread(find_sources, self._place.own, self._place.folders())
         for problem in problems:
@@ -113,7 +113,7 @@ class OwnTools:
         return tuple(tool for _, tools in found.values() for tool in tools)
 
     async def settled(self) -> None:
-        """Wait until each worker that is starting has started or failed."""
+        """Wait until each worker that is starting has started or failed, and put their tools into the registry."""
         for server, _ in tuple(self._servers.values()):
             await server.settled()
         await self._plug.refresh()

@@ -105,7 +105,7 @@ class WorkerConnection:
         )
 
     async def open(self) -> None:
-        """Start the process. McpProblem if that fails."""
+        """Start the process, without loading the source (see `tools`). McpProblem if that fails."""
         try:
             await run_to_end(self._guarded.start(self._launch, SERVER_LIMITS, apart=True, talk=True))
         except ToolFailed as error:

@@ -67,7 +67,7 @@ class Decision:
     key: str = ""
 
     def reason_in(self, language: str) -> str:
-        """Return the reason for the user."""
+        """Return the reason for the user, in the language `en` or `zh-cn`, in English if it has no key."""
         return text(self.key, language) if self.key else self.reason
 
 
@@ -113,7 +113,9 @@ class Rule:
         return Rule(match["tool"], match["pattern"]) if match else None
 
     def covers(self, tool: str, subjects: Iterable[str]) -> bool:
-        """Return whether the rule covers this tool and any of these subjects."""
+        """Return whether the rule covers this tool and any of these subjects; without a pattern the tool alone counts.
+        Globs are matched with regard to case.
+        """
         if not fnmatch.fnmatchcase(tool, self.tool):
             return False
         return self.pattern is None or any(_matches(self.pattern, subject) for subject in subjects)
@@ -140,7 +142,7 @@ def decide(
 ) -> Decision:
     """Return the decision for one call, from the mode, the rules, what the call touches and how it would run.
     `arguments` must be the validated ones: before repair, a path could hide in a text that holds JSON. `names` are
-    other names of the tool, by which rules may name it.
+    other names of the tool, by which rules may name it. Asks nobody; may look at the disk to resolve paths.
     """
     settings = _in_own_name(settings, traits.name, names)
     # Before all rules: in a mode that only reads, no allow rule lets anything be changed.
@@ -159,7 +161,7 @@ def reading(path: str, settings: PermissionsSettings, roots: Roots) -> Decision:
 
 
 def may_read(settings: PermissionsSettings, roots: Roots) -> Callable[[str], bool]:
-    """Return a predicate for whether a file (absolute path) may be read without asking the user."""
+    """Return a predicate for whether a file (absolute path) may be read without asking the user, by these settings."""
     return lambda path: reading(path, settings, roots).verdict == "allow"
 
 

@@ -57,7 +57,9 @@ class PlanStep:
     error: str = ""
 
     def to_data(self) -> dict[str, Any]:
-        """Return the step as in events; an empty error is left out."""
+        """Return the step as plain data, as in events, an object with the fields of this class; an empty error is left
+        out.
+        """
         data: dict[str, Any] = {
             "step_id": self.step_id,
             "title": self.title,
@@ -211,8 +213,8 @@ class Plan:
         return self._with(step_id, "skipped", reason or self.steps.by_id(step_id).error)
 
     def replanned(self, drafts: Iterable[StepDraft]) -> Plan:
-        """Return the plan with the pending steps replaced; steps already tried stay, failed and cancelled ones as
-        skipped.
+        """Return the plan with the pending steps replaced, and `replans` one higher, whatever `may_replan` says; steps
+        already tried stay, failed and cancelled ones as skipped.
         """
         # A step that stayed failed would hold up the new ones: a step begins only when all before it have ended.
         kept = tuple(
@@ -345,7 +347,8 @@ class PlanDocument:
         return self._with(f"{self.body}\n\n{content.strip()}".strip())
 
     def with_section(self, name: str, content: str) -> PlanDocument:
-        """Return the document with one section replaced, or appended with a heading of level two if it is missing.
+        """Return the document with one section (`name`, in any case, with or without `#`) replaced, or appended with a
+        heading of level two if it is missing.
 
         All sections of that name are replaced by one. A heading that repeats the name is dropped from `content`, and
         its other headings are put below the section's, so that they are a part of it when it is replaced again.

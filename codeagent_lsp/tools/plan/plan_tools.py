@@ -181,8 +181,8 @@ class PlanUpdate(Tool[PlanUpdateParameters]):
     )
 
     async def run(self, arguments: PlanUpdateParameters, context: ToolContext) -> ToolOutput:
-        """Change the document; the text says how long it is now. ToolRetry without a document, or if it would be too
-        long.
+        """Change the document; the text says how long it is now. ToolRetry without a document, for another `plan_id`,
+        or if it would have 100,000 characters or more.
         """
         planner = _planner_of(context, arguments.plan_id)
         said = planner.update(arguments.action, arguments.content, arguments.section)

@@ -81,8 +81,8 @@ class Terminal(Tool[TerminalParameters]):
         return True
 
     async def run(self, arguments: TerminalParameters, context: ToolContext) -> ToolOutput:
-        """Perform the action and return the state afterwards. ToolFailed if it cannot be started; a refusal by the user
-        is no start.
+        """Perform the action, of a start and restart only if the user agrees, and return the state afterwards; a
+        refusal is no error, and starts nothing. ToolFailed if it cannot be started. Waits until it can be opened.
         """
         return await _done("terminal", arguments.action, ScreenRequest(arguments.port), context)
 
@@ -121,8 +121,8 @@ class Desktop(Tool[DesktopParameters]):
         return True
 
     async def run(self, arguments: DesktopParameters, context: ToolContext) -> ToolOutput:
-        """Perform the action and return the state afterwards. ToolFailed if it cannot be started; a refusal by the user
-        is no start.
+        """Perform the action, of a start and restart only if the user agrees, and return the state afterwards; a
+        refusal is no error, and starts nothing. ToolFailed if it cannot be started. Waits until it can be opened.
         """
         wanted = ScreenRequest(arguments.port, arguments.resolution, arguments.display)
         return await _done("desktop", arguments.action, wanted, context)

@@ -89,9 +89,10 @@ class Skill:
 
 
 def skill_of(source: str, folder: str, place: SkillPlace, files: Mapping[str, bytes], fallback: str) -> Skill:
-    """Parse the text of a `SKILL.md`; `fallback` is the skill's name if the head has none.
+    """Return the skill of the text of a `SKILL.md`; `fallback` is the skill's name if the head has none.
 
-    `files` are the other files of its folder. SkillInvalid with the reason.
+    `files` are the other files of its folder. SkillInvalid with the reason, such as a missing head, name or
+    description.
     """
     document = _document(source)
     name = document.one("name").strip() or fallback
@@ -156,7 +157,9 @@ class Catalogue:
     problems: tuple[SkillProblem, ...] = ()
 
     def get(self, name: str) -> Skill:
-        """Return the skill of that name. ToolFailed, with the known names or the problem, if there is none."""
+        """Return the skill of that name. ToolFailed, with the known names or the problem, if there is none. Names are
+        compared exactly.
+        """
         for skill in self.skills:
             if skill.name == name:
                 return skill
@@ -180,7 +183,9 @@ class SkillLibrary:
         self._more = more
 
     def catalogue(self, view: FileView) -> Catalogue:
-        """Read every skill and return them, sorted by name; one that cannot be used is among the problems."""
+        """Read every skill and return them, sorted by name; one that cannot be used, or whose name is taken, is among
+        the problems. The user's own win.
+        """
         skills: dict[str, Skill] = {}
         problems: list[SkillProblem] = []
         # The user's own first: a workspace cannot put a skill in the place of one of theirs.
@@ -257,7 +262,9 @@ class RunSkills:
 
 
 def item_of(skill: Skill, view: FileView) -> WorkspaceItem:
-    """Return a skill of the workspace for the question whether it is trusted: its files and its whole text."""
+    """Return a skill of the workspace as an item for the question whether it is trusted; its detail has its files with
+    their sizes and its whole text.
+    """
     path = view.roots.relative(skill.folder)
     files = "".join(f"- {name}, {size:,} bytes\n" for name, size in skill.files.items())
     detail = f"{path}\n{files}\n{skill.description}\n\n{skill.body}"
@@ -265,7 +272,10 @@ def item_of(skill: Skill, view: FileView) -> WorkspaceItem:
 
 
 def list_skills(skills: Iterable[Skill], mode: str, limit: int) -> str:
-    """Return the list of skills for an agent in `mode`, one line each, in at most `limit` characters; '' for none."""
+    """Return the list of skills for an agent in `mode`, one line each below a heading, at most 40 and, without the
+    heading and a last line that counts those left out, in at most `limit` characters; '' if there are none or none
+    fits.
+    """
     fitting = [skill for skill in skills if skill.serves(mode)]
     lines: list[str] = []
     size = 0

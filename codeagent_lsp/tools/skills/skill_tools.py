@@ -288,8 +288,8 @@ def is_script(name: str, data: bytes) -> bool:
 
 
 def bundle_in(folder: Path, wanted: str = "") -> Bundle:
-    """Return the skill `wanted` in a folder, or its only one. ToolRetry with the names of all, ToolFailed if
-    invalid.
+    """Return the skill `wanted` in a folder or below it, or its only one for ''. ToolRetry with the names of all if
+    that is not exactly one, ToolFailed if there is none or it is invalid. Blocks.
     """
     folders = skill_folders(folder)
     if not folders:
@@ -304,7 +304,7 @@ def bundle_in(folder: Path, wanted: str = "") -> Bundle:
 
 def skill_folders(folder: Path) -> list[Path]:
     """Return the folders at or below `folder` that hold a skill, 5 levels deep at most; those inside of another are
-    left out.
+    left out; [] for none. Blocks.
     """
     found: list[Path] = []
     for seen, (above, folders, names) in enumerate(os.walk(folder)):

@@ -67,7 +67,7 @@ class Trust:
         self._kept_here: set[str] = set()
 
     def covers(self, digest: str) -> bool:
-        """Return whether exactly this content was approved; False also if the file cannot be read."""
+        """Return whether exactly this content was approved; False also if the file cannot be read. Blocks."""
         return digest in self._kept_here or digest in read_json(self._file)
 
     def add(self, digest: str, name: str) -> None:
@@ -196,8 +196,8 @@ async def among_all(
 async def ask_all(
     trust: Trust, items: Sequence[WorkspaceItem], asker: Asker, words: Translator
 ) -> bool | Literal["singly"] | None:
-    """Ask about all of these at once; keep the answer in `trust` and return it: `singly` if each is to be asked about
-    by itself, None without an answer.
+    """Ask about all of these at once, wait, keep the answer in `trust` and return it: whether they are trusted,
+    `singly` if each is to be asked about by itself, None without an answer.
     """
     deny, singly, every = words("choice.deny"), words("choice.singly"), words("choice.trust_all")
     title = words("trust.all", what=_names_line(items, words))
@@ -224,8 +224,8 @@ async def ask_all(
 async def ask_one(
     trust: Trust, item: WorkspaceItem, asker: Asker, words: Translator, *, lasting: bool = False
 ) -> bool | None:
-    """Return whether the user trusts this exact content, once or for good; with `lasting`, only the latter is offered.
-    None without an answer.
+    """Ask whether the user trusts this exact content, once or for good, and return the answer; the latter is kept in
+    `trust`; with `lasting`, only the latter is offered. None without an answer.
     """
     deny, once, always = (words(f"choice.{key}") for key in ("deny", "once", "trust"))
     line = ends_of(exactly(item.line), MAX_SUBJECT)
@@ -253,7 +253,7 @@ def named(items: Sequence[WorkspaceItem], name: str) -> list[WorkspaceItem]:
 
 
 def said_of(trust: Trust, items: Sequence[WorkspaceItem], words: Translator) -> str:
-    """Return which of these are trusted now and which are not; '' for none."""
+    """Return one or two sentences for the user on which of these are trusted now and which are not; '' for none."""
     sorted_out: dict[bool, list[str]] = {True: [], False: []}
     for item in items:
         sorted_out[trust.covers(item.digest)].append(name_of(item, words))

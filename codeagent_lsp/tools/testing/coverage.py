@@ -82,10 +82,10 @@ def worst_first(files: Iterable[FileCoverage]) -> tuple[FileCoverage, ...]:
 
 
 def parse(form: str, data: bytes, folder: str, module: str = "") -> tuple[FileCoverage, ...]:
-    """Parse a report in the form `coverage.py`, `istanbul`, `go` or `lcov`. ReportBroken if it
-    is malformed.
+    """Return the files of a report in the form `coverage.py` (JSON), `istanbul`, `go` or `lcov`, the lowest coverage
+    first. ReportBroken if it is malformed.
 
-    `folder` is where the tests ran, `module` the path of the Go module.
+    `folder` is where the tests ran, to which paths are relative, `module` the path of the Go module.
     """
     forms: Mapping[str, Callable[[], Iterator[FileCoverage]]] = {
         "coverage.py": lambda: _coverage_py(json.loads(data), folder),
@@ -100,7 +100,9 @@ def parse(form: str, data: bytes, folder: str, module: str = "") -> tuple[FileCo
 
 
 def ranges(missing: Iterable[int], covered: Iterable[int]) -> Ranges:
-    """Return uncovered lines as ranges; lines that are neither covered nor uncovered do not split a range."""
+    """Return uncovered lines as ranges; pairs of the first and the last line, 1-based; lines that are neither covered
+    nor uncovered do not split a range.
+    """
     reached = frozenset(covered)
     found: list[tuple[int, int]] = []
     for line in sorted(frozenset(missing)):

@@ -113,8 +113,8 @@ class TestFramework(ABC):
 
     @abstractmethod
     def script(self, project: Project, selection: Selection) -> Script:
-        """Return the script that runs the tests and writes the report into the folder of reports. ToolRetry for what
-        cannot be selected.
+        """Return (program words, script text) that run the selected tests and write the report into the folder of
+        reports (the variable `REPORT_VARIABLE`). ToolRetry for what cannot be selected.
         """
 
     def parse(self, run: TestRun) -> Parsed:

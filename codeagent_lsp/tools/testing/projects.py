@@ -76,7 +76,8 @@ def runs_all_tests(command: str) -> bool:
 
 def find(view: FileView, path: str | None) -> tuple[Project, ...]:
     """Return the projects for `path` (absolute; None: everything): the nearest ones around it, else those below it. A
-    workspace may mix frameworks, so there can be several, at most 6; () if there are none.
+    workspace may mix frameworks, so there can be several, at most 6; () if there are none. One that is not installed
+    has no `program`.
     """
     found: dict[tuple[str, str], Project] = {}
     for start in (path,) if path else view.roots.folders:
@@ -179,7 +180,7 @@ def own_environment(view: FileView, folder: str, isolation: Isolation) -> dict[s
 
 
 def facts_of(view: FileView) -> tuple[ProjectFacts, ...]:
-    """Return the facts about the projects in the workspace, at most one for each folder."""
+    """Return the facts about the projects in the workspace, at most one for each folder; () for none."""
     found: dict[str, ProjectFacts] = {}
     for project in find(view, None):
         interpreter = ""

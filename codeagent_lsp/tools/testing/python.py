@@ -220,8 +220,8 @@ UNITTEST = Unittest()
 
 
 def parse_lines(data: bytes, folder: str) -> Parsed:
-    """Parse the report that `unittest_runner.py` writes; `folder` is where the tests ran. Without its end mark the
-    result is marked as broken. ReportBroken above 100,000 tests.
+    """Return the cases in the report that `unittest_runner.py` writes; `folder` is where the tests ran. Without its end
+    mark the result is marked as broken. ReportBroken above 100,000 tests.
     """
     cases: list[TestCase] = []
     whole = False

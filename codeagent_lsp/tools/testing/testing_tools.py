@@ -89,8 +89,9 @@ class RunTests(Tool[RunTestsParameters]):
     output = dict[str, Any]  # reports: framework, the counts, seconds, cases
 
     async def run(self, arguments: RunTestsParameters, context: ToolContext) -> ToolOutput:
-        """Return the counts and the failures; `data["reports"]` has every test. Failing tests are no error of the tool.
-        ToolFailed if no test framework is found or installed, ToolRetry for tests that cannot be selected.
+        """Run the tests, wait for their end and return the counts and the failures; `data["reports"]` has every test.
+        Failing tests are no error of the tool. ToolFailed if no test framework is found or installed, ToolRetry for
+        tests that cannot be selected.
         """
         shell = Noted(context.open_shell())
         path, node = _split_node(arguments.path, context)
@@ -198,7 +199,7 @@ def covered_by(
 
 
 def wrote(results: Sequence[CommandResult], context: ToolContext) -> str:
-    """Return lines for the model about files that the tests wrote; '' if there are none."""
+    """Return lines for the model, each after a line end, about files that the tests wrote; '' if there are none."""
     names = sorted({context.view.roots.relative(path) for result in results for path in result.staged})
     left = sum(len(result.left_out) for result in results)
     lines = [f"Written by the run and now staged: {join_names(names, MAX_NAMED)}"] if names else []
@@ -219,7 +220,7 @@ class Noted:
         return self._shell.isolation
 
     async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
-        """Run a command in the wrapped shell and record its result."""
+        """Run a command in the wrapped shell, return its result and record it in `results`; errors as of that shell."""
         result = await self._shell.run(command, on_output)
         self.results.append(result)
         return result
@@ -254,7 +255,9 @@ def not_installed(project: Project) -> str:
 
 
 def existing(path: str | None, context: ToolContext) -> str | None:
-    """Return the absolute path of what a call names, None for the workspace itself. ToolRetry if it does not exist."""
+    """Return the absolute path of what a call names, None for the workspace itself. ToolRetry if it does not exist,
+    PathRefused if it is outside of the workspace.
+    """
     if path is None or path in ("", "."):
         return None
     real = context.view.roots.resolve(path)
@@ -380,8 +383,8 @@ class AnalyzeCoverage(Tool[AnalyzeCoverageParameters]):
     output = dict[str, Any]  # reports: framework, percent, total, files
 
     async def run(self, arguments: AnalyzeCoverageParameters, context: ToolContext) -> ToolOutput:
-        """Return the share of covered lines and the uncovered ones; `data["reports"]` has every file. ToolFailed if no
-        test framework is found, or the program that measures is missing.
+        """Run the tests and return the share of covered lines and the uncovered ones, 1-based; `data["reports"]` has
+        every file. ToolFailed if no test framework is found, or the program that measures is missing.
         """
         shell = Noted(context.open_shell())
         path = existing(arguments.path, context)

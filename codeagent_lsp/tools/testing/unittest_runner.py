@@ -84,7 +84,10 @@ class Reporter(unittest.TextTestResult):
 
 
 def main(start: str, pattern: str) -> int:
-    """Run the tests and return the exit code: 0 only if there were some and all succeeded."""
+    """Run the tests in `start`, a file or folder relative to the current one, whose names match `pattern` ('' for all),
+    and return the exit code: 0 only if there were some and all succeeded. The report goes into the folder in
+    `CODEAGENT_REPORTS`.
+    """
     here = str(Path.cwd())
     # Without the `''` of `python -c`, which would follow a test that changes the folder.
     sys.path[:] = [here, str(Path(here, "src")), *(entry for entry in sys.path if entry)]

@@ -43,7 +43,7 @@ class TodoList:
         )
 
     def replace_all(self, todos: Iterable[Todo]) -> None:
-        """Replace the whole list."""
+        """Replace the whole list; ids have to be unique."""
         self._change(tuple(todos))
 
     def add(self, todos: Iterable[Todo]) -> None:
@@ -53,7 +53,9 @@ class TodoList:
         self._change((*kept, *fresh.values()))
 
     def update(self, changes: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-        """Change fields by id; if some ids are unknown, return them and change nothing."""
+        """Change fields by id, as each mapping with `id` says (None leaves a field); return (), or the unknown ids, if
+        there are some: then nothing is changed.
+        """
         by_id = {str(change["id"]): change for change in changes}
         known = {todo.id for todo in self._todos}
         if unknown := tuple(name for name in by_id if name not in known):
@@ -69,7 +71,7 @@ class TodoList:
         return ()
 
     def to_data(self) -> list[dict[str, Any]]:
-        """Return the list as plain JSON data, for `restore`."""
+        """Return the list as plain JSON data, `{id, content, status, priority}` each, for `restore`."""
         return [asdict(todo) for todo in self._todos]
 
     def restore(self, data: Iterable[Mapping[str, Any]]) -> None:

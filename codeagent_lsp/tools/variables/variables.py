@@ -87,11 +87,13 @@ class Variables:
         return Variable(name, "environment", self._environ[name]) if self._environ.get(name) else None
 
     async def has_vault(self) -> bool:
-        """Return whether values can be stored beyond the session. Opens the keyring at the first call."""
+        """Return whether values can be stored beyond the session. Opens the keyring at the first call, in a thread;
+        ToolFailed after 30 s.
+        """
         return await self._opened_vault() is not None
 
     def keep(self, name: str, value: str) -> None:
-        """Keep a value until the session ends."""
+        """Keep a value in memory until the session ends; from then on it is masked."""
         self._values[name] = value
         self._remask()
 
@@ -163,7 +165,7 @@ class MaskedStream:
         return text[:until]
 
     def close(self) -> str:
-        """Return the rest that was held back, which can no longer become a value."""
+        """Return the rest that was held back, which can no longer become a value; '' for none."""
         rest, self._held = self._held, ""
         return rest
 
@@ -174,7 +176,9 @@ def is_name(name: str) -> bool:
 
 
 async def in_thread(work: Callable[[], T], seconds: float = VAULT_SECONDS) -> T:
-    """Run a function that may block for ever, such as a locked keyring, in a thread. ToolFailed after `seconds`."""
+    """Run a function that may block for ever, such as a locked keyring, in a thread and return its result; its
+    exceptions are raised. ToolFailed after `seconds`.
+    """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
@@ -239,8 +243,8 @@ class KeyringVault:
 
 
 def open_keyring(workspace: str) -> Vault | None:
-    """Return the vault of a workspace in the system's keyring; None if the library is missing or no backend is safe
-    enough. Blocks.
+    """Return the vault of a workspace (any text that names it) in the system's keyring; None if the library is missing
+    or no backend is safe enough. Blocks.
     """
     try:
         import keyring  # late: it may be missing, and loads much

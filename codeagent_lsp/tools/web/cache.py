@@ -49,12 +49,12 @@ class Cache(Protocol):
 
 
 def key_of(*parts: object) -> str:
-    """Return the cache key of a request: the SHA-256 hash of its parts."""
+    """Return the cache key of a request: the SHA-256 hash, in hexadecimal, of its parts as JSON."""
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
 
 
 def cache_of(url: str | None, file: Path) -> Cache:
-    """Return the cache of the settings: Redis for a URL, else SQLite."""
+    """Return the cache of the settings: Redis for a URL, else the SQLite file `file`. Nothing is opened."""
     return RedisCache(url) if url else SqliteCache(file)
 
 
@@ -174,7 +174,7 @@ class CachedOutput:
         return ToolOutput(f"[kept from {minutes} minutes ago]\n{known['text']}", known.get("data"))
 
     async def put(self, output: ToolOutput, seconds: float) -> None:
-        """Store the result for so many seconds, with secrets masked; nothing if the cache fails."""
+        """Store the result for so many seconds, with secrets masked; a failure of the cache is only reported."""
         # a cache outlives the session, and may be on a server that others use
         hide = self._context.redaction.hide
         value = {"text": hide(output.text), "data": _without(output.data, hide), "at": time.time()}

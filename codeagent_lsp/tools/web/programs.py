@@ -74,7 +74,7 @@ _BLANKS = re.compile(r"\n{3,}")
 
 def main() -> None:
     """Read one request from standard input and write its answer to standard output, as JSON; a problem is an answer,
-    too.
+    too. `sys.argv[1]` names the work: `browse`, `extract`, `metasearch`.
     """
     question = json.load(sys.stdin)
     try:

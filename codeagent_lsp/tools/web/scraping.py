@@ -54,7 +54,9 @@ def is_html(page: Page) -> bool:
 
 
 async def words_of(page: Page, selector: str | None) -> PageText:
-    """Return the text of a page. ToolRetry or ToolFailed if it has none that can be read."""
+    """Return the text of a page, of HTML the main part or what a CSS `selector` finds. ToolRetry for a selector on
+    plain text, ToolFailed for another kind of file, or as of `words_of_html`.
+    """
     if is_html(page):
         return await words_of_html(decode_page(page), page.target.url, selector)
     if not _PLAIN.fullmatch(page.media):
@@ -67,7 +69,7 @@ async def words_of(page: Page, selector: str | None) -> PageText:
 
 async def words_of_html(html: str, url: str, selector: str | None) -> PageText:
     """Return the text of the main part of an HTML document from `url`, or of what a CSS `selector` finds; in a child
-    process.
+    process, within 20 s. ToolFailed if that fails, or for an invalid selector.
     """
     answer = await answer_of(EXTRACT, {"html": html, "url": url, "selector": selector})
     return PageText(str(answer["title"]), str(answer["text"]), answer["hidden"], answer["thin"], answer["found"])
@@ -170,8 +172,8 @@ def browser_of(path: str, folders: Iterable[str] = ()) -> str | None:
 
 
 async def browse_page(program: str | None, target: Target, selector: str | None, dialer: Dialer) -> str:
-    """Return the HTML of the page after its scripts have run, within 20 s for each step. ToolFailed if there is no
-    browser or it fails.
+    """Return the HTML of the page after its scripts have run in the browser `program`, within 20 s for each step.
+    ToolFailed if there is no browser or it fails.
     """
     if program is None:
         raise ToolFailed("no Chromium is installed here", ErrorCode.NOT_FOUND)

@@ -67,8 +67,8 @@ def provider_of(settings: WebSettings) -> Literal["tavily", "metasearch"]:
 
 
 async def search_web(wanted: SearchRequest, settings: WebSettings, fetcher: Fetcher) -> tuple[Result, ...]:
-    """Search and return the results, best first, at most `most`; () if nothing was found. ToolFailed if no provider
-    answers.
+    """Search and return the results, best first, at most `most`; () if nothing was found. The query leaves this
+    machine. ToolFailed if no provider answers.
     """
     if provider_of(settings) == "tavily":
         rows = await _by_tavily(wanted, settings.search_api_key or "", fetcher)

@@ -104,7 +104,9 @@ _CRITICAL = re.compile(
 
 
 def denial(everything: Everything) -> str | None:
-    """Return the reason, in English, why the script is never run; None if it is not denied."""
+    """Return the reason, in English, why the script is never run; None if it is not denied. Pure; the first reason
+    found counts.
+    """
     return next(_denials(everything), None)
 
 
@@ -361,7 +363,9 @@ def is_bomb(script: Script) -> bool:
 
 
 def is_program_bomb(code: str) -> bool:
-    """Return whether a program in another language, given on the command line, forks endlessly."""
+    """Return whether a program in another language, given on the command line, forks endlessly, by known spellings of
+    that.
+    """
     return bool(_PROGRAM.search(code))
 
 
@@ -423,7 +427,9 @@ def _name(function: Node) -> str:
 
 
 def is_catastrophic(path: str) -> bool:
-    """Return whether removing this path recursively would remove the system or a home folder."""
+    """Return whether removing this path, as a script writes it, recursively would remove the system or a home folder.
+    By its text alone.
+    """
     whole = _whole(path)
     if len(path) <= _LONGEST and _ABOVE_HOME.fullmatch(path):
         return True

@@ -93,7 +93,9 @@ class Unknown(Exception):
 
 
 def check(rules: Grammar, arguments: Sequence[Word]) -> None:
-    """Check that the arguments are within the grammar and their files may be read. Unknown if not."""
+    """Check that the arguments, without the command's name, are within the grammar and their files may be read.
+    Unknown, with the reason, if not.
+    """
     operands, options = _divide(rules, arguments)
     if rules.operands == "pattern" and not options & rules.patterns:
         if not operands:
@@ -111,7 +113,9 @@ def check(rules: Grammar, arguments: Sequence[Word]) -> None:
 
 
 def check_path(word: Word, *, globs: Globs) -> None:
-    """Check that a file may be read without asking. Unknown if not."""
+    """Check that a file may be read without asking. Unknown, with the reason, if not; `globs` is as for
+    `unreadable`.
+    """
     if (reason := unreadable(word, globs=globs)) is not None:
         raise Unknown(reason)
 
