@@ -58,9 +58,10 @@ class Instructions:
 def root_instructions(
     view: FileView, limit: int = INSTRUCTIONS_LIMIT, may_read: MayRead | None = None
 ) -> tuple[Instructions, ...]:
-    """Return the instruction files of the workspace folders, in their order, together at most `limit` bytes of UTF-8
-    (32 KiB if that is less); the last one is cut. () if there are none. `may_read` returns whether a file (absolute
-    path) may be read without asking; without it, files that they import are left out. Blocks.
+    """Return the instruction files of the workspace folders, in their order, each followed by what it imports, together
+    at most `limit` bytes of UTF-8 (32 KiB if that is less); the last one is cut. () if there are none. `may_read`
+    returns whether a file (absolute path) may be read without asking; without it, files that they import are left out.
+    Blocks.
     """
     return _Collected(view, limit, may_read).of(view.roots.folders)
 

@@ -271,7 +271,9 @@ class Subset(ToolRegistry):
         return self._whole.traits(name) if name in self._allowed() else None
 
     def names(self, state: ToolState | None = None, group: str | None = None) -> tuple[str, ...]:
-        """Return the names of the tools that may be called, filtered by state and group."""
+        """Return the names of the tools that may be called, in registration order; `state` and `group` narrow them,
+        None means any.
+        """
         allowed = set(self._allowed())
         return tuple(name for name in self._whole.names(state, group) if name in allowed)
 

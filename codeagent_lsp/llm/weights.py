@@ -268,8 +268,8 @@ class WeightsSource(Protocol):
         """The name of the source for messages and file names."""
 
     def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
-        """Download and return the complete file of `size` bytes, whose checksum the caller verifies. Failed or
-        Cancelled if not.
+        """Download and return the complete file of `size` bytes, whose checksum the caller verifies; `report` is called
+        with (bytes done, bytes in all). Blocks. Failed or Cancelled if not.
         """
 
     def clean(self, work: Path) -> None:

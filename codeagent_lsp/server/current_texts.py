@@ -20,8 +20,8 @@ from codeagent_lsp.workspace.text.document import Document
 
 
 class CurrentTexts:
-    """The texts of files as they are at this moment: of the open buffer, else of the disk. `read_disk` returns the text
-    of a file on disk, None when there is none.
+    """The texts of files (absolute paths) as they are at this moment: of the open buffer, else of the disk. `read_disk`
+    returns the text of a file on disk, None when there is none.
     """
 
     def __init__(self, documents: Documents, read_disk: Callable[[str], str | None]) -> None:
@@ -188,8 +188,8 @@ class Arrivals:
             self._told.clear()
 
     def heard(self, path: str) -> Sequence[str]:
-        """Return all texts of a file since this began, with the steps between them, the first of which was there then;
-        () if none came.
+        """Return all texts of a file (absolute path) since this began, with the steps between them, the first of which
+        was there then; () if none came.
         """
         return self._heard.get(self._texts.uri(path), ())
 

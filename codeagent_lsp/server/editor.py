@@ -85,8 +85,8 @@ class LspEditor:
         return modes.carried_out(applied, lambda path: self._texts.document(path) is not None)
 
     async def open_unclear(self, paths: Iterable[str]) -> None:
-        """Have the client open those of the files whose encoding only it can tell; waits for them for some seconds;
-        never raises.
+        """Have the client open those of the files (absolute paths) whose encoding only it can tell; waits for them for
+        some seconds; never raises.
         """
         await self._opened(paths)
 
@@ -116,7 +116,7 @@ class LspEditor:
         return True
 
     def still_shows(self, path: str) -> bool:
-        """Return whether a deleted file is open in a client that cannot delete files."""
+        """Return whether a deleted file (absolute path) is open in a client that cannot delete files."""
         return not self._client.policy.deletes and not os.path.lexists(path) and self._texts.document(path) is not None
 
     def has_unsaved_text(self, path: str) -> bool:

@@ -43,7 +43,9 @@ class Waiting:
 
 
 def at_work(run_id: str, title: str, language: str) -> Waiting:
-    """Return the offers for a run that has not ended: to say something to it, and to stop it; code actions alone."""
+    """Return the offers for a run that has not ended: to say something to it, and to stop it; code actions alone, their
+    words in `language` (`en`, `zh-cn`), as for all functions here.
+    """
     argument = {"runId": run_id}
     offers = (
         (text("lens.steer", language), "codeagent.steer", argument),

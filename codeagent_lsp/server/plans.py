@@ -100,8 +100,8 @@ def plan_name(run_id: str) -> str:
 
 
 def plan_page(record: RunRecord, language: str, *, writable: bool = False) -> str:
-    """Return the page of a run as Markdown: the steps of its plan, its plan document; '' if it has neither. With
-    `writable` it says that the list can be edited before the plan begins.
+    """Return the page of a run as Markdown: the steps of its plan, its plan document; in the language `en` or `zh-cn`,
+    made inert; '' if it has neither. With `writable` it says that the list can be edited before the plan begins.
     """
     parts = []
     if record.plan is not None:
@@ -143,7 +143,7 @@ def _line(words: str) -> str:
 
 
 def step_edits(page: str, plan: Plan, language: str) -> list[StepEdit] | None:
-    """Return the steps that have not begun as an edited page has them; in the page's order; a step is known again by
+    """Return the steps that have not begun as an edited page has them, in the page's order; a step is known again by
     its title, else by its number. None if nothing differs from the plan.
     """
     # Read from what is shown, as characters may be escaped there.

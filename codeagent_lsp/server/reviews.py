@@ -217,8 +217,8 @@ class Reviews:
     async def apply(
         self, run: Run, files: frozenset[str] | None, hunks: ChosenHunks | None, seen: Changeset | None
     ) -> None:
-        """Apply the chosen files and hunks of a run (None: all), as the user has `seen` them, and show the outcome.
-        SessionError if nothing is staged, or a chosen hunk does not exist.
+        """Apply the chosen files and hunks of a run (as for `Proposal.apply`; None: all), as the user has `seen` them,
+        and show the outcome. SessionError if nothing is staged, or a chosen hunk does not exist.
         """
         applied = await run.proposal.apply(files, hunks, seen=seen)
         self.renew(run.record.run_id)
@@ -227,8 +227,8 @@ class Reviews:
     async def revert(
         self, run: Run, files: frozenset[str] | None, hunks: ChosenHunks | None, seen: Changeset | None
     ) -> None:
-        """Take back the chosen files and hunks of what another program changed, and show the outcome. SessionError if
-        there are none.
+        """Take back the chosen files and hunks (as for `apply`) of what another program changed, and show the outcome.
+        SessionError if there are none.
         """
         from codeagent_lsp.session.foreign_runs import ForeignProposal  # late: with the parts of a run
 

@@ -270,8 +270,8 @@ class Judged:
 
 
 async def judge_attempt(parts: RunParts, record: RunRecord, number: int) -> Judged:
-    """Run tests and diagnostics on the changes of an attempt that has ended, if there are any, and return the result.
-    What cannot run is None in it.
+    """Run tests and diagnostics on the changes of an attempt, by its `number` from 1, that has ended, if there are any,
+    and return the result. What cannot run is None in it.
     """
     changeset = record.staged
     if not changeset:

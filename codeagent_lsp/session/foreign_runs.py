@@ -143,7 +143,7 @@ class ForeignProposal(Proposal):
         self._refused = Changeset()  # kept changes that a buffer with unsaved text did not take
 
     def ending(self, status: events.RunStatus) -> events.Outcome | None:
-        """Return what became of the last decision: all changes are in the files from the beginning."""
+        """Return what became of the last decision: None before any: all changes are in the files from the beginning."""
         return self.outcome
 
     async def joins(self, changes: Iterable[DiskChange]) -> bool:
@@ -406,7 +406,9 @@ def gathering(changes: Iterable[DiskChange], unknown: tuple[str, ...]) -> OwnWor
 
 
 def unknown_words(names: tuple[str, ...], language: str) -> str:
-    """Return a sentence about files that have changed and cannot be reviewed; '' for none."""
+    """Return a sentence in the language `en` or `zh-cn` about files that have changed and cannot be reviewed, of which
+    it names 5; '' for none.
+    """
     if not names:
         return ""
     return text("foreign.unknown", language, names=some_of(names, MOST_NAMED, counted=False))

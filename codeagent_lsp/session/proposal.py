@@ -257,9 +257,9 @@ class Proposal:
         """Apply the staged changes, or a part of them, to the buffers; the user has agreed. Return what the editor did,
         which may be less. SessionError if nothing is staged, or a chosen hunk does not exist.
 
-        `files` are paths, `hunks` ids of hunks by path, or their 0-based numbers in what was `seen` (None: in what is
-        staged now), here and in `discard`; `may_lose` are deleted files whose unsaved text is our own (None: the user
-        is asked about unsaved text).
+        `files` are absolute paths, `hunks` ids of hunks by such a path, or their 0-based numbers in what was `seen`
+        (None: in what is staged now), here and in `discard`; `may_lose` are deleted files whose unsaved text is our own
+        (None: the user is asked about unsaved text).
         """
         applied = await self._apply(files, hunks, may_lose, seen)
         if applied is None:
@@ -417,10 +417,10 @@ class Proposal:
     async def undo(
         self, steps: Collection[str] | None = None, *, files: Collection[str] | None = None, over: bool = False
     ) -> Applied:
-        """Undo what this run, or some steps of its plan, have applied, perhaps in some `files` alone; return what the
-        editor did. Later edits of the user are kept: lines that they changed since stay, as conflicts of the result,
-        and can be undone as well by one more undo, which goes `over` them. Where nothing else is left to undo, these
-        conflicts are returned once more, also after a restart. SessionError if there is nothing to undo.
+        """Undo what this run, or some steps of its plan, have applied, perhaps in some `files` (absolute paths) alone;
+        return what the editor did. Later edits of the user are kept: lines that they changed since stay, as conflicts
+        of the result, and can be undone as well by one more undo, which goes `over` them. Where nothing else is left to
+        undo, these conflicts are returned once more, also after a restart. SessionError if there is nothing to undo.
         """
         async with self._applying:
             self.undoing = steps is None and files is None

@@ -325,7 +325,9 @@ class CodeAgentContext:
         return KeptFacts(render(items) if items else "", plan.text() if plan else "", changed, self.focused)
 
     def stored_focus(self) -> list[dict[str, object]]:
-        """Return the files in focus as events store them: paths and editing marks, without texts."""
+        """Return the files in focus as events store them: `{path, editing}` each, without texts, from the least to the
+        most recently used.
+        """
         return [{"path": file.path, "editing": file.editing} for file in self.focused.files]
 
     def restore(self, event: events.StateChanged) -> None:

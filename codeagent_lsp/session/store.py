@@ -94,8 +94,8 @@ class SessionStore:
         return session_id not in self._silent
 
     def load(self, session_id: str) -> list[dict[str, Any]]:
-        """Return all complete records of a session, in order, without locking it. SessionError if there is no such
-        session.
+        """Return all complete records (events as plain data) of a session, in order, without locking it. SessionError
+        if there is no such session.
         """
         try:
             data = self._path(session_id).read_bytes()
@@ -104,8 +104,8 @@ class SessionStore:
         return parse(data)
 
     def reopen(self, session_id: str) -> list[dict[str, Any]]:
-        """Lock an existing session for writing and return its records. SessionError if there is none, or another
-        process has it.
+        """Lock an existing session for writing and return its records as `load` does. SessionError if there is none, or
+        another process has it.
         """
         if not self._path(session_id).exists():  # claiming would make it
             raise SessionError("session.unknown", session=session_id)
@@ -144,7 +144,9 @@ class SessionStore:
             os.close(handle)
 
     def is_used_elsewhere(self, session_id: str) -> bool:
-        """Return whether another process has locked a session; False also if the file cannot be opened."""
+        """Return whether another process has locked a session; False also if the file cannot be opened. SessionError
+        for an invalid id.
+        """
         if session_id in self._files:
             return False
         try:

@@ -56,8 +56,9 @@ def render(stream: Iterable[events.Event], language: str = "en") -> str:
 
 
 def block(event: events.Event, language: str = "en") -> str:
-    """Return the text that one event adds to the transcript, inert; '' if it adds nothing. A fence that it leaves open
-    is closed: what is added later would be code or not against what it was judged to be.
+    """Return the text that one event adds to the transcript, inert, in the language `en` or `zh-cn`; '' if it adds
+    nothing. A fence that it leaves open is closed: what is added later would be code or not against what it was judged
+    to be.
     """
     shown = inert(_block(event, language))
     fence = _open_fence(shown)

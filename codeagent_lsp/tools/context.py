@@ -78,7 +78,7 @@ class PresentTexts(Protocol):
 
     async def refresh(self, paths: Iterable[str]) -> None:
         """Ask an editor that does not report changes by itself for the present texts of these files and of all open
-        ones; and wait at most some seconds; nothing for other editors. Never raises.
+        ones, and wait for them at most some seconds; nothing for other editors. Paths are absolute. Never raises.
         """
 
     def unknown(self, paths: Iterable[str]) -> Sequence[str]:

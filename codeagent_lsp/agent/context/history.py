@@ -133,8 +133,8 @@ def reference(messages: Sequence[Message], call: ToolCall, text: str) -> str | N
 
 
 def whole_file(path: str, text: str) -> str:
-    """Return the text of a whole file below a heading with its path, as it is put into the conversation and found again
-    by `reference`.
+    """Return the text of a whole file below a heading with its path (relative to the workspace), as it is put into the
+    conversation and found again by `reference`.
     """
     return f"{WHOLE} {path}, as it is now:\n{text}"
 
@@ -216,14 +216,17 @@ class FocusedFiles:
         return next((file for file in self.files if file.path == path), None)
 
     def seen(self, path: str, text: str) -> FocusedFiles:
-        """Return the files with one that the model has just seen in full as the last; the least recently used are
-        dropped to stay within the limit, those being edited last, and one that is larger than it is not added.
+        """Return the files with one (path relative to the workspace) that the model has just seen in full as the last;
+        the least recently used are dropped to stay within the limit, those being edited last, and one that is larger
+        than it is not added.
         """
         known = self.get(path)
         return self._with(FocusedFile(path, text, known is not None and known.editing))
 
     def used(self, path: str) -> FocusedFiles:
-        """Return the files with `path` as the most recently used one; unknown paths change nothing."""
+        """Return the files with `path` (relative to the workspace) as the most recently used one; unknown paths change
+        nothing.
+        """
         known = self.get(path)
         return self if known is None else self._with(known)
 

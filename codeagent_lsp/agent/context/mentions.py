@@ -75,8 +75,8 @@ def shorter_readings(mention: Mention) -> Iterator[Mention]:
 
 
 def write_mention(path: str, lines: tuple[int, int] | None = None) -> str:
-    """Return the mention of a file as a user writes it: `@path`, quoted if necessary, with `#L3-L9` for `lines` (the
-    first and the last one, 1-based).
+    """Return the mention of a file as a user writes it: `@path`, the path as it is given, quoted if necessary, with
+    `#L3-L9` for `lines` (the first and the last one, 1-based).
     """
     match = _MENTION.fullmatch(f"@{path}")
     plain = match is not None and _mention(match) == Mention("file", f"@{path}", path)

@@ -52,7 +52,7 @@ class EditRequest:
 
     @property
     def marked(self) -> tuple[str, str]:
-        """The window before and after the cursor."""
+        """The window as (before, after): its text before and after the cursor."""
         return self.window[: self.cursor], self.window[self.cursor :]
 
 

@@ -308,8 +308,8 @@ def _index(chunk: Mapping[str, Any]) -> int:
 
 
 def system_blocks(messages: Iterable[Message], mark: Mapping[str, Any] = MARK) -> list[dict[str, Any]]:
-    """Return the system messages, joined by blank lines, as one content block of the API, with a mark for the prompt
-    cache; [] without any.
+    """Return the system messages, joined by blank lines, as one content block of the API (`{"type": "text", …}`), with
+    a mark for the prompt cache; [] without any.
     """
     told = [message.content for message in messages if message.role == "system" and message.content.strip()]
     return [{"type": "text", "text": "\n\n".join(told), **mark}] if told else []
@@ -328,9 +328,9 @@ def tool_blocks(tools: tuple[ToolSpec, ...], mark: Mapping[str, Any] = MARK) -> 
 
 
 def turns(messages: Iterable[Message], info: ModelInfo) -> list[dict[str, Any]]:
-    """Return the conversation without its system messages as turns of the API: user and assistant alternate, the user
-    first, and the last two user turns have a mark for the cache. Turns without text or call are left out, as the API
-    refuses them.
+    """Return the conversation without its system messages as turns of the API (`{"role", "content"}`): user and
+    assistant alternate, the user first, and the last two user turns have a mark for the cache. Turns without text or
+    call are left out, as the API refuses them.
     """
     made: list[dict[str, Any]] = []
     for message in messages:

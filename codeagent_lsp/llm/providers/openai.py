@@ -214,7 +214,9 @@ async def read_facts(where: Endpoint, name: str, limits: TimeLimits) -> Facts:
 
 
 async def fetch_json(where: Endpoint, url: str, limits: TimeLimits) -> dict[str, Any] | None:
-    """Return the JSON object that a GET gives; None for any other value and for any failure."""
+    """Return the JSON object that a GET gives; None for any other value and for any failure; never raises
+    ModelError.
+    """
     try:
         return await get_json(where, url, limits)
     except ModelError:

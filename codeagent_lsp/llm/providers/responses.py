@@ -253,7 +253,7 @@ def items(messages: Iterable[Message], info: ModelInfo) -> list[dict[str, Any]]:
 
 
 def tools(specs: tuple[ToolSpec, ...]) -> list[dict[str, Any]]:
-    """Return the tools in the form of the API, their names as `wire_name` spells them."""
+    """Return the tools in the form of the API (`{"type": "function", …}`), their names as `wire_name` spells them."""
     return [
         {"type": "function", **without_forms(spec), "name": wire.wire_name(spec["name"]), "strict": False}
         for spec in specs

@@ -130,7 +130,7 @@ def chosen_hunks(arguments: Mapping[str, Any], view: FileView) -> ChosenHunks | 
 
 def chosen_files(arguments: Mapping[str, Any], view: FileView) -> frozenset[str] | None:
     """Convert file names or URIs to absolute paths. None when there is no such argument `files`; PathRefused for one
-    outside of the workspace.
+    outside of the workspace, UsageError for a URI that is no file.
     """
     if "files" not in arguments:
         return None

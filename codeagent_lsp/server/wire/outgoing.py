@@ -220,7 +220,9 @@ class ClientRequests:
         self._waiting.pop(identity, None)
 
     def expire(self, identity: str, seconds: float) -> None:
-        """End a request that was not answered in time, with an EditorError."""
+        """End a request that was not answered in time, within these seconds, with an EditorError; nothing for an
+        unknown id.
+        """
         waiting = self._waiting.pop(identity, None)
         if waiting is not None:
             _fail(waiting.future, EditorError("editor.timeout", method=waiting.method, seconds=f"{seconds:g}"))

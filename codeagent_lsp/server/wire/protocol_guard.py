@@ -402,7 +402,7 @@ async def _drive_on(generator: Generator[Any, Any, Any], later: Later, executor:
 
 
 def message(**members: Any) -> dict[str, Any]:
-    """Return a JSON-RPC message with those members that are not None."""
+    """Return a JSON-RPC 2.0 message as a dict: `jsonrpc`, and those of the given members that are not None."""
     return {"jsonrpc": "2.0", **{name: value for name, value in members.items() if value is not None}}
 
 

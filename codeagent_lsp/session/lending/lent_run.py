@@ -87,7 +87,9 @@ class Borrower(Protocol):
         """Wait for its next call or cancellation and return it; None when it has disconnected. Cancellable."""
 
     async def answer(self, number: int, text: str, *, ok: bool) -> None:
-        """Send the result of a call; nothing happens if it has disconnected."""
+        """Send the result of the call with this number, an error unless `ok`; nothing happens if it has
+        disconnected.
+        """
 
     async def leave(self, reason: str) -> None:
         """Close the other agent's connection: with the reason `cancelled` if the user has ended it, else `ended`."""

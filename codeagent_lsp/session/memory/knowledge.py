@@ -124,7 +124,9 @@ class Background:
             return self._prompts[key]
 
     def news(self, knowledge: Knowledge, view: FileView, mode: str, window: int, on_unseen: OnUnseen, task: str) -> str:
-        """Return the note before a task: parts that changed since they were sent, and skills that fit; '' for none."""
+        """Return the note before a task: parts that changed since they were sent, and skills that fit; '' for none.
+        What it returns counts as sent; `mode`, `window` and `on_unseen` are as for `prompt`.
+        """
         changed = []
         known = knowledge.skills.catalogue(view).skills
         with self._lock:

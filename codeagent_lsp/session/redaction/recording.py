@@ -174,8 +174,8 @@ class GuardedModel(WrappedModel):
 
 
 def request_data(request: ModelRequest, info: ModelInfo) -> dict[str, Any]:
-    """Return a model request as plain data for the trace; tools only by name, since their descriptions are part of the
-    program.
+    """Return a model request as plain data for the trace (`model`, `provider`, `messages`, …); tools only by name,
+    since their descriptions are part of the program.
     """
     return {
         "model": info.name,
@@ -191,7 +191,9 @@ def request_data(request: ModelRequest, info: ModelInfo) -> dict[str, Any]:
 
 
 def reply_data(reply: Reply) -> dict[str, Any]:
-    """Return a model's reply as plain data for the trace, with its token usage."""
+    """Return a model's reply as plain data for the trace, with its token usage (`text`, `tool_calls`, `finish_reason`,
+    `usage`, …).
+    """
     usage = reply.usage
     return {
         "text_length": len(reply.text),

@@ -116,7 +116,9 @@ class DirectPath:
         return await solver.solve(is_task=True)
 
     async def check(self, request: RunRequest) -> Verdict | None:
-        """Run the checks on a change that was made by tools; result as of `TaskWorkspace.check_change`."""
+        """Run the checks on a change that was made by tools and return the result, None if there is nothing to run, as
+        `TaskWorkspace.check_change` does.
+        """
         workspace = TaskWorkspace(self._parts, Subject(self._brief(Work(request))), small=False)
         return await workspace.check_change()
 

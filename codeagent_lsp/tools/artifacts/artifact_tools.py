@@ -207,7 +207,8 @@ class ImportFile(Tool[ImportParameters]):
 
     async def run(self, arguments: ImportParameters, context: ToolContext) -> ToolOutput:
         """Fetch the source and stage it; the data is the path, the source and the number of lines. FileRefused or
-        ToolFailed if it cannot be read or is no text, ToolRetry for a destination that cannot be written to.
+        ToolFailed if it cannot be read or is no text, ToolRetry for a destination that cannot be written to,
+        PermissionDenied for a file that usually holds secrets.
         """
         (staged,) = await _import_all([arguments], context, self._web)
         return staged

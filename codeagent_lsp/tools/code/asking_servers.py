@@ -76,9 +76,9 @@ def is_place(symbol: str) -> bool:
 
 
 async def name_in(context: ToolContext, path: str, symbol: str, line: int | None = None) -> NamedPlace:
-    """Return the place of a name in a file: its definition, else its first use; `line` (1-based) narrows it, and is
-    enough without a name. The symbol may be a place itself (`is_place`). ToolRetry if there is no such place,
-    FileRefused if the file cannot be read.
+    """Return the place of a name in a file (as a call names it): its definition, else its first use; `line` (1-based)
+    narrows it, and is enough without a name. The symbol may be a place itself (`is_place`). ToolRetry if there is no
+    such place, FileRefused if the file cannot be read.
     """
     absolute = context.view.roots.resolve(path)
     place = _PLACE.fullmatch(symbol)
@@ -120,8 +120,8 @@ async def ask_again(
     more: Mapping[str, Any],
     place: tuple[int, int] | None = None,
 ) -> ServerAnswer | None:
-    """Ask the server that gave `answer` about an item of it (in `more`, LSP parameters), or a place of two offsets, and
-    return what it says; None if it says nothing.
+    """Ask the server that gave `answer` about an item of it (in `more`, LSP parameters), or a place of two offsets in
+    the file `path` (absolute), and return what it says; None if it says nothing.
     """
     servers = context.get(CodeServers)
     if servers is None:
@@ -221,8 +221,8 @@ class ExactPlaces:
 
 
 async def exact_definition(context: ToolContext, symbol: str, path: str | None) -> ExactPlaces | None:
-    """Return where the name `symbol` that a file uses is defined, by the language servers; None without a path, a place
-    of the name in it, or a server that knows. Waits for servers.
+    """Return where the name `symbol` that a file (as a call names it) uses is defined, by the language servers; None
+    without a path, a place of the name in it, or a server that knows. Waits for servers.
     """
     place = await _find_name(context, symbol, path)
     if place is None:
@@ -252,8 +252,8 @@ async def exact_references(context: ToolContext, symbol: str, targets: Sequence[
 
 
 async def exact_calls(context: ToolContext, symbol: str, path: str, depth: int) -> tuple[str, Graph] | None:
-    """Return the server's name and the graph of calls around a function, `depth` steps each way; None without a server
-    or if it knows no such function.
+    """Return (server's name, graph of calls) around a function of the file `path` (as a call names it), `depth` steps
+    each way; None without a server or if it knows no such function.
     """
     place = await _find_name(context, symbol, path)
     if place is None:

@@ -81,7 +81,9 @@ class Codebase:
         return [symbol for path in sorted(known) for symbol in known[path]]
 
     async def imports(self) -> list[tuple[str, tuple[Import, ...]]]:
-        """Return every file, by its relative path, with its imports, sorted by path. At most 400 files are parsed."""
+        """Return (relative path, imports) of every file of a known language, sorted by path. At most 400 files are
+        parsed.
+        """
         view, paths = await self._index(), await self.files()
         over = self._context.view.over_disk()
         saved = [path for path in paths if path not in over]

@@ -174,7 +174,7 @@ class CallGraph(Tool[CallGraphParameters]):
 
     async def run(self, arguments: CallGraphParameters, context: ToolContext) -> ToolOutput:
         """Return the graph as one line for each caller with its callees; the data has `nodes`, `edges` and `mermaid`.
-        ToolFailed if the function is not found.
+        ToolFailed if the function is not found, ToolRetry for a place without a name.
         """
         if is_place(arguments.function_name):
             name = await _name_at(arguments.path, arguments.function_name, context)
@@ -373,7 +373,9 @@ def dependency_graph(imports: Mapping[str, Iterable[str]], focus: str = "") -> G
 
 
 def unit(path: str) -> str:
-    """Return the node that represents a file in the graph: the file itself, or its folder for Go."""
+    """Return the node that represents a file (relative path) in the graph: the file itself, or for Go its folder with a
+    `/` at the end.
+    """
     return f"{posixpath.dirname(path) or '.'}/" if path.endswith(".go") else path
 
 

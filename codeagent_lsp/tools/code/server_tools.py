@@ -156,7 +156,8 @@ class CodeActions(Tool[CodeActionsParameters]):
 
     async def run(self, arguments: CodeActionsParameters, context: ToolContext) -> ToolOutput:
         """Return the titles, none without a server; or stage the edit of the one in `apply` and report it. ToolRetry
-        for an unknown title or if the file changed meanwhile, EditRefused or PermissionDenied with nothing staged.
+        for an unknown title or if the file changed meanwhile, ToolFailed for one that is no edit but a command,
+        EditRefused or PermissionDenied with nothing staged.
         """
         path = context.view.roots.resolve(arguments.path)
         text = (await asyncio.to_thread(context.view.read, path)).text

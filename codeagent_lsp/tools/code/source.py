@@ -147,8 +147,9 @@ def walked(root: Node, into: Callable[[Node], bool] = lambda _: True) -> Iterato
 
 
 def source_of(path: str, text: str, within: tuple[int, int] | None = None) -> SourceFile | None:
-    """Return the text parsed; None for an unknown language, or a text that is too long or cannot be parsed. With
-    `within`, a range of bytes, its definitions and imports are only those that overlap it.
+    """Return the text parsed, in the language of the file name `path`; None for an unknown language, or a text that is
+    too long or cannot be parsed. With `within`, a range of bytes, its definitions and imports are only those that
+    overlap it.
     """
     parsed = parse.parsed(path, text, within=within)
     return SourceFile(path, text, parsed) if parsed is not None else None

@@ -189,8 +189,8 @@ def describe_difference(found: Difference, name: Callable[[str], str]) -> str:
 
 
 def new_lines(found: Difference, name: Callable[[str], str]) -> tuple[str, ...]:
-    """Return a line for each new diagnostic, the worst first, at most 10 in all; the last then says how many more there
-    are.
+    """Return a line for each new diagnostic, `path:line:column severity message` with the path as `name` shows it, the
+    worst first, at most 10 in all; the last then says how many more there are.
     """
     shown = found.new if len(found.new) <= MAX_LINES else found.new[: MAX_LINES - 1]
     lines = [

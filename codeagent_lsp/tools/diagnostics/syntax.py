@@ -114,8 +114,8 @@ def _message(source: bytes, node: Node) -> str:
 
 
 def data_errors(path: str, text: str) -> tuple[Diagnostic, ...] | None:
-    """Return the first error that keeps a data file from being parsed; () if there is none, None for a file of another
-    kind or with more than 2,000,000 characters.
+    """Return the first error that keeps a data file (JSON, YAML and the like, by the ending of `path`) from being
+    parsed; () if there is none, None for a file of another kind or with more than 2,000,000 characters.
     """
     check = _check_for(path)
     if check is None or len(text) > MAX_CHARS:

@@ -72,7 +72,7 @@ class Blob:
 
 
 async def head_of(repository: Repository, inner: str) -> Entries:
-    """Return the files of the last commit at or below `inner` ('' for all); by their paths in the repository; {} before
+    """Return the files of the last commit at or below `inner` ('' for all), by their paths in the repository; {} before
     the first commit. ToolFailed if git fails.
     """
     if not await has_commits(repository):

@@ -234,8 +234,8 @@ class Commit:
 
 
 async def history_of(repository: Repository, inner: str, limit: int) -> tuple[Commit, ...]:
-    """Return the last `limit` commits that touch `inner` ('' for all); the newest first; () before the first commit.
-    ToolFailed if git fails.
+    """Return the last `limit` commits that touch `inner` (a path in the repository, '' for all), the newest first; ()
+    before the first commit. ToolFailed if git fails.
     """
     # rev-list fails for a HEAD that no commit has been made on.
     if not await has_commits(repository):

@@ -402,12 +402,12 @@ class SeenChanges:
         self._texts[path] = text
 
     def forget(self, path: str) -> None:
-        """Drop the note on a file, so that its change counts as unseen again."""
+        """Drop the note on a file (absolute path), so that its change counts as unseen again."""
         self._texts.pop(path, None)
 
     def add_written(self, paths: Iterable[str], before: Changeset, after: Changeset) -> None:
-        """Note that the hooks have seen what one of them wrote in these files; not for a file in which there was a
-        change before that no hook has seen.
+        """Note that the hooks have seen what one of them wrote in these files (absolute paths), between the states
+        `before` and `after`; not for a file in which there was a change before that no hook has seen.
         """
         for path in paths:
             earlier, now = before.get(path), after.get(path)

@@ -320,8 +320,8 @@ def _bounded_content(words: Iterable[str]) -> str:
 
 
 def bounded_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object within 6,000 characters: long texts are cut first, then all texts, then deep
-    levels; at last only the required names are left.
+    """Return a JSON Schema of an object as one of at most 6,000 characters of JSON, if possible: long texts are cut
+    first, then all texts, then deep levels; at last only the required names are left.
     """
     # Words go before structure: a parameter without a description can still be given, one without a type is a guess.
     for words, depth in ((WORDS, DEPTH), (SHORT_WORDS, DEPTH), (0, DEPTH), (0, 4), (0, 2)):

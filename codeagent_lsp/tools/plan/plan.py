@@ -363,7 +363,9 @@ class PlanDocument:
         return any(heading.name == _plain(name) for heading in _headings(self.body.splitlines()))
 
     def with_explored(self, files: Iterable[str], language: str) -> PlanDocument:
-        """Return the document with a section that lists these files, unless it has such a section in any language."""
+        """Return the document with a section, headed in this language, that lists these files (paths as shown), unless
+        it has such a section in any language.
+        """
         # In any: the user's language may be another one than when the plan was begun.
         listed = "\n".join(f"- `{name}`" for name in dict.fromkeys(files))
         if not listed or any(self.has_section(text(SECTIONS[0], known)) for known in LANGUAGES):

@@ -63,7 +63,9 @@ class CoverageReport:
         return 100 * sum(file.covered for file in self.files) / self.total if self.total else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the report as plain JSON data, percentages rounded to two places."""
+        """Return the report as plain JSON data, `{framework, percent, total, problem, files}`, with `{path, percent,
+        total, missing}` for each file, percentages rounded to two places.
+        """
         return {
             "framework": self.framework,
             "percent": round(self.percent, 2),

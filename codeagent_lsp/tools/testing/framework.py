@@ -126,8 +126,8 @@ class TestFramework(ABC):
         return ""
 
     def instead(self, project: Project, finished: Finished) -> tuple[Project, str] | None:
-        """Return the project to run instead, and advice for the model, if the run shows that the framework is missing;
-        else None.
+        """Return (project, advice): the project to run instead, and advice for the model, if the run shows that the
+        framework is missing; else None.
         """
         return None
 
@@ -213,8 +213,8 @@ def read_coverage(project: Project, finished: Finished) -> CoverageReport:
 
 
 def is_test_file(path: str) -> bool:
-    """Return whether a file contains tests, by the naming conventions of the frameworks; not whether it only belongs to
-    tests, as fixtures do (`is_test` in `index/grammars.py`).
+    """Return whether a file contains tests, by its name and the naming conventions of the frameworks, unread; not
+    whether it only belongs to tests, as fixtures do (`is_test` in `index/grammars.py`).
     """
     name = os.path.basename(path)
     stem, suffix = os.path.splitext(name)

@@ -164,7 +164,7 @@ class ProjectFacts:
 
 
 def own_environment(view: FileView, folder: str, isolation: Isolation) -> dict[str, str]:
-    """Return the variables by which a command in `folder` finds the project's own programs first (`.venv`,
+    """Return the variables by which a command in `folder` (absolute) finds the project's own programs first (`.venv`,
     `node_modules/.bin`, the nearest first). {} without isolation, as a repository's programs must not replace those of
     the system there, and in containers.
     """

@@ -157,7 +157,9 @@ def tally(
 
 
 def told_short(counts: Tally, seconds: float, words: Callable[..., str], why: str = "") -> str:
-    """Return the counts of a test run in a few words for the user; `why` says what kept it from any result."""
+    """Return the counts of a test run in a few words for the user; `words` returns a sentence of the catalogue, `why`
+    says in English what kept it from any result.
+    """
     before = len(counts.as_before)
     parts = {
         "failed": counts.failed - before,

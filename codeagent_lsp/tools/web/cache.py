@@ -73,7 +73,9 @@ class SqliteCache:
         return await asyncio.to_thread(self._safely, lambda base: self._read(base, key))
 
     async def put(self, key: str, value: str, seconds: float) -> None:
-        """Store a value, unless it is larger than 1 MiB. CacheOff if the file cannot be used."""
+        """Store a value for so many seconds, unless it is larger than 1 MiB, in a thread. CacheOff if the file cannot
+        be used.
+        """
         if len(value.encode("utf-8", "replace")) <= MAX_ENTRY:
             await asyncio.to_thread(self._safely, lambda base: self._write(base, key, value, seconds))
 

@@ -445,8 +445,8 @@ def is_device(path: str) -> bool:
 
 
 def is_critical(path: str) -> bool:
-    """Return whether the path is a file that the system depends on to start or to let users in, such as
-    `/etc/passwd`.
+    """Return whether the path, as a script writes it, is a file that the system depends on to start or to let users in,
+    such as `/etc/passwd`.
     """
     return bool(_CRITICAL.fullmatch(_normal(path)))
 
@@ -457,7 +457,9 @@ def is_settings(path: str) -> bool:
 
 
 def join_path(folder: str, path: str) -> str:
-    """Return `path` as seen after `cd folder`; '' as folder leaves it as it is."""
+    """Return `path` as seen after `cd folder`; '' as folder, and a path that begins with `/` or `~`, leaves it as it
+    is.
+    """
     return path if path.startswith(("/", "~")) or not folder else f"{folder[:_LONGEST]}/{path}"
 
 
