@@ -101,7 +101,9 @@ def weights_path() -> Path:
 
 
 def installed() -> bool:
-    """Return whether weights of the right size exist; their checksum was verified when they were downloaded."""
+    """Return whether the embedded model's weights exist in `models_dir` with the right size; their checksum was
+    verified when they were downloaded.
+    """
     with contextlib.suppress(OSError):
         return weights_path().stat().st_size == CODER.size
     return False

@@ -89,7 +89,7 @@ def _can_run(path: str) -> bool:
 def make_places(policy: ClientPolicy, group: Sequence[FileChange]) -> list[str]:
     """Create the folders of new files, as clients differ in whether they do, and, for a client that cannot create
     files, the empty files for the edits to fill. Return the absolute paths made, the innermost first; [] for a client
-    that applies no edits. After an OSError nothing of it is left.
+    that applies no edits. After an OSError nothing of it is left. Blocks.
     """
     made: list[Path] = []
     new = [change for change in group if change.kind in ("create", "move") and Path(change.path).is_absolute()]

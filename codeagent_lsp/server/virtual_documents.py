@@ -84,7 +84,7 @@ class VirtualDocuments:
 
     def written(self, name: str) -> str | None:
         """Return the text of a document's file, with the user's edits; None if the user cannot edit it or it cannot be
-        read.
+        read. Blocks.
         """
         if not self.writable:
             return None

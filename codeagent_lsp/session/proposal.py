@@ -402,7 +402,8 @@ class Proposal:
 
     def onto_present(self, files: Collection[str]) -> ChosenHunks:
         """Stage the changes of these files (absolute paths) on the user's present text; on lines that both have
-        changed, the agent's win. Return the hunks with such lines.
+        changed, the agent's win. Return the hunks with such lines, their ids or 0-based numbers by path. Blocks for
+        reading the files.
         """
         changes = Changeset()
         found: dict[str, frozenset[int | str]] = {}

@@ -299,7 +299,9 @@ def rewritten(known: str, content: str) -> str:
 
 
 def refuse_below_file(context: ToolContext, path: str) -> None:
-    """Refuse an absolute path below an existing file now rather than when the user applies the change (ToolRetry)."""
+    """Raise ToolRetry for an absolute path below an existing file: it is refused now rather than when the user applies
+    the change. Blocks.
+    """
     for parent in Path(path).parents:
         if context.view.roots.kind(str(parent)) == "folder":
             return
@@ -309,8 +311,8 @@ def refuse_below_file(context: ToolContext, path: str) -> None:
 
 
 def existing_text(context: ToolContext, path: str, parameter: str = "path") -> FileText | None:
-    """Return the file at an absolute path; None if there is none. ToolRetry, naming `parameter`, if it is not a
-    text.
+    """Return the file at an absolute path; None if there is none. ToolRetry, naming `parameter`, if it is not a text.
+    Blocks.
     """
     if not context.view.exists(path):
         return None

@@ -219,8 +219,8 @@ def list_folder(view: FileView, path: str) -> str:
 
 
 def picture(view: FileView, path: str) -> tuple[Image, int]:
-    """Return a picture (absolute path) and its size in bytes. FileRefused if it is none, too large or cannot be read:
-    servers answer with an error that would end the run.
+    """Return (picture, size in bytes) of the file at an absolute path. Blocks. FileRefused if it is none, too large or
+    cannot be read: servers answer with an error that would end the run.
     """
     data = view.roots.read_bytes(path, MOST_IMAGE)
     if (found := Image.of(data)) is None:

@@ -224,8 +224,8 @@ def is_test_file(path: str) -> bool:
 
 
 def nearest_program(view: FileView, folder: str, names: Words) -> str:
-    """Return the nearest of these files in `folder` or above it, relative to `folder` and with a slash in it; '' for
-    none.
+    """Return the nearest of these files (paths such as `.venv/bin/python`) in `folder` (absolute) or above it in the
+    workspace, relative to `folder` and with a slash in it; '' for none.
     """
     for around in view.roots.upwards(folder):
         for name in names:

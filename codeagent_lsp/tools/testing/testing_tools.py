@@ -257,8 +257,8 @@ def not_installed(project: Project) -> str:
 
 
 def existing(path: str | None, context: ToolContext) -> str | None:
-    """Return the absolute path of what a call names, None for the workspace itself. ToolRetry if it does not exist,
-    PathRefused if it is outside of the workspace.
+    """Return the absolute path of the file or folder that a call names, None for the workspace itself. ToolRetry if it
+    does not exist, PathRefused if it is outside of the workspace.
     """
     if path is None or path in ("", "."):
         return None

@@ -163,7 +163,7 @@ def _because(notes: Iterable[str]) -> str:
 
 def browser_of(path: str, folders: Iterable[str] = ()) -> str | None:
     """Return the path of a Chromium or Chrome program on `path` (a PATH value), None if there is none. Relative entries
-    and those inside `folders` (the workspace) are ignored.
+    and those inside `folders` (the workspace) are ignored. Blocks.
     """
     inside = tuple(f"{folder}{os.sep}" for folder in folders)
     entries = [entry for entry in path.split(os.pathsep) if Path(entry).is_absolute()]
