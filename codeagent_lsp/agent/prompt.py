@@ -54,7 +54,9 @@ def system_prompt(kind: str, environment: Environment, background: str = "") -> 
 
 
 def agent_prompt(instructions: str, environment: Environment, background: str = "") -> str:
-    """Return the system message of an agent: its instructions, the environment, and `background` on the project."""
+    """Return the system message of an agent as paragraphs: its instructions, the environment (system, folders, editor,
+    commands), and `background` on the project, if any.
+    """
     parts = [
         instructions,
         f"Environment: {_system()}, workspace {', '.join(environment.folders) or '-'}",

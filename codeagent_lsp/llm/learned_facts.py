@@ -142,7 +142,7 @@ class Prices:
     written_1h: float | None = None
 
     def cost(self, usage: Usage) -> float:
-        """Return what this usage costs, in USD."""
+        """Return what this usage costs, in USD, with its parts read from and written to a cache at their own prices."""
         cached = self.input if self.cached is None else self.cached
         # `prompt_tokens` is all of the prompt, whatever its source; some servers count the parts inconsistently.
         fresh = max(0, usage.prompt_tokens - usage.cached_tokens - usage.written_tokens)

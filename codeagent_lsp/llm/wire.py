@@ -191,7 +191,9 @@ def pack(info: ModelInfo, items: Sequence[Any]) -> str:
 
 
 def unpack(info: ModelInfo, carried: str) -> list[Any]:
-    """Return the items that the same model of the same provider gave; none from any other, or if damaged."""
+    """Return the items in the text of `pack`, if the same model of the same provider wrote them; [] from any other, for
+    '', or if damaged.
+    """
     if not carried:
         return []
     try:

@@ -140,7 +140,9 @@ class Backend:
             self.inbox.respond(found[0], (found[1],))
 
     async def close(self) -> None:
-        """Stop all parts and write the remaining records; takes a few seconds at most."""
+        """Stop all parts, cancel all runs and write the remaining records; takes a few seconds at most. Call it
+        once.
+        """
         # First what asks, so that nothing new is begun; last the records, as the other parts still write to them.
         self.reviews.close()
         self.conflicts.close()

@@ -83,7 +83,9 @@ class CurrentTexts:
         return self._documents.steps()
 
     def holds(self, change: FileChange) -> bool:
-        """Return whether all of the change is in the buffer or on disk."""
+        """Return whether all of the change, whatever else was typed, is in the buffer, or on disk for a file that is
+        not open.
+        """
         if change.text is None:
             return self._is_gone(change.path)
         left = change.moved_from is None or self._is_gone(change.moved_from)
@@ -112,7 +114,7 @@ class CurrentTexts:
         return self._documents.in_step(self.uri(path))
 
     def disk(self, path: str) -> str | None:
-        """Return the text on disk; None if there is no file or it cannot be read as text."""
+        """Return the text on disk of a file (absolute path); None if there is no file or it cannot be read as text."""
         try:
             return self._read_disk(path)
         except FileRefused:

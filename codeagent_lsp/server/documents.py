@@ -172,7 +172,9 @@ class Documents:
         return named if named is not None else self._open.get(self._by_real.get(path, ""))
 
     def uri(self, path: str) -> str:
-        """Return the URI under which the client knows an absolute path, or the path itself if it is a URI."""
+        """Return the URI under which the client knows an absolute path, else as one below the folder names that it
+        uses, or the path itself if it is a URI.
+        """
         if not Path(path).is_absolute() and ":" in path:
             return path
         known = self.by_path(path)

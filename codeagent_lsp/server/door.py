@@ -146,8 +146,8 @@ class Door:
             await self.close("ended")
 
     async def close(self, reason: str) -> None:
-        """Close the socket, send the reason to all clients and close their connections, after 1 s at the latest by
-        force.
+        """Close the socket, forget all tokens, send the reason to all clients and close their connections, after 1 s at
+        the latest by force. `expect` opens it again.
         """
         self._expected.clear()
         server, self._server = self._server, None

@@ -624,8 +624,8 @@ class Prepared:
     edits: Sequence[types.TextEdit]
 
     def onto(self, now: Current) -> Prepared | None:
-        """Return the same edits for a text that differs from the change's base in one span of other lines; None for any
-        other text.
+        """Return the same edits for a text that differs from the change's base in one span of other lines; and has no
+        edit in or beside it; None for any other text.
         """
         if now.text is None or self.change.base is None or self.change.text is None:
             return None

@@ -250,8 +250,8 @@ class SettingsLink:
         return settings_layers.refusal(self._follow_policy())
 
     def fixed(self, key: str, value: Any = None) -> SettingError | None:
-        """Return, without raising it, the error that the policy fixes a setting to another value than `value`; None if
-        it does not.
+        """Return, without raising it, the error that the policy fixes a setting (`model.name`, without our section) to
+        another value than `value`; None if it does not.
         """
         from codeagent_lsp import settings_layers  # late: the start-up path does without it
 

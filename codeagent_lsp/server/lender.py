@@ -115,7 +115,7 @@ class Lender:
         return names
 
     async def close(self) -> None:
-        """End all runs of other agents, close the socket and remove its announcement."""
+        """End all connections of other agents, close the socket and remove its announcement."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.wait([self._watching])

@@ -104,7 +104,7 @@ class Loader:
         return there.commands.menu.offered() if there is not None else ()
 
     async def close(self) -> None:
-        """Close the heavy part if it was loaded; nothing otherwise."""
+        """Close the heavy part if it was loaded, and wait for that; nothing otherwise."""
         there = self._there()
         if there is not None:
             there.commands.close()

@@ -110,7 +110,9 @@ class McpLogins:
         return True
 
     async def vault(self) -> Vault:
-        """Return the keyring, opened at the first call, or a vault in memory if there is none or it does not answer."""
+        """Return the keyring, opened at the first call, or a vault in memory if there is none or it does not answer
+        within 30 s; the same one from then on.
+        """
         if self._vault is None:
             try:
                 opened = await in_thread(self._open_vault)

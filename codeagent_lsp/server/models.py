@@ -99,7 +99,9 @@ class Models:
         return found
 
     async def open_rewriter(self) -> Rewriter:
-        """Return the next-edit model of the settings, which the caller closes. ModelError if there is none."""
+        """Return the next-edit model of the settings, which the caller closes. ModelError if there is none or its
+        server does not answer, ModelRejected if the policy does not allow it.
+        """
         settings, network, _ = self._wanted_settings()
         other = settings_for_model(settings, settings.next_edit or "")
         self.check_named(settings, other)
@@ -142,7 +144,7 @@ class Models:
         return {"name": name}
 
     async def close(self) -> None:
-        """Close all models: their connections and child processes."""
+        """Close all models: their connections and child processes. Later calls open them again."""
         async with self._lock:
             await self._drop()
             while self._named:

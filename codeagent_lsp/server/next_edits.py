@@ -358,7 +358,9 @@ class NextEditFiles:
         return project_of(path, lambda name: Path(name).is_file())
 
     def read(self, path: str) -> FileText | None:
-        """Return a file that may be shown; None for others. Blocks."""
+        """Return a file (absolute path) that may be shown to a model; None for others and for one that cannot be read.
+        Blocks.
+        """
         try:
             return None if self.name(path) is None else self.view.read(path)
         except AgentError:

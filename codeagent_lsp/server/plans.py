@@ -54,7 +54,9 @@ class PlanDocuments:
             self.put(event.run_id)
 
     def put(self, run_id: str) -> str:
-        """Write the page of a run's plan and return its text. SessionError for a run without a plan."""
+        """Write the page of a run's plan and return its text. SessionError for an unknown run, or one without a
+        plan.
+        """
         page = plan_page(self._record(run_id), self._language(), writable=self.writable)
         if not page:
             raise SessionError("plan.none", run=run_id)

@@ -154,7 +154,7 @@ class Bar:
             )
 
     def end(self, message: str) -> None:
-        """Send the end with its message; only the first call counts."""
+        """Send the end with its message, as soon as the token is accepted; only the first call counts."""
         if self._ended is None:
             self._ended = message
             if self._timer is not None:

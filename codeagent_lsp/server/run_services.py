@@ -111,7 +111,9 @@ class External:
         self._client = client
 
     async def show(self, url: str) -> bool:
-        """Open an address. Return True when the client did, False when the address was shown to the user instead."""
+        """Open an address and wait at most 10 s; return True when the client did, False when the address was shown to
+        the user instead.
+        """
         if await self._client.show(url, external=True):
             return True
         self._client.tell(text("screen.at", self._client.language, url=url))
@@ -166,8 +168,8 @@ class Views:
         return view.read(path).text if view.exists(path) else None
 
     def is_certain(self, path: str) -> bool:
-        """Return whether every editor reads a file on disk as the same text; True also for one that is missing or
-        binary.
+        """Return whether every editor reads a file on disk (absolute path) as the same text, whatever encoding it
+        assumes; True also for one that is missing or binary.
         """
         view = FileView(Roots(self._folders()), NoBuffers(), NothingStaged())
         try:

@@ -85,8 +85,8 @@ def same_text(one: str | None, other: str | None) -> bool:
 
 
 def holds(base: str | None, text: str, now: str) -> bool:
-    """Return whether `now` contains all changes from `base` to `text`, whatever else was typed, and however a formatter
-    has written them.
+    """Return whether the text `now` contains all changes from `base` (None: a new file) to `text`, whatever else was
+    typed, and however a formatter has written them.
     """
     if base is not None and same_text(base, text):
         # Nothing but line ends changes, so they count: their kinds, or whether the last line has one.

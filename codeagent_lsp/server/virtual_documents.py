@@ -140,7 +140,9 @@ class VirtualDocuments:
         return await self._client.show(uri, take_focus=True)
 
     def answer_in(self, uri: str, content: str) -> tuple[str, str] | None:
-        """Return the id of the question of an answer document and the answer in `content`; None for other documents."""
+        """Return (id of the question, answer) of an answer document with the text `content`, the answer without its
+        head, '' for none; None for other documents.
+        """
         request_id, comment = self._answers.get(uris.key(uri), ("", ""))
         if not request_id:
             return None

@@ -147,7 +147,9 @@ class ForeignProposal(Proposal):
         return self.outcome
 
     async def joins(self, changes: Iterable[DiskChange]) -> bool:
-        """Add changes that were made since, and store each; return whether anything is different now."""
+        """Add changes of the disk that were made since (as `join_changes` does), and store each; return whether
+        anything is different now.
+        """
         waiting, differs = list(changes), False
         async with self._applying:
             while waiting:
@@ -164,7 +166,9 @@ class ForeignProposal(Proposal):
         return differs
 
     def tried_on(self, part: Changeset) -> Changeset:
-        """Return the changes that make the user's files as they would be with only this part of the foreign changes."""
+        """Return the changes that make the user's files as they would be with only this part of the foreign changes.
+        Blocks for reading the files.
+        """
         found = Changeset()
         for change in self.changeset:
             kept, file = part.get(change.path), own_file(self.view, change.path)

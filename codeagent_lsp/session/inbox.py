@@ -73,7 +73,7 @@ class Inbox:
         return tuple(self._open.values())
 
     def find(self, request_id: str) -> OpenQuestion:
-        """Return an open question. SessionError if it is not open."""
+        """Return the open question with this id. SessionError if there is none, or it has just been answered."""
         item = self._open.get(request_id)
         # An answer is given before its asker runs again: until then the question is still listed.
         if item is None or item.answer.done():

@@ -113,7 +113,9 @@ async def asked_again(session: Session, inbox: Inbox, start: Callable[[RunReques
 
 
 def lapsed_line(session: Session, language: str) -> str:
-    """Return a sentence for the user that names these questions, at most 3 of them; '' if there are none."""
+    """Return a sentence in the language `en` or `zh-cn` that names the questions of interrupted runs that are not asked
+    again, at most 3 of them; '' if there are none.
+    """
     titles = [asked.title for run in session.context.runs.values() if run.torn for asked in _lapsed_of(run)]
     if not titles:
         return ""

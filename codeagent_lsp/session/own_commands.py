@@ -119,8 +119,8 @@ async def stage_texts(parts: RunParts, request: RunRequest) -> Ended:
 
 
 async def confirm_command(parts: RunParts, command: str, level: str) -> bool:
-    """Ask whether a command may run although it is not isolated, and how little is (`level`); False without an
-    answer.
+    """Ask whether a command may run although it is not isolated, and how little is (`level`); and wait; True only for a
+    consent, which holds for this time alone.
     """
     output = parts.output
     deny, once = output.text("choice.deny"), output.text("choice.once")

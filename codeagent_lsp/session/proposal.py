@@ -236,7 +236,9 @@ class Proposal:
         return self._output.text(key, names=names) if paths else ""
 
     def note(self) -> str:
-        """Return a note for the model if the buffers do not hold all that it staged; '' if they do."""
+        """Return a note for the model after a decision, if the buffers do not hold all that it staged; '' if
+        they do.
+        """
         left = ", ".join(map(self.view.roots.relative, self.changeset.paths)) or "nothing"
         match self.outcome:
             case "partial":
@@ -386,7 +388,9 @@ class Proposal:
     def chosen(
         self, files: frozenset[str] | None, hunks: ChosenHunks | None, seen: Changeset | None = None
     ) -> Changeset:
-        """Return a part of the staged changes, chosen as for `apply`. SessionError if there is none."""
+        """Return a part of the staged changes, chosen as for `apply`. SessionError if there is none, or a chosen hunk
+        does not exist. Nothing changes.
+        """
         part = part_of(self.changeset, files, self._numbers(files, hunks, seen))
         if not part:
             raise SessionError("changes.none")

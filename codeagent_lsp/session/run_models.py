@@ -47,7 +47,7 @@ class RunModels:
 
     async def main(self) -> Model:
         """Return the model of the settings, or the first of its stand-ins that can be opened. ModelError if none can.
-        The caller closes it.
+        It is not the caller's to close.
         """
         model = await self._wrap(self._services.models.open)
         self._tell_unknown(model.info)
@@ -55,14 +55,14 @@ class RunModels:
 
     async def named(self, name: str) -> Model:
         """Return another model: a name at the same server, `NAME@URL`, or `embedded`; the main one for ''. ModelError
-        if neither it nor a stand-in can be opened. The caller closes it.
+        if neither it nor a stand-in can be opened. It is not the caller's to close.
         """
         opened = self._services.models.open_named
         return await self._wrap(lambda: opened(name)) if name and opened is not None else await self.main()
 
     async def small(self, main: Model) -> Model:
-        """Return the model for small work; `main` if none is set, or if it cannot be opened, which the user is
-        shown.
+        """Return the model for small work; `main` if none is set, or if it cannot be opened, which the user is shown.
+        It is not the caller's to close.
         """
         name = self._services.user.settings().model.small
         if not name:
@@ -119,7 +119,9 @@ class StandInModel(WrappedModel):
 
     @classmethod
     async def open(cls, openers: Sequence[Opener], tell: Tell) -> StandInModel:
-        """Return the first model that can be opened, with the others behind it. Raises the error of the first."""
+        """Return the first model that can be opened, with the others behind it; `tell` gets the error of the first and
+        the model that stands in. If none can be opened, the ModelError of the first is raised.
+        """
         first, *others = openers
         try:
             return cls(await first(), others, tell)

@@ -217,7 +217,9 @@ class OutputStream:
         self._waited = 0
 
     def write(self, stream: Stream, printed: str) -> None:
-        """Buffer printed text; whole lines are passed on within a tenth of a second."""
+        """Buffer printed text; whole lines are passed on within a tenth of a second, an incomplete one after half a
+        second. Call it in the event loop.
+        """
         within = self._within(stream, printed)
         # Joined only with the same stream: across a change of streams the order in which they were printed is kept.
         if self._waiting and self._waiting[-1][0] == stream:

@@ -250,7 +250,7 @@ class PlanState:
         self._tell()
 
     def cancel(self) -> None:
-        """Mark the running step as cancelled and emit `execution_cancelled`."""
+        """Mark the running step, if any, as cancelled and emit `execution_cancelled`."""
         stopped = self.plan.cancelled()
         if stopped != self.plan:
             self._record.plan = stopped

@@ -172,7 +172,7 @@ class Runs:
         return working
 
     async def close(self) -> None:
-        """Cancel all runs and wait for their ends, at most 1 s."""
+        """Cancel all runs and wait for their ends, at most 1 s; those that take longer are left."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()

@@ -213,7 +213,9 @@ class RunRecord:
         self.unsettled, self._intended = (), None
 
     def take_back(self, undone: Undone, outcome: events.Outcome, refused: Collection[str], now: float) -> None:
-        """Note an undo with its outcome, and the files that the editor refused; `now` is in seconds since the epoch."""
+        """Note an undo with its outcome (only after `full` and `partial` something is taken from `applied`), and the
+        files that the editor refused; `now` is in seconds since the epoch.
+        """
         # Parts that were accepted after the undo whose lines are gone over are not undone.
         until = min((part.ts for part in self.stayed), default=now) if undone.over else now
 

@@ -124,8 +124,8 @@ class SessionStore:
         return sorted(found, key=lambda session: session.modified, reverse=True)
 
     def delete(self, session_id: str) -> None:
-        """Delete a session's file; later appends to it are ignored. SessionError if there is none, or another process
-        has it.
+        """Delete a session's file; later appends to it are ignored, in this process. SessionError if there is none, or
+        another process has it.
         """
         if not self._path(session_id).exists():
             raise SessionError("session.unknown", session=session_id)

@@ -63,7 +63,9 @@ class TaskQueue:
         return request.kind in QUEUED and self._is_busy(session)
 
     def add(self, session: Session, request: RunRequest) -> str:
-        """Store a task and return the id of the run that it will be; it begins when the session is free."""
+        """Store a task in the session's file and return the id of the run that it will be; it begins when the session
+        is free.
+        """
         run_id = uuid.uuid4().hex[:16]
         queued = events.TaskQueued(
             task=request.task,

@@ -188,7 +188,9 @@ class Toolbox:
         return _ModeShell(self.shell, self._services.user.mode)
 
     async def ended(self, status: str) -> None:
-        """Run the hooks for the end of the run, unless it used no tools. A cancellation only cuts them short."""
+        """Run the hooks for the end of the run, unless it used no tools, and wait for them. `status` is how it ended. A
+        cancellation only cuts them short.
+        """
         if self.shell is None:
             return
         files = [path for part in self._proposal.record.applied for path in part.changeset.paths]
@@ -350,7 +352,9 @@ class AuditedShell:
 
 
 def hooks_of(session_id: str, services: Services, proposal: Proposal, own_view: OwnView) -> Hooks:
-    """Return the hooks of a run; `own_view` is the private view in which they run."""
+    """Return the hooks of a run; `own_view` is the private view in which they run, opened when it is needed. Nothing is
+    read yet.
+    """
     mode, record = services.user.mode, proposal.record
 
     def writes() -> bool:
@@ -444,7 +448,7 @@ class Baselines:
         return differs
 
     def close(self) -> None:
-        """End what runs, and remove the private view in the background."""
+        """Cancel what runs, and remove the private view in the background; returns at once."""
         self._tasks.cancel()
         self._waiting.clear()
         if self._execute is not None:

@@ -222,7 +222,9 @@ def _call(call: Mapping[str, Any]) -> str:
 
 
 def inert(markdown: str) -> str:
-    """Return `markdown` with images, active HTML and links that are not safe escaped, so that they show as text."""
+    """Return `markdown` with images, active HTML and links that are not safe escaped, so that they show as text; code
+    blocks and line ends stay as they are.
+    """
     pieces = _LINE_END.split(markdown)
     lines, ends = pieces[::2], [*pieces[1::2], ""]
     code = _code_lines(lines)

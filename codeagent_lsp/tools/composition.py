@@ -118,7 +118,9 @@ def _shared_names(value: Any, properties: Mapping[str, Any]) -> list[str]:
 
 
 def composable(output: Mapping[str, Any] | None, schema: Mapping[str, Any]) -> bool:
-    """Return whether an output of the JSON Schema `output` (None: text) can be an argument of a tool with `schema`."""
+    """Return whether an output of the JSON Schema `output` (None: text) can be an argument of a tool with the
+    parameters `schema`, by their types alone.
+    """
     properties: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
     kinds = _kinds(output) if output is not None else {"string"}
     if "object" in kinds and output is not None and set(output.get("properties", {})) & set(properties):

@@ -55,8 +55,8 @@ class OutputStore:
         return self._view
 
     def keep(self, text: str) -> str:
-        """Store a text, cut to `file_bytes`, and return its name for the model, such as `@output/3.txt`. OSError if it
-        cannot be written.
+        """Store a text, cut to `file_bytes` in its middle, and return its name for the model, such as `@output/3.txt`.
+        OSError if it cannot be written.
         """
         data = truncate(text, self._file_bytes).encode("utf-8", "replace")
         with self._lock:

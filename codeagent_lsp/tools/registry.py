@@ -291,7 +291,9 @@ class CircuitBreaker:
         self._circuits: dict[str, _Circuit] = {}
 
     def state(self, name: str) -> CircuitState:
-        """Return the state of a tool's circuit: closed, open or half-open."""
+        """Return the state of a tool's circuit: `closed` (also for an unknown name), `open`, or `half_open` once the
+        recovery time is over.
+        """
         circuit = self._circuits.get(name, _Circuit())
         if circuit.opened is None:
             return "closed"

@@ -415,7 +415,9 @@ class ConversationParts:
 
 
 def take_apart(messages: Sequence[Message]) -> ConversationParts:
-    """Split a conversation into its parts; messages are neither changed nor lost."""
+    """Return a conversation split into its parts (see `ConversationParts`); no message is changed or lost, and tool
+    results stay with the message that made the calls.
+    """
     system = tuple(message for message in messages if message.role == "system")
     rest = [message for message in messages if message.role != "system"]
     last = max((index for index, message in enumerate(rest) if message.name == SUMMARY), default=-1)

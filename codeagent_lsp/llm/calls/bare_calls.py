@@ -76,7 +76,9 @@ def read_json(source: str, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
 
 
 def read_strict(source: str) -> list[Raw] | None:
-    """Return the calls in one JSON value, which is not repaired; None if it is broken or not a call."""
+    """Return the calls in one JSON value, one object or a list of them, which is not repaired; None if it is broken or
+    not a call.
+    """
     try:
         return dialects.from_value(jsontext.loads(source))
     except ValueError:

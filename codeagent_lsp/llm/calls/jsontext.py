@@ -128,8 +128,8 @@ def _string_text(token: str) -> str:
 
 
 def loads_object(source: str, *, repair: bool = False) -> dict[str, Any] | None:
-    """Return the JSON object in `source`, also one encoded in a JSON string; None for anything else, and for a `torn`
-    one.
+    """Return the JSON object in `source`, also one encoded in a JSON string; None for anything else, and, with
+    `repair`, for a `torn` one. Never raises.
     """
     if repair and torn(source):
         return None

@@ -49,7 +49,9 @@ class StreamParser:
         return []
 
     def visible(self) -> str:
-        """Return the text that has become safe to show since the last call: none of it can belong to a tool call."""
+        """Return the text that has become safe to show since the last call: none of it can belong to a tool call; ''
+        for none.
+        """
         shown = self._stream_filter.feed("".join(self._fresh))
         self._fresh.clear()
         self._shown.append(shown)

@@ -158,7 +158,7 @@ def prompt_of(family: Family, request: FillRequest) -> str:
 
 def harmless(text: str) -> str:
     """Return a text in which every special token is broken by a blank, so that a file that quotes one does not end the
-    prompt.
+    prompt; unchanged if it has none.
     """
     for token in UNMISTAKABLE:
         if token in text:

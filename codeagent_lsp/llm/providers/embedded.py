@@ -76,7 +76,9 @@ class EmbeddedHost:
         return await asyncio.shield(self._loading)
 
     async def release(self) -> None:
-        """Count one user less; stop the child and wait for that if there is none left."""
+        """Count one user less; stop the child and wait for that if there is none left. A start that goes on is
+        cancelled.
+        """
         self._users -= 1
         if self._users > 0:
             return
@@ -151,7 +153,9 @@ class EmbeddedModel:
         return self._info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """Yield the answer of the child's server, started if needed. ModelError if it cannot run."""
+        """Yield the answer of the child's server, started if needed. Its `Reply` comes last. ModelError if it cannot
+        run or answer.
+        """
         model = await self.ready()
         async with aclosing(model.stream(request)) as items:
             async for item in items:

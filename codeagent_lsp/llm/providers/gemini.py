@@ -156,7 +156,9 @@ class GeminiAssembler(deltas.Assembler):
         )
 
     def finish(self, *, done_marker: bool) -> Reply:
-        """Return the reply with its parts. Raises ModelError when it was cut or filtered."""
+        """Return the reply with its parts. A call that the model could not write is its `problem`. ModelStreamBroken
+        when it was cut, ModelRejected when it was filtered.
+        """
         reply = super().finish(done_marker=done_marker)
         # Signatures of thoughts belong to their parts, and the API wants them back at their places.
         reply = replace(reply, carried=pack(self._model_info, self._parts))
@@ -357,8 +359,8 @@ def _answer(part: Part, said: Message) -> Part:
 
 
 def declaration(tool: ToolSpec) -> Schema:
-    """Return a tool in the form of the API; `parameters` is left out if there are none, as the API refuses empty
-    objects.
+    """Return a tool in the form of the API (`FunctionDeclaration`), its name as `wire_name` spells it; `parameters` is
+    left out if there are none, as the API refuses empty objects.
     """
     named = {"name": wire_name(tool["name"]), "description": tool["description"]}
     if not tool["parameters"].get("properties"):

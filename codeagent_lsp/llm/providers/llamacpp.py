@@ -124,7 +124,7 @@ class LlamaCppModel(OpenAIModel):
 
 
 async def read_props(where: Endpoint, limits: TimeLimits) -> Props | None:
-    """Return the properties of the server at `where`; None if it is not llama.cpp or does not answer."""
+    """Return the properties (`/props`) of the server at `where`; None if it is not llama.cpp or does not answer."""
     value = await fetch_json(where, f"{where.root}/props", limits)
     settings = (value or {}).get("default_generation_settings")
     if value is None or not isinstance(settings, dict):
@@ -135,7 +135,9 @@ async def read_props(where: Endpoint, limits: TimeLimits) -> Props | None:
 
 
 def as_chat_chunk(chunk: dict[str, Any]) -> dict[str, Any]:
-    """Convert a chunk of `/completion` to the shape of a chat chunk."""
+    """Return a chunk of llama.cpp's `/completion` (JSON data) in the shape of a chat completions chunk, with token
+    counts and `timings` in the last one.
+    """
     reason = None
     if chunk.get("stop"):
         reason = "length" if chunk.get("stop_type") == "limit" or chunk.get("truncated") else "stop"

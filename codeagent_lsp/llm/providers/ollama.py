@@ -244,7 +244,9 @@ async def loaded_window(where: Endpoint, name: str, limits: TimeLimits) -> int:
 
 
 def as_chat_chunk(chunk: dict[str, Any]) -> dict[str, Any]:
-    """Convert a line of `/api/chat` to the shape of a chat chunk; each call in it is complete."""
+    """Return a line of Ollama's `/api/chat` (JSON data) in the shape of a chat completions chunk; each call in it is
+    complete, and the last one has the token counts.
+    """
     message: dict[str, Any] = chunk["message"] if isinstance(chunk.get("message"), dict) else {}
     given = message["tool_calls"] if isinstance(message.get("tool_calls"), list) else []
     calls = [call.get("function") for call in given if isinstance(call, dict)]

@@ -350,7 +350,9 @@ def lend_commands(backend: Backend) -> Table:
 
 
 def model_commands(backend: Backend) -> Table:
-    """Return the handlers of `codeagent.model.*` and `codeagent.doctor` by name."""
+    """Return the handlers of `codeagent.model.list`, `codeagent.model.select` and `codeagent.doctor` by name; each
+    takes checked arguments and returns a coroutine.
+    """
     models, front = backend.models, backend.front
 
     async def doctor(given: Arguments) -> list[dict[str, Any]]:

@@ -176,8 +176,8 @@ class Framer:
 
 
 def find_header(data: bytes | bytearray, start: int = 0) -> int:
-    """Return the offset of the first complete `Content-Length` line in `data`, or -1. Fast, for the usual spellings
-    only.
+    """Return the offset of the first complete `Content-Length` line in `data`, from `start` on, or -1. Fast, for the
+    usual spellings only.
     """
     places = []
     for spelling in _SPELLINGS:
@@ -317,7 +317,9 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 def make_converter() -> cattrs.Converter:
-    """Return a converter for the LSP types that does not coerce types, e.g. a number to a string."""
+    """Return a cattrs converter for the types of lsprotocol that refuses wrong types instead of coercing them, e.g. a
+    number to a string.
+    """
     converter = cattrs.Converter()
     for kind in (str, int, float, bool):
         converter.register_structure_hook(kind, _strict)

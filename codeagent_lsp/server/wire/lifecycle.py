@@ -62,7 +62,9 @@ class Departure:
         self._begun = asyncio.Event()
 
     def bind(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Set the loop that is woken when leaving begins; from then on the process ends within 1.9 s."""
+        """Set the loop that is woken when leaving begins, at once if it has begun; from then on the process ends within
+        1.9 s.
+        """
         with self._lock:
             self._loop = loop
             if self.code is not None:
@@ -125,7 +127,9 @@ def guard_stdio() -> None:
 
 
 def leave_on_signals(leave: Callable[[int, str], None]) -> None:
-    """Install handlers for SIGTERM and SIGINT that call `leave(128 + number, reason)` in the main thread."""
+    """Install handlers for SIGTERM and SIGINT that call `leave(128 + number, reason)` in the main thread, where it has
+    to be called.
+    """
 
     def handle(number: int, _frame: FrameType | None) -> None:
         leave(128 + number, signal.Signals(number).name)
@@ -232,7 +236,7 @@ class Channel:
 
 
 def pipe_channel(read_fd: int, write_fd: int) -> Channel:
-    """Return a channel that reads from and writes to two file descriptors, which stay open."""
+    """Return a channel that reads from and writes to two file descriptors, which stay open; both calls block."""
 
     def write(data: bytes) -> None:
         view = memoryview(data)

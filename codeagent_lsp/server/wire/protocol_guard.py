@@ -72,7 +72,9 @@ class GuardedProtocol(LanguageServerProtocol):
         super().__init__(server, converter)
 
     def receive(self, message: Message) -> None:
-        """Handle one message; never raises."""
+        """Handle one message of the client, in the event loop, and return at once: requests are answered later, exactly
+        once. Never raises.
+        """
         match message:
             case Request():
                 self._request(message)
@@ -277,7 +279,9 @@ class OpenRequests:
         return request
 
     def answer(self, request: OpenRequest, body: bytes) -> bool:
-        """Answer a request unless it has been answered; return whether this call did it."""
+        """Answer a request with `body`, the bytes of a whole answer, unless it has been answered; return whether this
+        call did it.
+        """
         # By identity: the client may use the id again once a request is cancelled, and a late result must not answer
         # that.
         if self._requests.get(request.id) is not request:

@@ -439,7 +439,9 @@ class Focusing:
         await self._look([(name, text) for name in _GIVEN.findall(text)])
 
     async def after(self, messages: Sequence[Message]) -> None:
-        """Update the focus with the files read by the model's last calls, with whose results `messages` end."""
+        """Update the focus with the files read by the model's last calls, with whose results `messages` end. Reads
+        files in a thread.
+        """
         results: dict[str, str] = {}
         for message in reversed(messages):
             if message.role == "assistant":

@@ -69,7 +69,9 @@ class PromptContext:
         return "\n\n".join(filter(None, (news, below)))
 
     async def map_for(self, request: RunRequest) -> str:
-        """Return the repo map for a request, with the changes to the overview; '' for none."""
+        """Return the repo map for a request, with the changes to the overview; '' for none, also if the index fails.
+        Waits a few seconds at most.
+        """
         target = request.target.file.path if request.target is not None else None
         names = [self._view.roots.relative(target)] if target is not None else []
         context = self._parts.session.context

@@ -83,7 +83,9 @@ class RepoMaps:
         self._tokens = tokens
 
     async def overview(self) -> str:
-        """Return the system prompt's overview, the same for a whole session; '' for none, also if the index fails."""
+        """Return the system prompt's overview, the same for a whole session; with its heading; '' for none, also if the
+        index fails. Waits a few seconds at most.
+        """
         budget = self._tokens.overview
         if budget not in self._told.texts:
             made = await self._overview()

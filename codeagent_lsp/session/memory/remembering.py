@@ -103,7 +103,7 @@ class MemoryStore:
             self._write(waiting=list(known)[-MAX_WAITING:])
 
     def done(self, session_id: str, seq: int) -> None:
-        """Record that a session was read up to `seq`, and remove it from those that wait."""
+        """Record that a session was read up to the event with the number `seq`, and remove it from those that wait."""
         with self._lock:
             seen = self._read().get("seen")
             known = {**(seen if isinstance(seen, dict) else {}), session_id: seq}

@@ -70,7 +70,9 @@ class Proofs:
         self._keep(replace(self._record.proof, tests=made))
 
     def diagnosed(self, found: Difference, changeset: Changeset) -> None:
-        """Record the diagnostics of these changes, in place of earlier ones."""
+        """Record the diagnostics that these changes make and remove, in place of earlier ones, with the digest of the
+        present state.
+        """
         lines = new_lines(found, self._view.roots.relative)
         counts = len(found.new), len(found.fixed), len(found.unknown)
         made = DiagnosticsProof(self.state(changeset), *counts, lines, found.sources)
@@ -81,8 +83,8 @@ class Proofs:
         self._keep(replace(self._record.proof, minimal=minimal))
 
     def data(self, changeset: Changeset, text: Words) -> dict[str, Any] | None:
-        """Return the proof of these changes as an event carries it, with `words` for the user; None if nothing was
-        tried.
+        """Return the proof of these changes as an event carries it (`ProposalProof.data`), with `words` for the user;
+        None if nothing was tried.
         """
         now = self.state(changeset)
         proof = self._of(now)

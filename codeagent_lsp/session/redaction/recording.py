@@ -50,7 +50,9 @@ class Recording:
         self._open: dict[str, str] = {}  # titles of open approvals by request id
 
     def observe(self, event: events.Event) -> None:
-        """Queue one event for the trace, and for the audit log if it is one of those; returns at once."""
+        """Queue one event for the trace, and for the audit log if it is one of those (requests, approvals, applied
+        changes); returns at once and never raises.
+        """
         if self._trace is not None:
             self._trace.event(events.to_dict(event))
         match event:

@@ -54,7 +54,9 @@ class EarlierTexts:
         return self.texts[path]
 
     def take_back(self, applied: Changeset) -> None:
-        """Take back changes that were applied; call it for the newest changeset first."""
+        """Take back changes that were applied; call it for the newest changeset first. Places that were changed since
+        become `conflicts`; no file is written.
+        """
         for change in applied.inverse():
             taken = self.text(change.path) if change.moved_from is not None else None
             if self.over and taken is not None and self.text(change.moved_from or "") is None:
@@ -228,8 +230,8 @@ def taking_back(
 
 
 def deleted_by(applied: Iterable[Changeset], still_shown: Callable[[str], bool]) -> dict[str, str | None]:
-    """Return the texts of the files, by path, that these changes have deleted or moved away and that the editor still
-    shows.
+    """Return the texts of the files, by absolute path (None if it is not known), that these changes have deleted or
+    moved away and that the editor still shows.
     """
     changes = [each for made in applied for each in made]
     gone = {each.path: each.base for each in changes if each.kind == "delete"}

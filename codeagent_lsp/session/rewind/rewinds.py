@@ -135,7 +135,9 @@ class Rewinds:
 
 
 def silenced_in(records: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-    """Return the ids of the runs whose part of the conversation is taken back after all of these stored events."""
+    """Return the ids of the runs whose part of the conversation is taken back after all of these stored events of a
+    session, in their order.
+    """
     standing: dict[str, events.SessionRewound] = {}
     for record in records:
         if record.get("type") not in (events.SessionRewound.type, events.SessionRestored.type):

@@ -226,8 +226,8 @@ class SolutionWords:
         return "stopped", "\n".join(filter(None, lines))
 
     def conversation(self, solution: Solution) -> str:
-        """Return the message about this task for later turns of the conversation: the answer, the changed files,
-        failing tests.
+        """Return the text of the assistant's message about this task for later turns of the conversation: the answer,
+        the changed files, failing tests.
         """
         relative = self._parts.proposal.view.roots.relative
         names = ", ".join(relative(path) for path in self._parts.proposal.changeset.paths)

@@ -136,8 +136,8 @@ async def ask_again(
 async def first(
     context: ToolContext, answers: Iterable[ServerAnswer], read: Callable[[ServerAnswer, Texts], T]
 ) -> tuple[ServerAnswer, T] | None:
-    """Return the first answer in which `read`, called in a thread, finds something, and what it found; None if none has
-    any.
+    """Return (answer, found) for the first answer in which `read`, called in a thread, finds something; None if none
+    has any.
     """
     for answer in answers:
         if found := await asyncio.to_thread(read, answer, Texts(context.view)):

@@ -126,7 +126,9 @@ def delete(source: SourceFile, definition: Definition, *, emptied: bool) -> Spli
 
 
 def emptied_blocks(definitions: Sequence[Definition]) -> Collection[int]:
-    """Return the 0-based numbers of the definitions to replace with `pass`: one for each Python block left empty."""
+    """Return the 0-based numbers of the definitions to replace with `pass`: one for each Python block left empty when
+    all of them are deleted.
+    """
     # Reversed, so that of several definitions of one statement the first is the one that turns into `pass`.
     gone = {statement_of(each.outer).id: number for number, each in reversed(list(enumerate(definitions)))}
     found = set()

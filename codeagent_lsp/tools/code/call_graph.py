@@ -70,8 +70,8 @@ def to_mermaid(graph: Graph) -> str:
 
 
 def listing(graph: Graph) -> str:
-    """Return one line for each node with outgoing edges and its targets, then the isolated nodes and the places of
-    others.
+    """Return text for the model: one line `node -> targets` for each node with outgoing edges, then the isolated nodes
+    and the places of others.
     """
     labels = {node.id: node.label for node in graph.nodes}
     targets: dict[str, list[str]] = {}

@@ -99,7 +99,7 @@ def first_alone(source: SourceFile, place: int) -> bool:
 
 
 def last_alone(source: SourceFile, place: int) -> bool:
-    """Return whether only blanks and a comment follow a byte offset on its line."""
+    """Return whether only blanks and a comment follow a byte offset on its line, in the source's language."""
     rest = source.slice(place, source.line_end(place))
     if source.language in _WITH_HASH and _HASH.fullmatch(rest):
         return True

@@ -202,8 +202,8 @@ class AstGetImports(Tool[FileParameters]):
 
 
 async def read_source(context: ToolContext, path: str) -> SourceFile:
-    """Return a file of the workspace parsed, as the run sees it. ToolFailed if there is no grammar for it, FileRefused
-    if it cannot be read.
+    """Return a file of the workspace (path as a call names it) parsed, as the run sees it. ToolFailed if there is no
+    grammar for it, FileRefused if it cannot be read.
     """
     absolute = context.view.roots.resolve(path)
 
@@ -267,8 +267,8 @@ class SearchSemantic(Tool[SearchParameters]):
     output = list[Piece]  # path, start_line and end_line (1-based, included), text, score
 
     async def run(self, arguments: SearchParameters, context: ToolContext) -> ToolOutput:
-        """Return each piece below a line with its place and score, best first; nothing found is no error. ToolFailed if
-        the run has no index.
+        """Return each piece of code below a line `path:first-last symbol (score 0.53)`, best first, which the data has
+        as objects; nothing found is no error. ToolFailed if the run has no index.
         """
         found = await index_of(context).search(arguments.query, arguments.limit)
         pieces: list[Piece] = [

@@ -196,8 +196,8 @@ class Hover(Tool[PlaceParameters]):
     forms: ClassVar[CallForms] = CallForms(arguments=FILE_PATH, foreign=server_calls(("hover",), place="symbol"))
 
     async def run(self, arguments: PlaceParameters, context: ToolContext) -> ToolOutput:
-        """Return the text of the first server that has one. ToolFailed if none has, ToolRetry if there is no such
-        name.
+        """Ask the servers and return the text, in Markdown or plain, of the first that has one. ToolFailed if none has,
+        ToolRetry if there is no such name.
         """
         _require_place(arguments)
         place = await name_in(context, arguments.path, arguments.symbol, arguments.line)

@@ -69,7 +69,9 @@ def problem(source: SourceFile, text: str, splices: Sequence[Splice] = ()) -> st
 
 
 def is_sound(path: str, text: str) -> bool:
-    """Return whether a text can be parsed and has no syntax error at all; False for an unknown language."""
+    """Return whether a text, of the language of the file name `path`, can be parsed and has no syntax error at all;
+    False for an unknown language.
+    """
     source = source_of(path, text)
     if source is None or source.faults:
         return False

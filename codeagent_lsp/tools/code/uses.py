@@ -102,7 +102,9 @@ class Uses:
         return self._uses(lambda node: True)
 
     def binder(self, use: Use) -> Node | None:
-        """Return the scope that binds the name of a use; None if no scope of this text does."""
+        """Return the scope that binds the name of a use; None if no scope of this text does, and for members, keys and
+        imports.
+        """
         if use.access != "plain" or use.imported or (use.call and self.source.language in NAMES_APART):
             return None
         if self.source.language == "ruby" and use.node.parent is not None and use.node.parent.type == "call":

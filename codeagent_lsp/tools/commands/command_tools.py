@@ -197,7 +197,10 @@ class RunBeside(Tool[RunBesideParameters]):
     example: ClassVar[Example] = {"id": "bg1", "command": "curl -s http://127.0.0.1:8000/"}
 
     async def run(self, arguments: RunBesideParameters, context: ToolContext) -> ToolOutput:
-        """Return its output and exit code. ToolRetry if that place has the network and the call does not ask for it."""
+        """Wait for its end and return its output, masked, and exit code; another code than 0 is no error of the tool.
+        ToolRetry for an unknown id, or if that place has the network and the call does not ask for it; ToolFailed if it
+        takes too long.
+        """
         commands = context.need(BackgroundCommands, _NONE)
         if commands.network(arguments.id) and not arguments.allow_network:
             raise ToolRetry(f"{arguments.id} can use the network: say allow_network, so that the user is asked.")
@@ -263,8 +266,8 @@ def folder_of(roots: Roots, path: str | None) -> str:
 
 
 def describe_result(result: CommandResult, roots: Roots) -> str:
-    """Return the text for the model: the output, how the command ended and in how many seconds, and the written
-    files.
+    """Return the text for the model: the output, how the command ended and in how many seconds, and the written files,
+    with relative paths.
     """
     finished = result.finished
     parts = [finished.output.rstrip("\n")] if finished.output.strip() else ["(no output)"]

@@ -149,8 +149,8 @@ class InsertText(Tool[InsertTextParameters]):
     output = dict[str, str]
 
     async def run(self, arguments: InsertTextParameters, context: ToolContext) -> ToolOutput:
-        """Stage the text with the line ends of the file. ToolRetry if the file has no such line, EditRefused for an
-        empty text.
+        """Stage the text with the line ends of the file; the text shows the changed lines, the data has the
+        `change_id`. ToolRetry if the file has no such line, EditRefused for an empty text.
         """
         path = context.view.roots.resolve(arguments.path)
         file = await asyncio.to_thread(context.view.read, path)

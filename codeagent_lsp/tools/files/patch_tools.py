@@ -81,7 +81,9 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
     output = dict[str, str]
 
     async def run(self, arguments: ApplyPatchParameters, context: ToolContext) -> ToolOutput:
-        """Stage the changes of the patch as one step. PatchRefused if it does not apply, or changes nothing."""
+        """Stage the changes of the patch as one step; the text has a line for each file, the data has the `change_id`.
+        PatchRefused if it does not apply, or changes nothing.
+        """
         resolved = {name: context.view.roots.resolve(name) for name in paths_of(arguments.patch)}
         if not resolved:
             raise PatchRefused("The patch names no file.")

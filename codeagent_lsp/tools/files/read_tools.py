@@ -182,7 +182,9 @@ class ReadFiles(Tool[ReadFilesParameters]):
     output = list[str]
 
     async def run(self, arguments: ReadFilesParameters, context: ToolContext) -> ToolOutput:
-        """Return the texts below their names; a file that cannot be read has the reason in its place."""
+        """Return the texts below lines `== path ==`, at most 50, whose paths are the data; a file that cannot be read
+        has the reason in its place.
+        """
         calls = context.need(Calls, "Files are read one by one here: use read_file.")
         wanted = [
             (path, part.model_dump(exclude={"path"}, exclude_none=True))

@@ -122,8 +122,8 @@ class GitLog(Tool[GitLogParameters]):
     output = list[str]
 
     async def run(self, arguments: GitLogParameters, context: ToolContext) -> ToolOutput:
-        """Return one line per commit: short hash, date, author, subject; the data has the hashes. ToolFailed without a
-        repository.
+        """Return one line per commit: short hash, date (YYYY-MM-DD), author, subject, the newest first; the data has
+        the hashes. ToolFailed without a repository.
         """
         commits: list[Commit] = []
         part = arguments.path or ""  # of the repository, as is a workspace below its top
@@ -353,7 +353,7 @@ def _untracked_line(paths: Sequence[str], name: Name) -> str:
 
 async def write_message(complete: Complete, diff: str, subjects: Sequence[str]) -> str:
     """Ask the model for a commit message for `diff` in the style of `subjects` and return it. ToolFailed after two
-    unusable answers.
+    unusable answers, or if the model cannot be asked.
     """
     style = "\n".join(f"- {subject}" for subject in subjects) or "(this is the first commit)"
     asked = f"Earlier subjects:\n{style}\n\nChanges:\n{diff}"

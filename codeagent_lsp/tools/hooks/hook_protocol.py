@@ -75,7 +75,9 @@ def tells_content(arguments: Mapping[str, Any], forms: CallForms) -> bool:
 
 
 def tool_input(arguments: Mapping[str, Any], forms: CallForms, roots: Roots) -> dict[str, Any]:
-    """Return the arguments of a call under their own and their other names; `file_path` is absolute."""
+    """Return the arguments of a call under their own and their other names; `file_path` is absolute. For the field
+    `tool_input` that hooks get.
+    """
     other = {name: arguments[own] for name, own in forms.arguments.items() if own in arguments}
     for name, own in FILE_PATH.items():
         if isinstance(arguments.get(own), str):
@@ -113,7 +115,7 @@ def command_line(told: Mapping[str, Any]) -> str:
 
 
 def as_json(event: Mapping[str, Any]) -> bytes:
-    """Return the event as one line of JSON in UTF-8; above 1 MiB of characters, long texts in it lose their end."""
+    """Return the event as one line of JSON in UTF-8; above 1,048,576 characters, long texts in it lose their end."""
     written = json.dumps(event, ensure_ascii=False, default=str)
     if len(written) > MOST_CHARS:
         written = json.dumps(_shorten(event, MOST_CHARS // 16), ensure_ascii=False, default=str)

@@ -135,8 +135,8 @@ class Hooks:
         self._before: dict[str, str] = {}  # what hooks add before a call, by its id, until its output is there
 
     async def decided(self, context: ToolContext) -> HookConsent:
-        """Ask the user now about all hooks that they have not decided about; return the answers, for runs that cannot
-        ask.
+        """Ask the user now about all hooks that they have not decided about; wait, and return the answers, for runs
+        that cannot ask.
         """
         shell = await self._shell(context)
         for file in await asyncio.to_thread(self._library.files, context.view) if shell is not None else ():

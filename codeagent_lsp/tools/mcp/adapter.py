@@ -129,8 +129,8 @@ class McpTool(Tool[Open]):
         return None if self.remote.output is None else bounded_schema(self.remote.output)
 
     async def run(self, arguments: Open, context: ToolContext) -> ToolOutput:
-        """Call the tool on its server and return its result as text and data. McpRefused or ToolFailed if the call
-        fails.
+        """Call the tool on its server and return its result as text and data. McpRefused if the server refuses it or
+        says that it failed, ToolFailed if there is no answer within the server's time limit.
         """
         name = self.traits.name
         calling = Calling(context, name, self.server.settings.seconds)

@@ -39,7 +39,7 @@ class Elicitation:
 
     @contextmanager
     def during(self, calling: Calling) -> Generator[None, None, None]:
-        """Let the server ask on behalf of this call while the body runs."""
+        """Let the server ask on behalf of this call while the body runs; open questions are withdrawn at its end."""
         self._calls.append(calling)
         try:
             yield
@@ -108,7 +108,9 @@ class Form:
 
 
 def read_form(message: str, schema: Any) -> Form | None:
-    """Parse an elicitation request; None if it cannot be asked: more than 20 fields, nested, or malformed."""
+    """Return the form of an elicitation request (MCP), `schema` being its `requestedSchema`; None if it cannot be
+    asked: more than 20 fields, nested, or malformed.
+    """
     fields = schema.get("properties") if isinstance(schema, Mapping) else None
     if not isinstance(fields, Mapping) or len(fields) > MAX_FIELDS:
         return None

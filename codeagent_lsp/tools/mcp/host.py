@@ -114,7 +114,7 @@ class Clock:
 
     @asynccontextmanager
     async def paused(self) -> AsyncGenerator[None, None]:
-        """Suspend all time limits during the body."""
+        """Suspend all time limits during the body; pauses may overlap."""
         now = asyncio.get_running_loop().time
         self._pauses += 1
         if self._pauses == 1:

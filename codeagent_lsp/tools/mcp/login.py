@@ -61,7 +61,9 @@ SECRET = ("access_token", "refresh_token", "client_secret")
 async def login_for(
     settings: ServerSettings, logins: Logins, health: Health, waiting: Waiting = nullcontext
 ) -> AsyncGenerator[httpx2.Auth, None]:
-    """Yield the authentication for a server's requests. The user is waited for within the context `waiting`."""
+    """Yield the authentication for a server's requests, for httpx; a login that goes on is ended with this context. The
+    user is waited for within the context `waiting`.
+    """
     logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL)  # it logs what servers answer
     login = Login(settings, logins, health, waiting)
     try:
@@ -311,7 +313,9 @@ class KeptLogin:
         return int(port) if re.fullmatch(r"[1-9][0-9]{0,4}", port) else 0
 
     def restore(self, context: OAuthContext, redirect: str) -> None:
-        """Set the state of a new flow to that of the stored login."""
+        """Set the state of a new flow, `context` of the library, to that of the stored login; `redirect` is the present
+        redirect address.
+        """
         self._context = context
         if self._given:
             self._registered = _registration_of(self._given, redirect)

@@ -115,7 +115,7 @@ class Health:
         self.noise = 0
 
     def garbage(self, data: bytes) -> None:
-        """Record an invalid message and a sample of it. Unreadable after 100 in a row."""
+        """Record an invalid message and a sample of it. Unreadable is raised after 100 in a row."""
         self.noise += 1
         self.garbled += 1
         if data.strip():
@@ -162,8 +162,8 @@ class Lines:
         self._size = 0
 
     def feed(self, data: bytes) -> list[bytes | TooLong]:
-        """Return the lines completed by `data`, without LF; above 8 MiB, a `TooLong` in its place. Unreadable above 256
-        MiB.
+        """Return the lines completed by `data`, without LF; above 8 MiB, a `TooLong` in its place. Unreadable is raised
+        for a line above 256 MiB.
         """
         *ended, rest = data.split(b"\n")
         found: list[bytes | TooLong] = []

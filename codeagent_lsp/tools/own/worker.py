@@ -142,7 +142,9 @@ def load(place: str, name: str, digest: str, *entry: str) -> dict[str, Tool]:
 
 
 def describe_error(error: BaseException, name: str) -> str:
-    """Return an error as one line, with the last line of the file `name` that it passed through."""
+    """Return an error in words, for the user, such as `line 3: NameError: …`, with the last line of the file `name`
+    that it passed through.
+    """
     words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, SyntaxError):
         return f"line {error.lineno}: {type(error).__name__}: {error.msg}"

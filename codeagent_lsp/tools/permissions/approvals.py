@@ -60,7 +60,9 @@ def about(call: ToolCall, traits: ToolTraits, hide: Callable[[str], str] = str) 
 def asked_detail(
     call: ToolCall, traits: ToolTraits, place: CommandEnvironment, decision: Decision, language: str
 ) -> str:
-    """Return paragraphs about a call: the exact call; how it would run, if that is unusual; why the user is asked."""
+    """Return paragraphs about a call, in the language `en` or `zh-cn` but for the call itself: the exact call; how it
+    would run, if that is unusual; why the user is asked.
+    """
     terms = _terms(call, traits, place, language)
     # The reason says the same in better words.
     if decision.key == "asked.network" and terms == [text("approval.network", language)]:

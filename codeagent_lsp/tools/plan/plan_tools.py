@@ -128,8 +128,8 @@ class PlanEnter(Tool[PlanEnterParameters]):
     output = dict[str, str]  # plan_id
 
     async def run(self, arguments: PlanEnterParameters, context: ToolContext) -> ToolOutput:
-        """Begin the document; the text says what to do now, the data has the `plan_id`. ToolRetry if it may not be
-        begun now.
+        """Begin the document, with the description as its text; the text says what to do now, the data has the
+        `plan_id`. ToolRetry if it may not be begun now.
         """
         planner = _planner(context)
         said = planner.enter(arguments.title)
@@ -225,7 +225,9 @@ class PlanExit(Tool[PlanExitParameters]):
     )
 
     async def run(self, arguments: PlanExitParameters, context: ToolContext) -> ToolOutput:
-        """Return the user's decision and what to do now. ToolRetry if there is no document to approve."""
+        """Wait for the user and return their decision and what to do now. ToolRetry if there is no document to
+        approve.
+        """
         planner = _planner_of(context, arguments.plan_id)
         if arguments.plan.strip():
             planner.update("append", arguments.plan, "")

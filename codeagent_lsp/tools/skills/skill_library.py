@@ -118,7 +118,7 @@ def skill_of(source: str, folder: str, place: SkillPlace, files: Mapping[str, by
 
 
 def digest_of(files: Mapping[str, bytes]) -> str:
-    """Return the SHA-256 hash, in hex, of the names and contents of the files."""
+    """Return the SHA-256 hash, in hex, of the names and contents of the files, whatever their order."""
     whole = hashlib.sha256()
     for name, data in sorted(files.items()):
         for part in (name.encode("utf-8", "surrogatepass"), data):

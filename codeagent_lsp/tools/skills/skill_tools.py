@@ -150,7 +150,9 @@ class SkillInstaller(Tool[SkillInstallerParameters]):
 
 
 def render_skill(skill: Skill, context: ToolContext) -> str:
-    """Return a skill as text for the model: its place, its text, its files."""
+    """Return a skill as text for the model: its place, its text, the names and sizes of its files, the tools that it
+    uses.
+    """
     place = context.view.roots.relative(skill.folder) if skill.place == "project" else "the user's own skills"
     parts = [f"Skill {skill.name} ({place}):\n\n{skill.body.strip()}"]
     if skill.files:

@@ -102,8 +102,8 @@ class Trust:
         return tuple(_vouched_row(digest, row) for digest, row in read_json(self._file).items())
 
     def revoke(self, digest: str | None = None) -> int:
-        """Revoke one approval, or all of them without a digest; return how many were revoked. OSError if not
-        writable.
+        """Revoke one approval, or all of them without a digest; return how many were revoked. Approvals of this process
+        alone count, too. OSError if the file cannot be written.
         """
         with changing(self._file):
             known = read_json(self._file)

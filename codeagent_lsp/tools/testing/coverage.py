@@ -116,7 +116,9 @@ def ranges(missing: Iterable[int], covered: Iterable[int]) -> Ranges:
 
 
 def describe_coverage(report: CoverageReport, locate: Callable[[str], str], state: str, budget: int) -> str:
-    """Return the text for the model, about `budget` characters: the sum, then the files with uncovered lines."""
+    """Return the report as text for the model, about `budget` characters; `locate` makes shown paths, `state` says
+    which texts the tests ran on: the sum, then the files with uncovered lines.
+    """
     lines = [_sum(report, state)]
     lines += [report.problem] if report.problem else []
     left = budget - sum(map(len, lines))

@@ -252,8 +252,8 @@ class Results:
         return Results({**self.cases, **{case.id: case for case in cases}}, self.files | files)
 
     def fate(self, case: TestCase) -> Fate:
-        """Return whether a failure is new compared with these results, was there in the same way or otherwise, or is
-        not known.
+        """Return what a failure is compared with these results: `new`, there in the same way (`as_before`) or another
+        (`otherwise`), or `unknown`.
         """
         before = self.cases.get(case.id)
         # The test itself, before its file and its class: it knows best.

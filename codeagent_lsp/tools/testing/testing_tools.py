@@ -229,8 +229,8 @@ class Noted:
 
 
 async def projects_at(path: str | None, context: ToolContext) -> Sequence[Project]:
-    """Return the projects with the tests at `path` (absolute; None: everywhere). ToolFailed if there are none, or none
-    is installed.
+    """Return the projects with the tests at `path` (absolute; None: everywhere). In a container they use its programs.
+    ToolFailed if there are none, or none is installed.
     """
     found = await asyncio.to_thread(projects.find, context.view, path)
     # Programs of this machine say nothing about those of the image.

@@ -98,7 +98,9 @@ class Variables:
         self._remask()
 
     async def store(self, name: str, value: str) -> None:
-        """Store a value in the vault and keep it for this session. ToolFailed if that fails or there is no vault."""
+        """Store a value in the vault and keep it for this session. ToolFailed if that fails, takes longer than 30 s, or
+        there is no vault.
+        """
         vault = await self._opened_vault()
         if vault is None:
             raise ToolFailed("There is no keyring here.")
@@ -116,8 +118,8 @@ class Variables:
         return (name, network) in self._allowed or (name, True) in self._allowed
 
     def masked(self, text: str) -> str:
-        """Return `text` with every value that commands may know, in any encoding known to OwnSecrets, replaced by its
-        name.
+        """Return `text` with every value that commands may know, of 4 characters or more, in any encoding known to
+        `OwnSecrets`, replaced by its name (`[$NAME]`).
         """
         for name, secrets in self._masks:
             text = secrets.mask(text, lambda value, name=name: f"[${name}]")  # type: ignore[misc]

@@ -76,7 +76,9 @@ async def words_of_html(html: str, url: str, selector: str | None) -> PageText:
 
 
 def decode_page(page: Page) -> str:
-    """Return the text of a page, decoded by the charset of its server, else of its `<meta>` element, else as UTF-8."""
+    """Return the text of a page, decoded by the charset of its server, else of its `<meta>` element, else as UTF-8.
+    Never raises: bytes that do not fit are replaced.
+    """
     declared = _META.search(page.body[:_HEAD]) if is_html(page) else None
     named = page.charset or (declared[1].decode("ascii") if declared else "")
     charset = named if _CHARSETS.fullmatch(named) else "utf-8"

@@ -234,7 +234,9 @@ def not_installed(what: str) -> ToolFailed:
 
 
 def is_public(address: str) -> bool:
-    """Return whether `address` is a valid IP address that is publicly reachable; False for anything else."""
+    """Return whether `address` is a valid IP address that is publicly reachable (IANA's special-purpose registries, and
+    no tunnels or translations to IPv4); False for anything else.
+    """
     try:
         found = ip_address(address)
     except ValueError:

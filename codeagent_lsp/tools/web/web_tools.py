@@ -225,7 +225,9 @@ class WebScrape(Tool[WebScrapeParameters]):
 
 
 def page_text(url: str, title: str, text: str, notes: Iterable[str] = ()) -> str:
-    """Return a page for the model: marked as foreign, invisible characters written out, at most 262,144 characters."""
+    """Return a page for the model: marked as foreign, invisible characters written out, at most the first 262,144
+    characters of its text.
+    """
     shown = visible(text[:MAX_TEXT])
     rest = ["[the rest of the page is left out]"] if len(text) > MAX_TEXT else []
     head = f"# {one_line(title, _MAX_TITLE)}\n" if title.strip() else ""

@@ -142,8 +142,8 @@ def check_find(arguments: Sequence[Word]) -> None:
 
 
 def check_test(arguments: Sequence[Word]) -> None:
-    """Check that the arguments are a simple test. Unknown if not, also for `-v` and `-R`, whose operand can run a
-    command.
+    """Check that the arguments of `test`, without its name, are one simple test, with or without `!`. Unknown, with the
+    reason, if not, also for `-v` and `-R`, whose operand can run a command.
     """
     words = list(arguments[1:] if arguments and arguments[0].value == "!" else arguments)
     values = [word.value for word in words]

@@ -349,7 +349,9 @@ def _operands(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def is_bomb(script: Script) -> bool:
-    """Return whether the script is a fork bomb."""
+    """Return whether the script is a fork bomb: a function or loop that starts itself or others endlessly, as far as
+    its text shows.
+    """
     text = script.text
     # Without any of these, nothing runs beside anything else; most commands end here, cheaply.
     if "&" not in text and "|" not in text and "$(" not in text and "`" not in text and "(" not in text:
