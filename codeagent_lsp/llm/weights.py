@@ -74,7 +74,7 @@ PART_HASHES = (
 
 @dataclass(frozen=True)
 class Weights:
-    """A file of weights: its name, size in bytes and SHA-256."""
+    """A file of weights: its name without a folder, its size in bytes, and its SHA-256 in lower-case hex."""
 
     name: str
     size: int

@@ -139,7 +139,9 @@ class Door:
         return self.address, token
 
     async def close_unused(self) -> None:
-        """Close the socket if no client is connected and none is expected."""
+        """Close the socket if no client is connected and none is expected. Call it again later: it does nothing while
+        one is.
+        """
         now = time.monotonic()
         self._expected = {token: each for token, each in self._expected.items() if each.until > now}
         if self._server is not None and not self._expected and not self._open and not self._opening.locked():

@@ -72,7 +72,9 @@ class Front:
         return self.client.policy.name != TERMINAL_CLIENT
 
     def begin(self, params: types.InitializeParams) -> None:
-        """Store what the parameters of `initialize` say about the client, its locale and its settings."""
+        """Store what the parameters of `initialize` say about the client, its locale and its settings. Returns
+        at once.
+        """
         self.client.policy = policy_of(params)
         self._locale = params.locale
         self.server.language = choose_language("auto", params.locale)

@@ -131,7 +131,9 @@ class Inline:
         return documents.get(uri) if documents.in_step(uri) else None
 
     async def close(self) -> None:
-        """Cancel requests and close the model that fills in."""
+        """End next edits and the finishing of changes, cancel requests, and close the model that fills in, once no
+        opening of it goes on.
+        """
         await self.finish_changes.close()
         await self.next_edits.close()
         self._unsubscribe()

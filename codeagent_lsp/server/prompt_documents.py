@@ -438,7 +438,7 @@ class PromptFiles:
         return path is not None and path.endswith(".md") and Path(path).parent == self._folder.resolve()
 
     def saved(self, uri: str) -> str:
-        """Return the text of a prompt document on disk; its head included; '' if it cannot be read."""
+        """Return the text of a prompt document on disk, its head included; '' if it cannot be read."""
         try:
             return Path(uris.to_path(uri) or "").read_text("utf-8", "replace")
         except OSError:

@@ -68,7 +68,9 @@ class Prompts:
             self._worker = asyncio.ensure_future(self._work())
 
     def withdraw(self, question: OpenQuestion, answer: tuple[str, ...] | None) -> None:
-        """Remove a question that is over, or stop waiting for the client's answer to it."""
+        """Remove a question that is over, or stop waiting for the client's answer to it; `answer` is the one given
+        elsewhere, None for none. Returns at once.
+        """
         if not question.run_id:
             self._tell_event(answer_event(question, answer))
         if question in self._queue:

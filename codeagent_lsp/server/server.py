@@ -98,7 +98,9 @@ class CodeAgentProtocol(GuardedProtocol):
         yield from self._user(types.TEXT_DOCUMENT_DID_CLOSE, params)
 
     def not_understood(self, method: str, raw: dict[str, Any]) -> None:
-        """Mark a document as out of step if its opening or change had parameters that could not be read."""
+        """Mark a document as out of step if the parameters of its `didOpen` or `didChange` could not be read; nothing
+        for other methods, or without a URI. `raw` is the whole message as a dict.
+        """
         if method not in (types.TEXT_DOCUMENT_DID_OPEN, types.TEXT_DOCUMENT_DID_CHANGE):
             return
         params = raw.get("params")

@@ -42,8 +42,9 @@ Text = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class HunkFate:
-    """What became of one hunk: `line` is its first line, 1-based, in the user's file as it is now; `shown` is that
-    line's text.
+    """What became of one hunk: `applied`, `changed` (applied, then changed by the user), `waiting` (for the user's
+    decision), `undone` or `discarded`. `line` is its first line, 1-based, in the user's file as it is now; `shown` is
+    that line's text.
     """
 
     fate: Fate

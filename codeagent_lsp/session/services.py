@@ -133,7 +133,9 @@ class WorkspacePorts:
 
 @dataclass(frozen=True, slots=True)
 class Shells:
-    """The places where commands of sessions run, and the terminals and desktops shown to the user."""
+    """The places where commands of sessions run, and the terminals and desktops shown to the user; None for no such
+    screens.
+    """
 
     environments: SessionEnvironments
     screens: SessionScreens | None = None

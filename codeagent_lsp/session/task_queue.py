@@ -143,7 +143,9 @@ class TaskQueue:
         self._next(session)
 
     def resumed(self, session: Session) -> None:
-        """Ask the user whether to go on with the tasks of a session whose process had ended, if any wait."""
+        """Ask the user in the background whether to go on with the tasks of a session whose process had ended; nothing
+        if none wait. What was said to its runs, but not heard, becomes tasks. Returns at once.
+        """
         _drop_said(session)
         if session.context.waiting.said or session.context.waiting.tasks:
             self._held.add(session.session_id)

@@ -44,7 +44,9 @@ class FillRequest:
 
 
 class Filler(Protocol):
-    """Port: a model that fills in the middle. `slow` says that it runs on this machine's processor."""
+    """Port: a model that fills in the middle. `slow` says that it runs on this machine's processor. The caller that
+    opened it calls `close`.
+    """
 
     @property
     def name(self) -> str:

@@ -60,7 +60,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """An error in the stream, with its reason in English; the framer continues after it."""
+    """An error in the stream, with its reason in English; the framer continues at the next message after it."""
 
     reason: str
 

@@ -44,7 +44,9 @@ TAKEN_BACK = "The user took back what was changed for: {titles}. Read files agai
 
 
 class OneRun(Protocol):
-    """Port: a run of a session, as far as rewinding needs it."""
+    """Port: a run of a session, as far as rewinding needs it: its session, its record, and what it has staged
+    (`proposal`).
+    """
 
     @property
     def session(self) -> Session: ...
@@ -238,7 +240,7 @@ def _titles(session: Session, gone: tuple[str, ...]) -> str:
 
 
 class Known(Protocol):
-    """Port: a run of any session, with its record."""
+    """Port: a run of any session, also one that has ended, with its session and its record."""
 
     @property
     def session(self) -> Session: ...

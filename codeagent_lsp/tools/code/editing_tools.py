@@ -25,7 +25,9 @@ _MOST_FILES = 10
 
 
 class OneEdit(Parameters):
-    """One change of one definition: an item of `edits` of the tool `edit_by_ast`."""
+    """One change of one definition: an item of `edits` of the tool `edit_by_ast`; `code` is the new code, for a rename
+    the new name, for a deletion ''.
+    """
 
     target: str = Field(description="name or Class.method; name#2 is the second of that name")
     operation: Operation

@@ -68,7 +68,9 @@ class Extent:
 
 
 def extent_of(source: SourceFile, definition: Definition) -> Extent:
-    """Return the extent of a definition with everything that belongs to it."""
+    """Return the extent of a definition with everything that belongs to it: comments, attributes and keywords in front
+    of it, and a `;` or `,` after it. Offsets are in bytes. Pure.
+    """
     outer = statement_of(definition.outer)
     inner, core = _leading(outer)
     parts = (*_above(source, outer), *inner)

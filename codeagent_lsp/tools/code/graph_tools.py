@@ -146,7 +146,9 @@ class FindReferences(Tool[SymbolParameters]):
 
 
 class CallGraphParameters(Parameters):
-    """Parameters of `call_graph`: the function at the centre, and how far to go."""
+    """Parameters of `call_graph`: the function at the centre, and how many calls to follow from it in both
+    directions.
+    """
 
     function_name: str = Field(description="name or Class.method", min_length=1)
     path: str | None = Field(None, description="File that defines it, if several do")

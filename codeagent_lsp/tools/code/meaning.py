@@ -66,7 +66,9 @@ class Elsewhere(NamedTuple):
 
 
 def surely_means(source: SourceFile, uses: Uses, definitions: Sequence[Definition], use: Use) -> bool:
-    """Return whether a use certainly refers to one of the definitions, which share one dotted name."""
+    """Return whether a use certainly refers to one of the definitions, which share one dotted name; False if it may
+    mean something else. `definitions` must not be empty; only the text of `source` is looked at.
+    """
     first = definitions[0]
     if uses.in_other_namespace(first, use):
         return False
@@ -140,7 +142,9 @@ def is_member(source: SourceFile, definition: Definition) -> bool:
 
 
 def with_constructors(source: SourceFile, definitions: Sequence[Definition]) -> Iterator[Definition]:
-    """Yield the definitions and their constructors, which have the same name."""
+    """Yield the definitions, then the constructors and destructors of those that are types: methods in them of the same
+    name.
+    """
     yield from definitions
     for each in source.definitions:
         for definition in definitions:
@@ -187,7 +191,9 @@ def inside(source: SourceFile, owner: str, use: Use) -> bool:
 
 
 def is_self(source: SourceFile, use: Use, owner: str) -> bool:
-    """Return whether the expression in front of the dot is the class itself or its own instance."""
+    """Return whether the expression in front of the dot is the class itself, by its name, or its own instance (`self`,
+    `this`, or the receiver of a Go method) within the class. `owner` is the dotted name of the class.
+    """
     simple = owner.rpartition(".")[2]
     if dotted_path(use.receiver) in (simple, owner):
         return True

@@ -66,7 +66,7 @@ _MOST_TOLD = 2000
 
 
 class PlaceParameters(Parameters):
-    """Parameters of `hover` and `type_hierarchy`: a name in a file."""
+    """Parameters of `hover` and `type_hierarchy`: a name in a file, by itself, by its 1-based line, or by both."""
 
     path: str = Field(description="File, relative to the workspace")
     symbol: str = Field("", description="name or Class.method")
@@ -126,7 +126,9 @@ class RenameSymbol(Tool[RenameSymbolParameters]):
 
 
 class CodeActionsParameters(Parameters):
-    """Parameters of `code_actions`: the lines of a file, and which action to apply, if any."""
+    """Parameters of `code_actions`: the lines of a file, 1-based and inclusive, the kinds of LSP to which actions are
+    limited, and the title of the one to apply, if any.
+    """
 
     path: str = Field(description="File, relative to the workspace")
     line_start: int = Field(1, ge=1, description="First line")

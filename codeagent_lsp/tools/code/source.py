@@ -137,7 +137,9 @@ class SourceFile:
 
 
 def walked(root: Node, into: Callable[[Node], bool] = lambda _: True) -> Iterator[Node]:
-    """Yield a node and all below it in order, of any depth; what is below a node that `into` refuses is left out."""
+    """Yield a node and all below it in the order of the text, of any depth, without recursion; what is below a node
+    that `into` refuses is left out, the node itself is not.
+    """
     pending = [root]
     while pending:
         node = pending.pop()

@@ -372,7 +372,9 @@ def _field(parent: Node, node: Node) -> str:
 
 
 class Binding(NamedTuple):
-    """A name bound in a scope, from the byte offset `since` on."""
+    """A name bound in a scope, from the byte offset `since` on; `kind` is that of the scope: `class`, `function` or
+    `scope`.
+    """
 
     scope: Node
     kind: str
@@ -411,7 +413,9 @@ class Scopes:
         return frozenset(self._bindings)
 
     def bound_at(self, node: Node) -> Node | None:
-        """Return the scope that binds the name at `node`; None if it is defined at file level or elsewhere."""
+        """Return the scope that binds the name at `node`; None if it is defined at file level or elsewhere. Of nested
+        ones, the innermost that binds it.
+        """
         found = self._sites.get(node.start_byte)
         if found is not None:
             return found

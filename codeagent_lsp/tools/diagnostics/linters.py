@@ -267,7 +267,9 @@ def is_for_linters(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One linter run in one folder, absolute, for these files."""
+    """One run of a linter in one folder, for these files: folder and files are absolute paths; `program` is named as in
+    a command that starts in the folder.
+    """
 
     linter: Linter
     folder: str

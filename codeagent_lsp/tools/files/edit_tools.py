@@ -42,7 +42,9 @@ _EDIT = {**FILE_PATH, "old_string": "old_str", "new_string": "new_str"}
 
 
 class EditParameters(Parameters):
-    """Parameters of `edit_file`: one replacement in one file."""
+    """Parameters of `edit_file`: one replacement in one file. The edit is refused if `old_str` does not occur as often
+    as `expected_replacements` says.
+    """
 
     path: str = Field(description="File, relative to the workspace")
     old_str: str = Field(description="Exact text to replace, with enough context to be unique")

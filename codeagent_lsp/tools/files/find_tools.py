@@ -27,7 +27,7 @@ _SPANS = re.compile(r"\A\(\?[a-z]*s[a-z]*\)|(?<!\\)(?:\\\\)*\\n")
 
 
 class GlobParameters(Parameters):
-    """Parameters of `glob_file_search`: a glob pattern and the folder to search."""
+    """Parameters of `glob_file_search`: a glob pattern, and the folder to search: the whole workspace without one."""
 
     pattern: str = Field(description="Glob, for instance **/*.py")
     path: str | None = Field(None, description="Folder to search in")
@@ -83,7 +83,9 @@ def relative(
 
 
 class GrepParameters(Parameters):
-    """Parameters of `grep`: a regular expression and where to search for it."""
+    """Parameters of `grep`: a regular expression, and where to search for it: everywhere without a path. `context` is
+    the number of lines shown around a match; `output` asks for the names of files, or their counts, in place of lines.
+    """
 
     pattern: str = Field(description="Regular expression")
     path: str | None = Field(None, description="File or folder to search in")

@@ -137,7 +137,9 @@ class GitLog(Tool[GitLogParameters]):
 
 
 class GenerateCommitParameters(Parameters):
-    """Parameters of `generate_commit`: which changes to describe."""
+    """Parameters of `generate_commit`: whether all changes are described, or, by `staged_only`, those in git's
+    index.
+    """
 
     staged_only: bool = Field(False, description="Only what is in git's index")
 

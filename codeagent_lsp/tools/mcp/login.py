@@ -304,7 +304,9 @@ class KeptLogin:
         self._tokens: Mapping[str, Any] = {}
 
     async def load(self) -> int:
-        """Load the stored values and return the port of the registered redirect address, 0 if there is none."""
+        """Load the stored registration and tokens, have their secrets masked, and return the port of the registered
+        redirect address, 0 if there is none. A vault that fails counts as empty.
+        """
         self._registered, self._tokens = await self._read("client"), await self._read("tokens")
         told = self._given.get("clientSecret", "")
         await self._learn((told, *_secrets(self._registered), *_secrets(self._tokens.get("tokens"))))
@@ -351,7 +353,9 @@ class KeptLogin:
         return _as(OAuthClientInformationFull, self._registered)
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Store the client registration with the redirect address, which servers may omit from their answer."""
+        """Store the client registration with our redirect address, which servers may omit from their answer. If the
+        vault fails, it is kept in memory only.
+        """
         ours = self._context.client_metadata.redirect_uris if self._context else None
         given = client_info.model_dump(mode="json", exclude_none=True)
         await self._learn(_secrets(given))

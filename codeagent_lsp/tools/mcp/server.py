@@ -234,7 +234,9 @@ class AdaptedTools:
         self._tools: dict[str, McpTool] = {}
 
     def of(self, server: Server) -> tuple[McpTool, ...]:
-        """Return the tools of a server; none if it is off or failed. The first tool of a name wins."""
+        """Return the tools of a server; none if it is off or failed. The first tool of a full name wins; unchanged
+        tools are the same objects as before.
+        """
         if server.state in ("failed", "disabled"):
             return ()
         from codeagent_lsp.tools.mcp.adapter import full_name  # late: tools are heavy; who has no server has none

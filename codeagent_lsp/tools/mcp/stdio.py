@@ -88,7 +88,7 @@ async def stdio_transport(launch: Launch, health: Health) -> AsyncGenerator[Stre
 
 
 class Unreadable(ValueError):
-    """Raised when a server's messages can no longer be separated."""
+    """Raised when a server's messages can no longer be separated; the message says why in English."""
 
 
 @dataclass(slots=True)
@@ -152,7 +152,9 @@ class TooLong:
 
 
 class Lines:
-    """An incremental splitter of bytes into lines, with a limit; one object for each stream."""
+    """An incremental splitter of bytes into lines; one object for each stream. Lines above `limit` bytes are not kept,
+    and one above `most` bytes is an error.
+    """
 
     def __init__(self, limit: int = MAX_MESSAGE, most: int = MAX_SKIPPED) -> None:
         self._limit = limit

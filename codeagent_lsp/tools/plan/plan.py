@@ -336,7 +336,9 @@ class PlanDocument:
         return f"# {self.title}\n\n{self.body.strip()}\n" if self.body.strip() else f"# {self.title}\n"
 
     def replaced(self, content: str) -> PlanDocument:
-        """Return the document with another body; a heading that repeats the title is dropped."""
+        """Return the document with another body, without white space around it; a first line that repeats the title is
+        dropped.
+        """
         lines = content.strip().splitlines()
         if lines and lines[0].strip() == f"# {self.title}":
             lines = lines[1:]

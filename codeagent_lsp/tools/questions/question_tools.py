@@ -30,7 +30,9 @@ NO_DECISION = "No answer, so nothing is decided. Take no way that has risks; say
 
 
 class Option(Parameters):
-    """One possible answer to a question of `ask_clarification`; the result names it by its `id`."""
+    """One possible answer to a question of `ask_clarification`; the result names it by its `id`. `label` and
+    `description` are for the user.
+    """
 
     id: str = Field(min_length=1)
     label: str = Field(min_length=1)

@@ -37,14 +37,16 @@ _NAMES = {"terminal": "web terminal", "desktop": "desktop"}
 
 
 class TerminalParameters(Parameters):
-    """Parameters of `terminal`: the action; `port` is by default the usual one, or the next that is free."""
+    """Parameters of `terminal`: what to do with it; `port` is by default the usual one, or the next that is free."""
 
     action: Action = "start"
     port: int | None = Field(None, ge=1024, le=65535)
 
 
 class DesktopParameters(TerminalParameters):
-    """Parameters of `desktop`: those of `terminal`, the size in pixels, and the number of the X display."""
+    """Parameters of `desktop`: those of `terminal`, the size in pixels (`WIDTHxHEIGHT`), and the number of the X
+    display.
+    """
 
     resolution: str = Field(RESOLUTION, pattern=r"^\d{3,4}x\d{3,4}$")
     display: int = Field(DISPLAY, ge=0, le=99)

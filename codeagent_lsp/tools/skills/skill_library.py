@@ -143,7 +143,7 @@ def _short(document: Document, name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class SkillProblem:
-    """A skill that cannot be used, with the reason as one English sentence."""
+    """A skill that cannot be used: the absolute path of its folder, and the reason as one English sentence."""
 
     folder: str
     reason: str

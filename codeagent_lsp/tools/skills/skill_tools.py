@@ -102,7 +102,9 @@ class SkillLoader(Tool[SkillLoaderParameters]):
 
 
 class SkillInstallerParameters(Parameters):
-    """Parameters of `skill_installer`: the source, the skill in it, and where it is installed."""
+    """Parameters of `skill_installer`: the source, the skill in it, the branch of git to take, and whether it is
+    installed for this workspace (`project`) or for the user (`global`).
+    """
 
     skill_source: str = Field(
         min_length=1, max_length=500, description="owner/repo, URL of a repository or of skills.sh, or local folder"
@@ -274,7 +276,9 @@ class Bundle:
         return tuple(name for name, data in self.files.items() if is_script(name, data))
 
     def listing(self) -> str:
-        """Return the text for the user's decision: every file with its size, and the whole text of the skill."""
+        """Return the text for the user's decision: every file with its size, and the whole text of the skill. Invisible
+        characters are escaped in that text.
+        """
         scripts = frozenset(self.scripts)
         lines = [
             f"- {name}, {len(data):,} bytes" + (" (a script)" if name in scripts else "")

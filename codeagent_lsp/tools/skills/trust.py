@@ -45,7 +45,9 @@ class WorkspaceItem:
 
 @dataclass(frozen=True, slots=True)
 class Vouched:
-    """Content that the user trusts: its hash, its name at the time, and since when, in seconds since the Unix epoch."""
+    """Content that the user trusts: its SHA-256 in hex, its name at the time, and since when, in seconds since the Unix
+    epoch.
+    """
 
     digest: str
     name: str

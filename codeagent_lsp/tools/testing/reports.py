@@ -314,7 +314,9 @@ def compare_reports(reports: Iterable[TestReport], before: Results) -> Compared:
 
 
 def all_cases(report: TestReport) -> tuple[TestCase, ...]:
-    """Return the tests of a report; one that says only why it has none counts as a failure of its own."""
+    """Return the tests of a report; a `problem` with no failed test beside it becomes a case of its own, with the
+    outcome `error`.
+    """
     # With failures of tests the problem is told beside them; alone, nothing would be red.
     if report.problem and not any(case.outcome in RED for case in report.cases):
         problem = TestCase(f"{report.framework}: no test ran", "error", message=report.problem)

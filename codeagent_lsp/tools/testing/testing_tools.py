@@ -272,7 +272,9 @@ def existing(path: str | None, context: ToolContext) -> str | None:
 
 
 def state_of(context: ToolContext, isolation: Isolation) -> str:
-    """Return the end of a sentence that says which texts the tests run on; '' if all are saved."""
+    """Return the end of a sentence, from its comma on, that says which texts the tests run on: open buffers, staged
+    changes, or in the `direct` level of isolation the saved files only; '' if all are saved.
+    """
     over = context.view.over_disk()
     if not over:
         return ""

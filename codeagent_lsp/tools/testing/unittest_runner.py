@@ -60,7 +60,9 @@ class Reporter(unittest.TextTestResult):
         self._write(test, "failed", "It passed, but is marked as an expected failure.")
 
     def addSubTest(self, test: unittest.TestCase, subtest: unittest.TestCase, err: Any) -> None:  # noqa: N802
-        """Record a failed subtest; subtests that pass are not recorded."""
+        """Record a failed subtest as `failed` or, for another exception than AssertionError, `error`; subtests that
+        pass are not recorded. Called by unittest.
+        """
         super().addSubTest(test, subtest, err)
         if err is not None:
             failed = issubclass(err[0], test.failureException)

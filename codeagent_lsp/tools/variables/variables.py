@@ -224,7 +224,7 @@ class KeyringVault:
         self._service = f"codeagent-lsp:{workspace}"
 
     def get(self, name: str) -> str | None:
-        """Return the value; None if there is none. ToolFailed if the keyring fails."""
+        """Return the value; None if there is none. ToolFailed if the keyring fails. Blocks."""
         import keyring  # late: it may be missing, and loads much
         from keyring.errors import KeyringError  # late: likewise
 

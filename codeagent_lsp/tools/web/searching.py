@@ -55,7 +55,9 @@ class Result:
 
 
 def provider_of(settings: WebSettings) -> Literal["tavily", "metasearch"]:
-    """Return the search provider to use. ToolFailed if the settings name a service without a key."""
+    """Return the search provider to use: the one of the settings, else `tavily` if there is a key for it, else
+    `metasearch`. ToolFailed if the settings name `tavily` without a key.
+    """
     if settings.search_provider == "metasearch":
         return "metasearch"
     if settings.search_api_key:

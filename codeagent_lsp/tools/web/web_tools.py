@@ -59,7 +59,9 @@ _ONE_PAGE = Shape("the one address in its list or prompt", _one_page)
 
 
 class WebSearchParameters(Parameters):
-    """Parameters of `web_search`: the query, and the number and depth of results."""
+    """Parameters of `web_search`: the query, the number of results and how long is searched, and the domains, with
+    those below them, that results must or must not have.
+    """
 
     query: str = Field(min_length=1, max_length=400, description="A few words; they are sent to a search service")
     max_results: int = Field(10, ge=1, le=50)
