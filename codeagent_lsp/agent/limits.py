@@ -181,7 +181,7 @@ class LoopGuard:
         return None
 
     def new_reply(self) -> None:
-        """Forget the text of earlier replies, because a new reply begins."""
+        """Forget the text of earlier replies, because a new reply begins; calls are remembered."""
         self._text = self._line = ""
         self._in_code = False
         self._unchecked = 0

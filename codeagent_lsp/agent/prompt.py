@@ -95,12 +95,12 @@ def task_message(task: str, selection: Selection | None = None, diagnostics: Seq
 
 
 def overview_part(text: str) -> str:
-    """Return the repo map with its heading, for the system prompt."""
+    """Return the repo map with its heading, for the system prompt; for '' the heading alone."""
     return f"{OVERVIEW}\n{text}"
 
 
 def task_map_part(text: str) -> str:
-    """Return the repo map with its heading, to be put before a task."""
+    """Return the repo map with its heading, to be put before a task; for '' the heading alone."""
     return f"{TASK_MAP}\n{text}"
 
 

@@ -262,7 +262,7 @@ class Subset(ToolRegistry):
         return self._whole.get(name)
 
     def entries(self) -> tuple[RegisteredTool, ...]:
-        """Return the registered tools that may be called."""
+        """Return the registered tools that may be called, suspended ones included."""
         allowed = set(self._allowed())
         return tuple(entry for entry in self._whole.entries() if entry.tool.traits.name in allowed)
 
@@ -278,7 +278,9 @@ class Subset(ToolRegistry):
         return tuple(name for name in self._whole.names(state, group) if name in allowed)
 
     def specs(self, effects: Iterable[Effect], groups: Iterable[str]) -> tuple[ToolSpec, ...]:
-        """Return the specs of the tools that may be called, with these effects and groups."""
+        """Return the specs of the tools that may be called, with these effects and groups, as `ToolRegistry.specs`; ()
+        for none.
+        """
         allowed = set(self._allowed())
         return tuple(spec for spec in self._whole.specs(effects, groups) if spec["name"] in allowed)
 

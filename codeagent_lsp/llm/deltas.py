@@ -141,7 +141,7 @@ class Assembler:
 
     def flush(self) -> list[TextChunk | ReasoningChunk]:
         """Return the text and reasoning that were held back because a thinking tag might have begun there; call it at
-        the end.
+        the end. [] for nothing.
         """
         return self._show(*self._think.close())
 
@@ -238,8 +238,8 @@ def checked_size(size: int, where: Endpoint) -> int:
 
 
 def add_detail(details: list[dict[str, Any]], piece: Mapping[str, Any]) -> None:
-    """Add a streamed piece of OpenRouter's `reasoning_details` to the list; a text or summary is appended to the last
-    one of its kind.
+    """Add a streamed piece of OpenRouter's `reasoning_details` to the list, in place; a text or summary is appended to
+    the last one of its kind.
     """
     last = details[-1] if details else {}
     grows = next((name for name in ("text", "summary") if piece.get("type") == f"reasoning.{name}"), "")

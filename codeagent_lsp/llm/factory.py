@@ -249,7 +249,9 @@ def embedded_host(settings: ModelSettings, around: Surroundings) -> EmbeddedHost
 
 
 def has_embedded(around: Surroundings) -> bool:
-    """Return whether the embedded model can run here: its engine and its weights are installed."""
+    """Return whether the embedded model can run here: its engine and its weights are installed; `around.embedded`
+    overrides that. Blocks for looking at the disk.
+    """
     present = around.weights.is_file() if around.weights else weights.installed()
     return (engine_installed() and present) if around.embedded is None else around.embedded
 
@@ -314,7 +316,7 @@ class Untried:
         self._state_dir = state_dir
 
     async def worked(self) -> None:
-        """Remember that the model called tools by the API."""
+        """Remember that the model called tools by the API, in a file of the state folder, written in a thread."""
         await asyncio.to_thread(learned_facts.remember, self._state_dir / FILE, _key(self._model.info), "native")
 
     async def asked(self) -> ToolCalling:

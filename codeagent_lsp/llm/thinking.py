@@ -111,7 +111,7 @@ class ThinkFilter:
         return "".join(text), "".join(reasoning)
 
     def close(self) -> tuple[str, str]:
-        """Return the (text, reasoning) that were held back; call it at the end."""
+        """Return the (text, reasoning) that were held back; call it at the end. Both may be ''."""
         self._ended = True
         return self.feed("")
 

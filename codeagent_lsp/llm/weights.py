@@ -96,13 +96,13 @@ def models_dir() -> Path:
 
 
 def weights_path() -> Path:
-    """Return the path of the embedded model's weights, in `models_dir`, whether they exist or not."""
+    """Return the path of the embedded model's weights, in `models_dir`, whether they exist or not. Nothing is read."""
     return models_dir() / CODER.name
 
 
 def installed() -> bool:
     """Return whether the embedded model's weights exist in `models_dir` with the right size; their checksum was
-    verified when they were downloaded.
+    verified when they were downloaded. False if they cannot be looked at; blocks.
     """
     with contextlib.suppress(OSError):
         return weights_path().stat().st_size == CODER.size

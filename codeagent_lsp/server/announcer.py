@@ -183,7 +183,7 @@ class Announcer:
 
 
 def transcript_name(session_id: str) -> str:
-    """Return the name of a session's transcript among the virtual documents."""
+    """Return the name of a session's transcript among the virtual documents: `transcript/ID.md`."""
     return f"transcript/{session_id}.md"
 
 

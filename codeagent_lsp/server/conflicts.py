@@ -92,7 +92,7 @@ class ConflictQuestions:
             self._tasks.start(self._ask(event.run_id))
 
     def close(self) -> None:
-        """Cancel all open questions about conflicts."""
+        """Cancel all open questions about conflicts; returns at once."""
         self._tasks.cancel()
 
     async def _ask_to_undo(self, run_id: str, conflicts: Sequence[str]) -> None:

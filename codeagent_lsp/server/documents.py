@@ -133,7 +133,7 @@ class Documents:
             self._lost(uri)
 
     def lost_paths(self) -> tuple[str, ...]:
-        """Return the real paths of the open files that are out of step."""
+        """Return the real paths of the open files that are out of step; () for none."""
         return tuple(path for path, key in self._by_real.items() if key in self._out_of_step)
 
     def in_step(self, uri: str) -> bool:
@@ -181,7 +181,7 @@ class Documents:
         return known.uri if known is not None else uris.from_path(uris.named_by(path, self._folders()))
 
     def paths(self) -> tuple[str, ...]:
-        """Return the real paths of all files that are open."""
+        """Return the real paths of all files that are open; documents without a path are left out; () for none."""
         return tuple(self._by_real)
 
     def all(self) -> tuple[Document, ...]:

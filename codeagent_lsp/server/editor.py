@@ -116,7 +116,9 @@ class LspEditor:
         return True
 
     def still_shows(self, path: str) -> bool:
-        """Return whether a deleted file (absolute path) is open in a client that cannot delete files."""
+        """Return whether a deleted file (absolute path) is open in a client that cannot delete files; False while the
+        file is on the disk. Blocks for looking at it.
+        """
         return not self._client.policy.deletes and not os.path.lexists(path) and self._texts.document(path) is not None
 
     def has_unsaved_text(self, path: str) -> bool:

@@ -95,7 +95,9 @@ class ForeignChanges:
         await self._tasks.close(1.0)
 
     def touched(self, paths: Iterable[str]) -> None:
-        """Note that the client reported these files, real paths, as changed."""
+        """Note that the client reported these files, real paths, as changed; nothing while files are not followed.
+        Returns at once.
+        """
         if self._watch is not None:
             self._watch.touched(paths)
 

@@ -50,11 +50,11 @@ class Front:
         return choose_language(self.settings().language, self._locale)
 
     def folders(self) -> list[str]:
-        """Return the absolute paths of the workspace folders, as the client names them."""
+        """Return the absolute paths of the workspace folders, as the client names them; [] if it has none."""
         return folders_of(self.server.workspace)
 
     def completes(self) -> bool:
-        """Return whether completions by a model are wanted, and the client shows such."""
+        """Return whether completions by a model are wanted, and the client shows such, inline or in a list."""
         shown = self.client.policy.inline or self.completes_plainly()
         return shown and self.settings().inline.enabled is not False
 

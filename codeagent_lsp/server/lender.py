@@ -115,7 +115,9 @@ class Lender:
         return names
 
     async def close(self) -> None:
-        """End all connections of other agents, close the socket and remove its announcement."""
+        """End all connections of other agents, close the socket and remove its announcement; waits about 1 s at most
+        for the other agents.
+        """
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.wait([self._watching])

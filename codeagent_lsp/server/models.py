@@ -144,7 +144,9 @@ class Models:
         return {"name": name}
 
     async def close(self) -> None:
-        """Close all models: their connections and child processes. Later calls open them again."""
+        """Close all models: their connections and child processes. Later calls open them again. Waits for a model that
+        is being opened.
+        """
         async with self._lock:
             await self._drop()
             while self._named:

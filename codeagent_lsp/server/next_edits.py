@@ -162,12 +162,12 @@ class NextEdits:
         return tuple(texts)
 
     def dismiss(self) -> None:
-        """Stop offering the change that is offered now, until the server ends."""
+        """Stop offering the changes that are offered now, in all files, until the server ends."""
         self._dismissed |= {each.title for each in self.due}
         self._offer(())
 
     async def close(self) -> None:
-        """Stop watching the documents, cancel a search and close the model."""
+        """Stop watching the documents, cancel a search, wait for its end, and close the model."""
         self._unsubscribe()
         if self._looking is not None:
             self._looking.cancel()

@@ -94,7 +94,7 @@ class PlanDocuments:
 
 
 def plan_name(run_id: str) -> str:
-    """Return the name of a run's plan among the virtual documents."""
+    """Return the name of a run's plan among the virtual documents: `plan/ID.md`."""
     return f"plan/{run_id}.md"
 
 

@@ -127,7 +127,7 @@ class PromptCompletion:
         self._language = language
 
     def warm(self) -> None:
-        """Start to read the names in the background, as completion will be needed soon."""
+        """Start to read the names in the background, as completion will be needed soon; returns at once."""
         self._names.warm()
         self._commands()
 
@@ -293,7 +293,7 @@ class PromptDocuments:
         return uri
 
     def is_prompt(self, uri: str) -> bool:
-        """Return whether a document is a prompt document, also one of an earlier server."""
+        """Return whether a document, by its URI, is a prompt document, also one of an earlier server."""
         return self._files.has(uri)
 
     def task(self, uri: str) -> str:

@@ -79,7 +79,7 @@ class Prompts:
             self._showing.cancel()
 
     def close(self) -> None:
-        """Drop all queued questions and stop waiting for the client; they stay in the inbox."""
+        """Drop all queued questions and stop waiting for the client; they stay in the inbox. Returns at once."""
         self._queue.clear()
         for task in (self._showing, self._worker):
             if task is not None:

@@ -94,7 +94,9 @@ class Reviews:
         }
 
     async def show(self, run_id: str) -> bool:
-        """Open the diff of a run, with what was tried on it before it. Return whether the client opened it."""
+        """Open the diff of a run, with what was tried on it before it. Waits for the client; return whether it opened
+        it.
+        """
         self._write(run_id)
         return await self._documents.show(review_name(run_id))
 
@@ -291,5 +293,5 @@ class Reviews:
 
 
 def review_name(run_id: str) -> str:
-    """Return the name of a run's diff among the virtual documents."""
+    """Return the name of a run's diff among the virtual documents: `review/ID.diff`."""
     return f"review/{run_id}.diff"

@@ -131,8 +131,8 @@ class SessionVariables:
         self._sessions: dict[str, Variables] = {}
 
     def of(self, session_id: str) -> Variables:
-        """Return the variables of a session, the same object each time; a value set in one session is not in
-        another.
+        """Return the variables of a session, made at the first call, the same object each time; a value set in one
+        session is not in another.
         """
         if session_id not in self._sessions:
             self._sessions[session_id] = Variables(self._open_vault, self._environ)

@@ -78,7 +78,7 @@ class CodeAgentProtocol(GuardedProtocol):
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> Steps:
-        """Add the opened document to `documents`."""
+        """Add the opened document to `documents`, then call the feature's handler."""
         item = params.text_document
         self._server.documents.open(Document(item.uri, item.text, item.version, str(item.language_id)))
         yield from self._user(types.TEXT_DOCUMENT_DID_OPEN, params)
@@ -93,7 +93,7 @@ class CodeAgentProtocol(GuardedProtocol):
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> Steps:
-        """Remove the closed document from `documents`."""
+        """Remove the closed document from `documents`, if it is there, then call the feature's handler."""
         self._server.documents.close(params.text_document.uri)
         yield from self._user(types.TEXT_DOCUMENT_DID_CLOSE, params)
 
@@ -194,7 +194,9 @@ class CodeAgentServer(Served):
         return await self.protocol.request(method, params, timeout)
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Send a notification to the client, from any thread."""
+        """Queue a notification to the client and return at once, from any thread; `params` are of lsprotocol or plain
+        data.
+        """
         self.protocol.notify(method, params)
 
     def leave(self, code: int, reason: str) -> None:

@@ -98,13 +98,15 @@ class VirtualDocuments:
         self.put(name, self._texts.get(name, "") + content)
 
     def remove(self, *names: str) -> None:
-        """Remove documents and their files; unknown names are ignored."""
+        """Remove documents and their files; unknown names are ignored. Blocks for the files."""
         for name in names:
             self._texts.pop(name, None)
             Path(self._path(name)).unlink(missing_ok=True)
 
     def uri(self, name: str) -> str:
-        """Return the URI under which the client finds a document."""
+        """Return the URI under which the client finds a document, whether it exists or not: with a scheme of ours if
+        the client can ask for its text, else of a file.
+        """
         if self._client.policy.text_content:
             return f"{DOCUMENT_SCHEME}:/{name}"
         return uris.from_path(self._path(name))
@@ -152,7 +154,7 @@ class VirtualDocuments:
         return request_id, plain.removeprefix(comment).strip()
 
     def is_answer(self, uri: str) -> bool:
-        """Return whether a document is one of those that `open_answer` created."""
+        """Return whether a document, by its URI, is one of those that `open_answer` created."""
         return uris.key(uri) in self._answers
 
     def _write(self, name: str, content: str) -> None:

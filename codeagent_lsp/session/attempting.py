@@ -252,7 +252,7 @@ class Judged:
 
     def told(self, text: Callable[..., str]) -> str:
         """Return the result in a few words for the user: lines added and removed, tests passed and failed, new
-        problems. `text` returns a sentence of the catalogue.
+        problems. `text` returns a sentence of the catalogue. If nothing was changed, it says only that.
         """
         if not self.changeset:
             return text("attempts.unchanged")

@@ -34,7 +34,9 @@ class OpenQuestion:
     answer: asyncio.Future[Answer] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the question as plain data for JSON, in the form in which the command `codeagent.pending` lists it."""
+        """Return the question as plain data for JSON, in the form in which the command `codeagent.pending` lists it:
+        `requestId`, `runId`, `kind`, `title`, `choices`, `detail`, `multiple`, `secret`, `free`.
+        """
         return {
             "requestId": self.request_id,
             "runId": self.run_id,
@@ -69,7 +71,7 @@ class Inbox:
         self._open: dict[str, OpenQuestion] = {}
 
     def open(self) -> tuple[OpenQuestion, ...]:
-        """Return the open questions, the oldest first."""
+        """Return the open questions of all runs and sessions, the oldest first; () for none."""
         return tuple(self._open.values())
 
     def find(self, request_id: str) -> OpenQuestion:

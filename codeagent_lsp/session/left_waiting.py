@@ -64,7 +64,7 @@ def _waiting_in(store: SessionStore, session_id: str) -> tuple[RunRecord, ...]:
 
 def waiting(session: Session) -> tuple[RunRecord, ...]:
     """Return the runs of a session that have changes nobody has decided about, an edit whose outcome is not known, or
-    unanswered questions; attempts are left out.
+    unanswered questions; attempts are left out. () for none.
     """
     return tuple(
         run

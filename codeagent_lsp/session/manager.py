@@ -175,7 +175,9 @@ class SessionManager:
         return self._begin(session, request, uuid.uuid4().hex[:16], work)
 
     def sessions(self) -> tuple[Session, ...]:
-        """Return the sessions that this server has begun or loaded; all others are in the store alone."""
+        """Return the sessions that this server has begun or loaded; all others are in the store alone. () before the
+        first one.
+        """
         return tuple(self._sessions.values())
 
     async def close(self) -> None:

@@ -72,7 +72,7 @@ def trial(kind: RunKind, about: Proposal) -> OwnWork:
 
 def going_back(gone: tuple[str, ...], what: What, runs: Runs) -> OwnWork:
     """Return the work that takes back what the runs `gone`, by their ids, did: their changes, their part of the talk,
-    or both.
+    or both. Nothing is done before the work is called.
     """
     return lambda parts, request: rewind(parts, gone, what, runs)
 

@@ -41,7 +41,7 @@ class RunModels:
         self._budget = Budget(Limits())
 
     def begin(self) -> None:
-        """Start with the full budget of the settings, also when a run goes on after its end."""
+        """Start with the full budget that the settings have now, also when a run goes on after its end."""
         settings = self._services.user.settings().budget
         self._budget = Budget(Limits(settings.usd, settings.tokens))
 

@@ -191,7 +191,9 @@ class PlanState:
         return self._record.plan
 
     def create(self, goal: str, drafts: Iterable[StepDraft], complexity: str) -> None:
-        """Create the plan from drafts of its steps, in place of an earlier one, and emit it."""
+        """Create the plan from drafts of its steps, in place of an earlier one, and emit it; `complexity` is `low`,
+        `medium` or `high`.
+        """
         plan = self._record.plan = Plan.create(goal, drafts, complexity)
         self._output.emit(
             events.PlanCreated(goal=plan.goal, steps=plan.steps.to_data(), estimated_complexity=plan.complexity)

@@ -67,7 +67,7 @@ class Runs:
         return run
 
     def all(self) -> tuple[Run, ...]:
-        """Return all runs, ended ones too, the oldest first."""
+        """Return all runs, ended ones too, the oldest first; () for none."""
         return tuple(self._runs.values())
 
     def last_applied(self) -> Run:
@@ -97,7 +97,7 @@ class Runs:
         return max(times, default=None)
 
     def active(self) -> tuple[str, ...]:
-        """Return the ids of the runs that have not ended."""
+        """Return the ids of the runs that have not ended; () for none."""
         return tuple(name for name in self._tasks if name in self._runs)  # one that is removed may still be ending
 
     def newest_at_work(self) -> Run:

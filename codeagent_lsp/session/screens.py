@@ -214,7 +214,9 @@ class RunScreens:
         return await self.screens.stop((self.session_id, kind), self.ports)
 
     async def show(self, url: str) -> bool:
-        """Open an address in the user's browser, or show it; return whether it was opened."""
+        """Open an address in the user's browser, or show it; return whether it was opened; False if there is no user to
+        show it to.
+        """
         return self.screens.show is not None and await self.screens.show(url)
 
 

@@ -57,7 +57,7 @@ class WaitingWords:
                     self.heard.add(item_id)
 
     def said_to(self, run_id: str) -> tuple[events.Steered, ...]:
-        """Return what was said to a run and has not been given to the model, the oldest first."""
+        """Return what was said to a run and has not been given to the model, the oldest first; () for none."""
         return tuple(each for each in self.said.values() if each.run_id == run_id)
 
     def clear(self) -> None:
@@ -67,7 +67,7 @@ class WaitingWords:
         self.tasks.clear()
 
     def was_heard(self, item_id: str) -> bool:
-        """Return whether the model was given an item."""
+        """Return whether the model was given an item, by its id; False for an unknown one."""
         return item_id in self.heard
 
     def has(self, item_id: str) -> bool:
@@ -194,8 +194,8 @@ class RunRecord:
                 self.proposed = _join_changes(self.proposed, Changeset((change,)))
 
     def intend(self, changes: Changeset, part: AppliedPart | None) -> None:
-        """Note what the editor is about to be asked for. A `part` can be undone from now on, as far as it is in the
-        files by then.
+        """Note what the editor is about to be asked for, until `settle` notes the outcome. A `part` can be undone from
+        now on, as far as it is in the files by then.
         """
         self.unsettled, self._intended = changes.paths, part
         self.applied.extend([part] if part is not None else [])
@@ -298,7 +298,7 @@ class CodeAgentContext:
         return {"usage": usage_data(record.usage), "session_usage": usage_data(self.usage)}
 
     def begin(self, record: RunRecord) -> None:
-        """Add a new run to `runs`."""
+        """Add a new run to `runs`, by its id, in place of one with the same id."""
         self.runs[record.run_id] = record
 
     def join(self, record: RunRecord) -> None:
@@ -333,7 +333,9 @@ class CodeAgentContext:
         return [{"path": file.path, "editing": file.editing} for file in self.focused.files]
 
     def restore(self, event: events.StateChanged) -> None:
-        """Restore to-do list and files in focus from an event; the texts of the files are read when they are needed."""
+        """Restore to-do list and files in focus from an event; the texts of the files are read when they are needed. A
+        part that the event lacks stays as it is.
+        """
         if event.todos is not None:
             self.todos.restore(event.todos)
         if event.focused is not None:

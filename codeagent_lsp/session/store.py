@@ -165,7 +165,9 @@ class SessionStore:
         return False
 
     def close(self) -> None:
-        """Close all files and give up their locks, so that other processes may use the sessions."""
+        """Close all files and give up their locks, so that other processes may use the sessions. A later write opens
+        its file again.
+        """
         for session_id in tuple(self._files):
             self.release(session_id)
 

@@ -302,8 +302,8 @@ class _ModeShell:
 
 
 def commands_line(isolation: Isolation | None, reason: str) -> str:
-    """Return the line on commands for the model, the same for a whole session. It names no isolation level: a small
-    model took "overlay" for a folder.
+    """Return the line on commands for the model, the same for a whole session; without an `isolation`, that commands
+    cannot run, for this `reason` in English. It names no isolation level: a small model took "overlay" for a folder.
     """
     if isolation is None:
         return f"Commands cannot run here: {reason}"

@@ -144,7 +144,9 @@ def headed_or_parts(task: str) -> Callable[[str, FileText], str]:
 
 
 def names_in_code(text: str) -> frozenset[str]:
-    """Return the words of a text that look like code: with an underscore, a dot or capitals inside, or in backticks."""
+    """Return the words of a text that look like code: with an underscore, a dot or capitals inside, or in backticks;
+    empty if there are none.
+    """
     quoted = (word for part in _QUOTED.findall(text) for word in _CODE_WORD.findall(part))
     return frozenset((*quoted, *(match[0] for match in _LIKE_CODE.finditer(text))))
 

@@ -231,7 +231,9 @@ class FocusedFiles:
         return self if known is None else self._with(known)
 
     def editing(self, paths: Iterable[str]) -> FocusedFiles:
-        """Return the files with exactly `paths` (relative to the workspace) marked as being edited."""
+        """Return the files with exactly `paths` (relative to the workspace) marked as being edited; paths not among
+        them are ignored.
+        """
         chosen = frozenset(paths)
         return replace(self, files=tuple(replace(file, editing=file.path in chosen) for file in self.files))
 
@@ -386,7 +388,9 @@ class TokenMeter:
         return ceil(estimated * self._careful)
 
     def estimate(self, tokens: int) -> int:
-        """Return the largest estimate, rounded down, of a new prompt that takes no more than `tokens`."""
+        """Return the largest estimate, rounded down, of a new prompt that takes no more than `tokens` by the server's
+        count, as far as is known.
+        """
         return int(tokens / self._careful)
 
     @property
@@ -433,7 +437,7 @@ def take_apart(messages: Sequence[Message]) -> ConversationParts:
 
 
 def flat(exchanges: Iterable[Exchange]) -> tuple[Message, ...]:
-    """Return the messages of exchanges as one tuple."""
+    """Return the messages of all exchanges, in their order, as one tuple."""
     return tuple(message for exchange in exchanges for message in exchange)
 
 

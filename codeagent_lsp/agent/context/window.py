@@ -80,7 +80,8 @@ class ConversationWindow:
 
     async def shrink(self, tools: Sequence[ToolSpec], told: int | None = None) -> bool:
         """Compact because the server found the prompt too long; return whether it got smaller, so that a new request is
-        worthwhile. `told` is the window that the server named, in tokens: from now on it is the limit.
+        worthwhile. `told` is the window that the server named, in tokens: from now on it is the limit, if it is smaller
+        than the known one.
         """
         if told is not None and told < self._limits.window:
             # The reply was planned for the larger window, and prompt and reply share the stated one.

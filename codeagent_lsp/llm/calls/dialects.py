@@ -105,8 +105,8 @@ def as_torn(calls: list[Raw], source: str) -> list[Raw]:
 
 
 def read_hermes(text: str, start: int) -> Read:
-    """Parse `<tool_call>` with JSON, Qwen-Coder XML or GLM pairs inside, closed or not, at the offset `start`; return
-    the calls and the offset behind them.
+    """Parse `<tool_call>` with JSON, Qwen-Coder XML or GLM pairs inside, closed or not, at the offset `start` of its
+    `<`; return the calls and the offset behind them.
     """
     begin = _skip(text, text.index(">", start) + 1)
     # Some models put a code block inside the tags.

@@ -151,13 +151,15 @@ def _plain(source: Any, depth: int = 0) -> dict[str, Any]:
 
 
 def constrained_instructions(tools: tuple[ToolSpec, ...]) -> str:
-    """Return the instructions, with the tools, for replies that a grammar forces to be one JSON object each."""
+    """Return the instructions, with the tools, for replies that a grammar forces to be one JSON object each, as
+    `reply_schema` describes them.
+    """
     answer = f"- {ANSWER}(text: string): answer the user; ends the task"
     return _CONSTRAINED + "\n".join([*map(_line, tools), answer])
 
 
 def instructions(tools: tuple[ToolSpec, ...]) -> str:
-    """Return the instructions, with the tools, for replies in free text."""
+    """Return the instructions, with the tools, for replies in free text: a line for each tool, in their order."""
     return _TEXT + "\n".join(map(_line, tools))
 
 

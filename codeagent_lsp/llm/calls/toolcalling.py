@@ -46,7 +46,7 @@ class Untried(Protocol):
         """Remember, in the state folder, that it called tools by the API."""
 
     async def asked(self) -> ToolCalling:
-        """Probe the model and return the mode in which it calls tools."""
+        """Probe the model by requests and return the mode in which it calls tools."""
 
 
 class ToolCallingModel(WrappedModel):

@@ -176,7 +176,7 @@ def marks_prefix(where: Endpoint, info: ModelInfo) -> bool:
 
 
 def refuses_marks(reason: str) -> bool:
-    """Return whether the text of a refusal is about a mark for the cache."""
+    """Return whether the text of a refusal is about a mark for the prompt cache (`prompt_cache_breakpoint`)."""
     return next(iter(BREAKPOINT)) in reason
 
 

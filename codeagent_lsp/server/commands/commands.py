@@ -99,7 +99,7 @@ class Commands:
         return await answer if asyncio.iscoroutine(answer) else answer
 
     def close(self) -> None:
-        """Cancel reading of names in the background."""
+        """Cancel reading of names and commands in the background; returns at once."""
         self.menu.close()
         self.prompting.close()
 

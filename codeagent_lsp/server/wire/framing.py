@@ -86,7 +86,7 @@ class Framer:
         self._buffer += data
 
     def unread(self, tail: bytes) -> None:
-        """Put back the end of the last body, which belongs to the next message."""
+        """Put back the end of the last body, which belongs to the next message; call it before the next `next`."""
         self._buffer[:0] = tail
 
     def next(self) -> Body | Damage | None:

@@ -80,7 +80,7 @@ class Departure:
                 self._announce(self._loop, code)
 
     async def wait(self) -> int:
-        """Wait until leaving begins and return the exit code; after `bind`, in its loop."""
+        """Wait until leaving begins and return the exit code; after `bind`, in its loop. Cancellable."""
         await self._begun.wait()
         _log.info("Leaving: %s.", self.reason)
         return self.code or 0
@@ -278,7 +278,9 @@ class Reader:
         self._ahead = threading.BoundedSemaphore(MAX_AHEAD)
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Start reading; the thread ends with the stream or with the process."""
+        """Start reading in a daemon thread, which hands messages to `loop`; call it once. The thread ends with the
+        stream or with the process.
+        """
         threading.Thread(target=self._run, args=(loop,), name="lsp-reader", daemon=True).start()
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -71,7 +71,7 @@ class Outgoing:
         self._closed = False
 
     def start(self) -> None:
-        """Start the writing thread; it ends with the process."""
+        """Start the writing thread, a daemon; it ends with the process. Call it once."""
         threading.Thread(target=self._run, name="lsp-writer", daemon=True).start()
 
     def send(

@@ -96,8 +96,8 @@ class GuardedProtocol(LanguageServerProtocol):
             self.requests.forget(identity)
 
     def notify(self, method: str, params: Any | None = None) -> None:
-        """Send a notification. Queued progress reports are merged; events, logs and telemetry may be dropped from the
-        queue.
+        """Queue a notification for sending and return at once, from any thread. Queued progress reports are merged;
+        events, logs and telemetry may be dropped from the queue.
         """
         plain = self._converter.unstructure(params)
         key, is_report = _progress_key(method, plain)

@@ -168,11 +168,13 @@ class Conversation:
         return any(name not in said for name in names_in_code(request.instruction))
 
     def tell(self, words: str) -> None:
-        """Append a note from the program to the model, in the user's role."""
+        """Append a note from the program to the model, in the user's role. The model reads it with the next call."""
         self._history.append(note(words))
 
     def answer(self, words: str) -> None:
-        """Append the user's answer to the question with which the model ended its last reply."""
+        """Append the user's answer to the question with which the model ended its last reply. The next call of the loop
+        sends it.
+        """
         self._history.append(Message("user", words))
 
     async def loop(
@@ -440,7 +442,7 @@ class Focusing:
 
     async def after(self, messages: Sequence[Message]) -> None:
         """Update the focus with the files read by the model's last calls, with whose results `messages` end. Reads
-        files in a thread.
+        files in a thread. Nothing happens if there was no call.
         """
         results: dict[str, str] = {}
         for message in reversed(messages):

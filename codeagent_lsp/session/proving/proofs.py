@@ -79,7 +79,9 @@ class Proofs:
         self._keep(replace(self._record.proof, diagnostics=made))
 
     def minimized(self, minimal: MinimalProof) -> None:
-        """Record which parts of the changes matter, in place of an earlier result."""
+        """Record which parts of the changes matter, in place of an earlier result. It counts only for the texts whose
+        digest it has.
+        """
         self._keep(replace(self._record.proof, minimal=minimal))
 
     def data(self, changeset: Changeset, text: Words) -> dict[str, Any] | None:
@@ -92,8 +94,8 @@ class Proofs:
         return None if data is None else {**data, "words": list(proof.words(now, text))}
 
     def unneeded(self, changeset: Changeset) -> tuple[str, ...]:
-        """Return the parts of these changes that their tests do not need, as `path#id`, or the path of a whole file;
-        none once the text has changed.
+        """Return the parts of these changes that their tests do not need, as `path#id`, or the path of a whole file; ()
+        once the text has changed, or if that was not tried.
         """
         minimal = self._record.proof.minimal
         if minimal is None or minimal.digest != self.state(changeset):

@@ -99,7 +99,9 @@ class Redactor:
             self._waiting.append(event)
 
     async def before(self, model: Model, session_id: str, run_id: str) -> Model:
-        """Return the model wrapped for a run: secrets in requests are masked, requests and replies are recorded."""
+        """Return the model wrapped for a run: secrets in requests are masked, requests and replies are recorded. Waits
+        for the parts to be loaded.
+        """
         # late: with the rest of what a run needs
         from codeagent_lsp.session.redaction.recording import GuardedModel
 

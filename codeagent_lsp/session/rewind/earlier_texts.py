@@ -186,7 +186,9 @@ class TakingBack:
         return replace(applied, outcome=outcome, conflicts=(*self.conflicts, *applied.conflicts))
 
     def places(self) -> tuple[HunkConflict, ...]:
-        """Return the hunks of these changes, and `conflicts`, as places of the user's present text."""
+        """Return the hunks of these changes, and `conflicts`, as places of the user's present text, their lines counted
+        from 1.
+        """
         found = []
         for change in self.changeset:
             base, text = split_lines(change.base or ""), split_lines(change.text or "")
@@ -199,7 +201,7 @@ class TakingBack:
 
 def names_of(files: Iterable[str], applied: Iterable[Changeset]) -> frozenset[str]:
     """Return these files (absolute paths) with all other paths that they had before or got later by the moves in these
-    changes, also by several in a row.
+    changes, also by several in a row. Pure.
     """
     names, moves = set(files), [(each.path, each.moved_from) for made in applied for each in made if each.moved_from]
     for _ in moves:
@@ -240,7 +242,9 @@ def deleted_by(applied: Iterable[Changeset], still_shown: Callable[[str], bool])
 
 
 def rebased_on_present(earlier: EarlierTexts, read: FirstRead) -> TakingBack:
-    """Return the changes that bring the files from their present texts, which `read` has, to these earlier ones."""
+    """Return the changes that bring the files from their present texts, which `read` has, to these earlier ones, with
+    the conflicts found before. No file is written.
+    """
     changed, moves = earlier.changed(), earlier.moves()
     files = {
         file.path: file for path in (*changed, *moves.values(), *earlier.runs) if (file := read.file(path)) is not None
@@ -307,7 +311,7 @@ def _folders(old: Path, new: Path) -> tuple[Path, Path]:
 
 
 def edited_texts(changeset: Changeset) -> dict[str, str]:
-    """Return the texts, by path, that the files of edits had before these; other changes are left out."""
+    """Return the texts, by absolute path, that the files of edits had before these; other changes are left out."""
     return {each.path: each.base for each in changeset if each.kind == "edit" and each.base is not None}
 
 

@@ -191,7 +191,7 @@ def _standing(session: Session, rewind_id: str) -> events.SessionRewound:
 
 
 def at_work(session: Session, runs: Runs) -> frozenset[str]:
-    """Return the ids of the runs of a session that have not ended."""
+    """Return the ids of the runs of a session that have not ended; empty for none."""
     return frozenset(name for name in runs.active() if runs.get(name).session is session)
 
 
@@ -267,7 +267,7 @@ def load_attempts(session: Session, run_ids: Iterable[str], resume: Callable[...
 
 
 def attempts_at(gone: Collection[str], runs: Iterable[Each]) -> list[Each]:
-    """Return those of `runs` that are attempts at the runs in `gone`, ids."""
+    """Return those of `runs` that are attempts at the runs whose ids are in `gone`, in their order; [] for none."""
     return [run for run in runs if run.record.attempt_of in gone]
 
 

@@ -60,7 +60,9 @@ def after_undo(
 
 
 def taken_from(applied: Iterable[AppliedPart], refused: Iterable[str]) -> tuple[AppliedPart, ...]:
-    """Return what is undone of some parts when the editor refused some files: all that `after_undo` does not leave."""
+    """Return what is undone of some parts when the editor refused some files: all that `after_undo` does not leave.
+    `refused` are absolute paths; parts of which nothing is undone are left out.
+    """
     files = frozenset(refused)
     taken = []
     for part in applied:

@@ -227,7 +227,7 @@ class SolutionWords:
 
     def conversation(self, solution: Solution) -> str:
         """Return the text of the assistant's message about this task for later turns of the conversation: the answer,
-        the changed files, failing tests.
+        the relative paths of the changed files, failing tests.
         """
         relative = self._parts.proposal.view.roots.relative
         names = ", ".join(relative(path) for path in self._parts.proposal.changeset.paths)
