@@ -93,7 +93,7 @@ def own_titles(choices: Iterable[str], words: Callable[..., str]) -> dict[str, s
 
 def own_title(title: str, words: Callable[..., str]) -> str:
     """Return the title for a button; one that could be taken for an approval, such as "Allow", gets words, in the
-    user's language, that prevent this.
+    user's language, that prevent this; any other stays as it is.
     """
     return words("question.option", choice=title) if _like_an_approval(title) else title
 

@@ -97,7 +97,9 @@ class ToolExecutor:
         self._handler: Handler = self._with_permission(self._with_time_limit(self._run))
 
     def shown(self, path: str) -> str:
-        """Return a path of a call for display: an absolute one in the workspace relative to it, any other as it is."""
+        """Return a path of a call for display: an absolute one in the workspace relative to it, any other as it is.
+        Nothing is looked at on the disk.
+        """
         return self._context.view.roots.relative(path) if PurePath(path).is_absolute() else path
 
     async def execute(self, call: ToolCall) -> ToolResult:

@@ -159,7 +159,9 @@ class Plug:
             return Plugged(tuple(added), tuple(removed), tuple(refused))
 
     def unplug(self) -> tuple[str, ...]:
-        """Remove all of the provider's tools from the registry and return their names. Running calls go on."""
+        """Remove all of the provider's tools from the registry and return their names, () for none. Running calls go
+        on.
+        """
         return tuple(self._remove(list(self._mine)))
 
     def _remove(self, names: list[str]) -> list[str]:

@@ -118,7 +118,9 @@ class ToolRegistry:
         _put(self._entries, replace(self._known_entry(name), state="disabled", reason=reason))
 
     def miss(self, name: str, reason: CodeAgentError) -> None:
-        """Record why something is absent, such as an MCP server; a call of `name.anything` fails with this error."""
+        """Record why something is absent, such as an MCP server; a call of `name.anything` fails with this error. It
+        replaces an earlier one of the name.
+        """
         self.missing[name] = reason
 
     def found(self, name: str) -> None:
@@ -300,7 +302,9 @@ class CircuitBreaker:
         return "open" if self._seconds_left(circuit) > 0 else "half_open"
 
     def resting(self) -> tuple[Resting, ...]:
-        """Return every tool whose circuit is open or half-open."""
+        """Return every tool whose circuit is open or half-open, with its failures and the seconds until it is tried
+        again; () for none.
+        """
         return tuple(
             Resting(name, circuit.failures, circuit.error, self._seconds_left(circuit))
             for name, circuit in self._circuits.items()
@@ -321,8 +325,8 @@ class CircuitBreaker:
         return Attempt(name, circuit.epoch)
 
     def settle(self, attempt: Attempt, outcome: CallOutcome, error: str = "") -> None:
-        """Record the outcome of an attempt; `error` is the failure's message. An outcome of an earlier epoch is
-        ignored.
+        """Record the outcome of an attempt: `success`, `failure`, or `neither` for one that says nothing of the tool,
+        such as a denied call; `error` is the failure's message. An outcome of an earlier epoch is ignored.
         """
         circuit = self._circuits.get(attempt.name, _Circuit())
         if attempt.epoch != circuit.epoch:

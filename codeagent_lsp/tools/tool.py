@@ -85,7 +85,7 @@ class Tool(ABC, Generic[P]):
 
     def approves(self, arguments: P, settings: Settings) -> bool:
         """Return whether the user's settings approve this call, judged by its arguments, so that no approval is asked
-        for.
+        for; by default as the tool's traits say (`approved`).
         """
         return self.traits.approved
 

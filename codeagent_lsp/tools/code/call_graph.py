@@ -71,7 +71,7 @@ def to_mermaid(graph: Graph) -> str:
 
 def listing(graph: Graph) -> str:
     """Return text for the model: one line `node -> targets` for each node with outgoing edges, then the isolated nodes
-    and the places of others.
+    and the places of others; it says so if the graph was cut. '' for an empty graph.
     """
     labels = {node.id: node.label for node in graph.nodes}
     targets: dict[str, list[str]] = {}

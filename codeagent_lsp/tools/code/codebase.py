@@ -164,7 +164,9 @@ class Reach:
         self._path = path
 
     def walked(self) -> list[str]:
-        """Return the absolute path of every file that is not ignored."""
+        """Return the absolute path of every file below the path, or in the whole workspace, that is not ignored, new
+        and staged ones included.
+        """
         view = self._context.view
         starts = (self._path,) if self._path is not None else view.roots.folders
         return [path for start in starts for path in view.walk(start)]
@@ -192,8 +194,8 @@ class Reach:
         return found
 
     def with_word(self, name: str, paths: Iterable[str]) -> list[str]:
-        """Return those of the files (absolute paths), of known languages and readable, whose text has a name as a whole
-        word.
+        """Return those of the files (absolute paths), of known languages and readable, whose text, with unsaved and
+        staged changes, has a name as a whole word; in the given order.
         """
         word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
         return [
@@ -208,7 +210,9 @@ class Reach:
         return source_of(self._context.view.roots.relative(path), text) if text is not None else None
 
     def may_show(self, path: str) -> bool:
-        """Return whether the user's rules let the text of this file (absolute path) be shown to the model."""
+        """Return whether the user's rules let the text of this file (absolute path) be shown to the model. Nothing is
+        read.
+        """
         return may_show(self._context, path, self._path)
 
     def _has(self, path: str) -> bool:

@@ -63,7 +63,7 @@ class Extent:
         return self.parts[0].start if self.parts else self.core
 
     def has(self, kind: PartKind) -> bool:
-        """Return whether there is a part of this kind."""
+        """Return whether there is a part of this kind (a `PartKind`) in front of the core."""
         return any(part.kind == kind for part in self.parts)
 
 
@@ -109,7 +109,7 @@ def last_alone(source: SourceFile, place: int) -> bool:
 
 
 def indentation(source: SourceFile, place: int) -> str:
-    """Return the leading blanks and tabs of the line with a byte offset."""
+    """Return the leading blanks and tabs of the line with a byte offset; '' for none."""
     line = source.slice(source.line_start(place), source.line_end(place))
     return line[: len(line) - len(line.lstrip(" \t"))]
 

@@ -50,7 +50,9 @@ class ImportTargets:
         return tuple(path for path in self._folders.get(folder, ()) if path.endswith(ending))[:_MOST]
 
     def is_folder(self, folder: str) -> bool:
-        """Return whether a folder directly contains files."""
+        """Return whether a folder, a relative path, directly contains files that are known here; False for an unknown
+        one.
+        """
         return folder in self._folders
 
 

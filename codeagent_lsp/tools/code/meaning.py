@@ -130,7 +130,7 @@ def cannot_mean(source: SourceFile, uses: Uses, targets: Sequence[Definition], e
 
 def is_member(source: SourceFile, definition: Definition) -> bool:
     """Return whether a definition is accessed through an object or a type: a method, a field, or a constant of an
-    enumeration.
+    enumeration. False at the top of a file. Only this text is looked at.
     """
     if not definition.symbol.parent or _is_plain_constant(definition):
         return False
@@ -159,8 +159,8 @@ def with_constructors(source: SourceFile, definitions: Sequence[Definition]) -> 
 
 
 def hidden(source: SourceFile, definitions: Sequence[Definition], use: Use) -> bool:
-    """Return whether a plain name cannot mean these definitions at a use: it is outside of their module, or inside of a
-    module or class that defines the name itself.
+    """Return whether a plain name cannot mean these definitions, of one dotted name and at least one, at a use: it is
+    outside of their module, or inside of a module or class that defines the name itself.
     """
     first = definitions[0]
     if not _is_spanned(source, first.symbol.parent, use):
@@ -204,7 +204,9 @@ def is_self(source: SourceFile, use: Use, owner: str) -> bool:
 
 
 def dotted_path(path: str) -> str:
-    r"""Return the path of a receiver or a module with dots between its names, instead of its language's `::` or `\`."""
+    r"""Return the path of a receiver or a module with dots between its names, instead of its language's `::` or `\`,
+    and none at the ends.
+    """
     return path.replace("::", ".").replace("\\", ".").strip(".")
 
 
@@ -285,7 +287,7 @@ def references(source: SourceFile, symbol: str, others: Elsewhere) -> FoundRefer
 
 
 def definition_site(source: SourceFile, definition: Definition) -> Site:
-    """Return the site of a definition's name."""
+    """Return the site of a definition's name, or of the whole definition if it has none to rename."""
     node = definition.name or definition.node
     return Site(
         source.path,
@@ -298,7 +300,7 @@ def definition_site(source: SourceFile, definition: Definition) -> Site:
 
 
 def symbol_name(symbol: str) -> str:
-    """Return the last part of a dotted name, whatever separators its language uses."""
+    """Return the last part of a dotted name, whatever separators its language uses; a plain name as it is."""
     return normal(symbol).rpartition(".")[2]
 
 

@@ -223,8 +223,8 @@ async def files_of(codebase: Codebase, context: ToolContext) -> ImportTargets:
 
 
 def described(symbol: SymbolInfo) -> dict[str, Any]:
-    """Return a definition as an object for JSON, with the dotted name as `name`; `type` and `file_path` repeat its kind
-    and path under other names.
+    """Return a definition as an object for JSON: `name` (dotted), `kind`, `path`, `line_start` and `line_end`
+    (1-based), `signature`, `docstring`; `type` and `file_path` repeat its kind and path under other names.
     """
     return {
         "name": symbol.qualified,

@@ -101,7 +101,8 @@ def lines_left(source: SourceFile, old: str, changed: Iterable[tuple[int, int]])
 
 def blind(source: SourceFile, old: str) -> Iterator[int]:
     """Yield the byte offsets at which a name is in code whose meaning the syntax does not show: arguments of a macro or
-    of a shell command, a pattern, a line of the preprocessor, or code that the grammar cannot read.
+    of a shell command, a pattern, a line of the preprocessor, or code that the grammar cannot read. Strings and
+    comments are left out.
     """
     captures = source.parsed.captures
     wanted = old.encode("utf-8", "replace")

@@ -113,7 +113,7 @@ class SourceFile:
         return start + len(self.data[start:end].rstrip())
 
     def slice(self, start: int, end: int) -> str:
-        """Return the text between two byte offsets."""
+        """Return the text between two byte offsets; cut characters become U+FFFD."""
         return self.data[start:end].decode("utf-8", "replace")
 
     def line(self, place: int) -> int:
@@ -125,7 +125,9 @@ class SourceFile:
         return self.data.rfind(b"\n", 0, place) + 1
 
     def line_end(self, place: int) -> int:
-        """Return the byte offset of the end of the line of `place`, before its LF or CRLF."""
+        """Return the byte offset of the end of the line of `place`, before its LF or CRLF; the end of the text for the
+        last line.
+        """
         end = self.data.find(b"\n", place)
         end = len(self.data) if end < 0 else end
         return end - 1 if self.data[end - 1 : end] == b"\r" and end > place else end
@@ -184,7 +186,9 @@ def matching(definitions: Sequence[Definition], name: str) -> tuple[Definition, 
 
 
 def normal(name: str) -> str:
-    """Return a name with dots as separators, whatever separators its language uses."""
+    """Return a name with dots as separators, whatever separators its language uses, without a `()` at its end
+    and `$`.
+    """
     return _SEPARATORS.sub(".", _CALLED.sub("", name.strip())).strip(".").replace("$", "")
 
 

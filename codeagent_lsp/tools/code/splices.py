@@ -89,7 +89,7 @@ def untouched_definitions(source: SourceFile, splices: Sequence[Splice]) -> list
 
 
 def has_body(definition: Definition) -> bool:
-    """Return whether a definition has a body that can be replaced."""
+    """Return whether a definition has a body that can be replaced, also an empty one before `end`."""
     return definition.body is not None or _end_word(definition) is not None
 
 

@@ -129,7 +129,7 @@ class Uses:
 
     def rivals(self, definitions: Sequence[Definition]) -> list[Definition]:
         """Return the definitions in this text with the same dotted name that are of another kind, as a type and a
-        function are.
+        function are; [] for none. `definitions` must not be empty.
         """
         language, name = self.source.language, definitions[0].qualified
         same = [each for each in self.source.definitions if each.qualified == name and each not in definitions]

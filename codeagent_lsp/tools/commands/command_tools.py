@@ -266,8 +266,8 @@ def folder_of(roots: Roots, path: str | None) -> str:
 
 
 def describe_result(result: CommandResult, roots: Roots) -> str:
-    """Return the text for the model: the output, how the command ended and in how many seconds, and the written files,
-    with relative paths.
+    """Return the text for the model: the output (`(no output)` for none), how the command ended and in how many
+    seconds, and the written files, with relative paths.
     """
     finished = result.finished
     parts = [finished.output.rstrip("\n")] if finished.output.strip() else ["(no output)"]

@@ -212,7 +212,7 @@ async def _named_files(context: ToolContext, name: str) -> tuple[str, ...]:
 
 def list_folder(view: FileView, path: str) -> str:
     """Return the names in a folder (absolute path), two levels deep, as text for a call that takes it for a file; a `/`
-    ends those of folders.
+    ends those of folders, which are relative paths. It says so if there are more than the view lists. Blocks.
     """
     listing = view.list_dir(path, 2)
     names = [f"{view.roots.relative(entry)}{'/' if kind == 'folder' else ''}" for entry, kind in listing.entries]

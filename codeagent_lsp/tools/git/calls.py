@@ -82,7 +82,9 @@ async def call(repository: Repository, *arguments: str, stdin: bytes = b"", limi
 
 
 def environment(repository: Repository, inherited: Mapping[str, str]) -> dict[str, str]:
-    """Return the complete environment of a call: a few inherited variables, none of which controls git."""
+    """Return the complete environment of a call: a few of the `inherited` variables, none of which controls git, and
+    ours, which keep git from asking and from looking above the repository.
+    """
     kept = {name: inherited[name] for name in _KEPT if name in inherited}
     return {**kept, **_ENVIRONMENT, "GIT_CEILING_DIRECTORIES": str(Path(repository.top).parent)}
 

@@ -62,7 +62,9 @@ class Hook:
     only: str = ""
 
     def is_for(self, names: Sequence[str]) -> bool:
-        """Return whether it is for a tool that has one of these names, or begins a session in one of these ways."""
+        """Return whether it is for a tool that has one of these names, or begins a session in one of these ways; True
+        for any if it names none. Globs, case-sensitive.
+        """
         return not self.tools or any(fnmatchcase(name, tool) for tool in self.tools for name in names)
 
     def is_met(self, names: Sequence[str], subjects: Sequence[str], command: str = "") -> bool:
@@ -262,7 +264,9 @@ class HookConsent:
         return _digest(file, shell.isolation) in self._answers
 
     def given(self, file: HookFile, shell: Shell) -> bool:
-        """Return whether the user trusts the hooks of a file as they are."""
+        """Return whether the user trusts the hooks of a file as they are; False also if nobody was asked yet
+        (`decided`).
+        """
         return self._answers.get(_digest(file, shell.isolation), False)
 
     async def ask(self, context: ToolContext, file: HookFile, shell: Shell) -> None:

@@ -76,7 +76,7 @@ def tells_content(arguments: Mapping[str, Any], forms: CallForms) -> bool:
 
 def tool_input(arguments: Mapping[str, Any], forms: CallForms, roots: Roots) -> dict[str, Any]:
     """Return the arguments of a call under their own and their other names; `file_path` is absolute. For the field
-    `tool_input` that hooks get.
+    `tool_input` that hooks get. PathRefused for a path outside of the workspace.
     """
     other = {name: arguments[own] for name, own in forms.arguments.items() if own in arguments}
     for name, own in FILE_PATH.items():

@@ -402,7 +402,9 @@ class SeenChanges:
         self._texts[path] = text
 
     def forget(self, path: str) -> None:
-        """Drop the note on a file (absolute path), so that its change counts as unseen again."""
+        """Drop the note on a file (absolute path), so that its change counts as unseen again; nothing if there
+        is none.
+        """
         self._texts.pop(path, None)
 
     def add_written(self, paths: Iterable[str], before: Changeset, after: Changeset) -> None:
@@ -415,7 +417,7 @@ class SeenChanges:
                 self._texts[path] = None if now is None else now.text
 
     def unseen(self, changes: Changeset) -> list[FileChange]:
-        """Return the changes whose present text no hook has been sent."""
+        """Return the changes whose present text no hook has been sent, in their order; [] for none."""
         return [change for change in changes if not self._is_seen(change)]
 
     def _is_seen(self, change: FileChange) -> bool:

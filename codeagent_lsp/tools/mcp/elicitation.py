@@ -39,7 +39,9 @@ class Elicitation:
 
     @contextmanager
     def during(self, calling: Calling) -> Generator[None, None, None]:
-        """Let the server ask on behalf of this call while the body runs; open questions are withdrawn at its end."""
+        """Let the server ask on behalf of this call while the body runs; open questions are withdrawn at its end. Of
+        several such calls, the latest counts.
+        """
         self._calls.append(calling)
         try:
             yield

@@ -124,7 +124,9 @@ class Login(httpx2.Auth):
             await flow.aclose()
 
     async def close(self) -> None:
-        """End a login in progress, record it as abandoned, and release the port."""
+        """End a login in progress, record it as abandoned, and release the port. Waits for the user's tab to be
+        answered, about a second at most.
+        """
         try:
             await self._stack.aclose()
             await self._over("abandoned")
@@ -332,7 +334,9 @@ class KeptLogin:
         return _as(OAuthToken, self._tokens.get("tokens"))
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Have the tokens masked and store them, with what their renewal needs."""
+        """Have the tokens masked and store them, with the time at which they expire and what their renewal needs. If
+        the vault fails, they are kept in memory only.
+        """
         given = tokens.model_dump(mode="json", exclude_none=True)
         # Before anything else, so that no log gets them first.
         await self._learn(_secrets(given))

@@ -64,7 +64,7 @@ class OAuthCallback:
                 self._socket = _reserve(self.port, again=True)
 
     def close(self) -> None:
-        """Release the reserved port; `opened` cannot be used afterwards."""
+        """Release the reserved port; `opened` cannot be used afterwards. It can be called again."""
         self._socket.close()
 
     async def _meet(

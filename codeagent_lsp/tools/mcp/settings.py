@@ -166,7 +166,7 @@ def secrets_in(given: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[st
 
 
 def names_server(tool: str) -> bool:
-    """Return whether a name in a list of tools means a whole server: `mcp.<server>`."""
+    """Return whether a name in a list of tools means a whole server: `mcp.<server>`, not `mcp.<server>.<tool>`."""
     return tool.startswith(MCP_PREFIX) and "." not in tool.removeprefix(MCP_PREFIX)
 
 

@@ -111,7 +111,7 @@ class Health:
     stderr: bytes = b""
 
     def good(self) -> None:
-        """Record a valid message."""
+        """Record a valid message, which ends a series of invalid ones."""
         self.noise = 0
 
     def garbage(self, data: bytes) -> None:
@@ -288,7 +288,7 @@ class _Child:
 
 
 async def keep_last_words(guarded: Guarded, health: Health) -> None:
-    """Read a process' standard error until it ends, and record the end of it in `health`."""
+    """Read a process' standard error until it ends, and record the end of it in `health`. Cancellable."""
     reader = dict(guarded.streams)["stderr"]
     while data := await reader.read(_CHUNK):
         health.printed(data)

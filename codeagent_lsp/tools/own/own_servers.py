@@ -78,7 +78,7 @@ class OwnTools:
 
     def observe(self, event: events.Event) -> None:
         """Look for tools, as `look` does but in the background, when the event says that a run begins that may use
-        them.
+        them; other events do nothing. Returns at once.
         """
         if isinstance(event, events.RunStarted) and event.kind not in events.WITHOUT_TOOLS:
             self._tasks.start(self.look())
@@ -102,7 +102,7 @@ class OwnTools:
 
     async def tools(self) -> Tools:
         """Return the tools of all sources that run; of two with the same name the first, and the user is shown the
-        problem.
+        problem. () while none runs; nothing is waited for.
         """
         found: dict[str, tuple[str, Tools]] = {}
         for server, adapted in self._servers.values():

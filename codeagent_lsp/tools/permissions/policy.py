@@ -72,7 +72,9 @@ class Decision:
 
 
 def asking(key: str, *, remember: bool = True, firm: bool = False) -> Decision:
-    """Return the decision to ask, for the reason of this key."""
+    """Return the decision to ask, with the reason that the catalogue has for this key, in English. `remember`: the user
+    may allow it for longer than this call; `firm`: it holds whatever the isolation.
+    """
     return Decision("ask", text(key, "en"), remember, firm, key=key)
 
 
@@ -108,7 +110,9 @@ class Rule:
 
     @staticmethod
     def parse(text: str) -> Rule | None:
-        """Parse a rule, with or without `tool:` before it; None if the text is not one."""
+        """Parse a rule, such as `run_cmd(git *)` or `edit_file`, with or without `tool:` before it; None if the text is
+        not one.
+        """
         match = _RULE.match(_bare(text))
         return Rule(match["tool"], match["pattern"]) if match else None
 
@@ -121,7 +125,9 @@ class Rule:
         return self.pattern is None or any(_matches(self.pattern, subject) for subject in subjects)
 
     def covers_all(self, tool: str, subjects: Iterable[str]) -> bool:
-        """Return whether the rule covers this tool and every one of these subjects."""
+        """Return whether the rule covers this tool and every one of these subjects; without a pattern, and for no
+        subjects, by the tool alone.
+        """
         if not fnmatch.fnmatchcase(tool, self.tool):
             return False
         return self.pattern is None or all(_matches(self.pattern, subject) for subject in subjects)
@@ -156,7 +162,7 @@ def decide(
 
 
 def reading(path: str, settings: PermissionsSettings, roots: Roots) -> Decision:
-    """Return the decision for a call of `read_file` on one file, an absolute path."""
+    """Return the decision for a call of `read_file` on one file, an absolute path, by the user's rules. Asks nobody."""
     return decide(READ_FILE, {"path": path}, settings, roots, names=READ_NAMES)
 
 

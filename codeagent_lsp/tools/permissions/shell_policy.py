@@ -143,14 +143,17 @@ def paths_named(command: str, folder: str = "") -> tuple[str, ...] | None:
 
 
 def followed_folders(command: str, folder: str = "") -> tuple[str, ...]:
-    """Return the folders in which a script's commands follow links, as paths: those that `diff -r` compares."""
+    """Return the folders in which a script's commands follow links, as paths: those that `diff -r` compares; () for
+    none. Relative paths are joined to `folder`; links are not resolved.
+    """
     everything = unwrap(read(command[:MAX_BYTES]))
     trees = [word for invocation in everything.invocations if invocation.name == "diff" for word in _trees(invocation)]
     return tuple(dict.fromkeys(join_path(place, tree) for place in _folders(everything, folder) for tree in trees))
 
 
 def version_files(command: str, folder: str = "") -> tuple[str, ...]:
-    """Return the files, as paths, by which a workspace chooses the program that a command asks for its version.
+    """Return the paths at which there may be files by which a workspace chooses the program that a command asks for its
+    version.
 
     Version managers (rustup, asdf, mise) look for them in the folder of the command and above, and they can name a
     program in the workspace.

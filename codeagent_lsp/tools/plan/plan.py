@@ -87,7 +87,9 @@ class PlanSteps(tuple[PlanStep, ...]):
 
     @staticmethod
     def drafted(drafts: Iterable[StepDraft], first: int = 1) -> PlanSteps:
-        """Return new steps, whose ids are numbers from `first` on."""
+        """Return new steps, in the order of the drafts, pending, whose ids are the numbers from `first` on, as
+        texts.
+        """
         return PlanSteps(
             PlanStep(str(number), draft.title, draft.description, draft.expected_tools)
             for number, draft in enumerate(drafts, first)
@@ -336,8 +338,8 @@ class PlanDocument:
         return f"# {self.title}\n\n{self.body.strip()}\n" if self.body.strip() else f"# {self.title}\n"
 
     def replaced(self, content: str) -> PlanDocument:
-        """Return the document with another body, without white space around it; a first line that repeats the title is
-        dropped.
+        """Return the document with another body, cut at 100,000 characters and not approved any more, without white
+        space around it; a first line that repeats the title is dropped.
         """
         lines = content.strip().splitlines()
         if lines and lines[0].strip() == f"# {self.title}":
@@ -345,7 +347,9 @@ class PlanDocument:
         return self._with("\n".join(lines).strip())
 
     def appended(self, content: str) -> PlanDocument:
-        """Return the document with text appended as a new paragraph."""
+        """Return the document with text appended as a new paragraph, not approved any more, cut at 100,000
+        characters.
+        """
         return self._with(f"{self.body}\n\n{content.strip()}".strip())
 
     def with_section(self, name: str, content: str) -> PlanDocument:
@@ -361,7 +365,9 @@ class PlanDocument:
         return self._with("\n\n".join(filter(None, (before, written, after))))
 
     def has_section(self, name: str) -> bool:
-        """Return whether there is a section of this name, ignoring case."""
+        """Return whether there is a section of this name, ignoring case, a number before it, and marks of Markdown
+        around it.
+        """
         return any(heading.name == _plain(name) for heading in _headings(self.body.splitlines()))
 
     def with_explored(self, files: Iterable[str], language: str) -> PlanDocument:

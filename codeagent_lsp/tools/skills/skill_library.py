@@ -82,7 +82,9 @@ class Skill:
     approved: bool = True
 
     def serves(self, mode: str) -> bool:
-        """Return whether it is meant for an agent in this mode (`direct`, `plan`, `ask`, or the name of a subagent)."""
+        """Return whether it is meant for an agent in this mode (`direct`, `plan`, `ask`, or the name of a subagent);
+        True for any if it names none.
+        """
         # A skill that names no mode is for all of them.
         wanted = {name for known in self.agent_modes for name in (known, *MODES.get(known, ()))}
         return not wanted or mode in wanted
@@ -201,7 +203,9 @@ class SkillLibrary:
         return Catalogue(tuple(sorted(skills.values(), key=lambda skill: skill.name)), tuple(problems))
 
     def items(self, view: FileView) -> Iterator[WorkspaceItem]:
-        """Yield the skills of the workspace, trusted or not, as items to be asked about."""
+        """Yield the skills of the workspace, trusted or not, as items to be asked about; those that cannot be used are
+        left out.
+        """
         return (item_of(skill, view) for skill in self.catalogue(view).skills if skill.place == "project")
 
     def content(self, view: FileView, skill: Skill, name: str) -> str:
@@ -314,7 +318,9 @@ def matching(skills: Iterable[Skill], task: str, mode: str) -> Sequence[str]:
 
 
 def quote_untrusted(words: str, limit: int = _UNTRUSTED_DESCRIPTION) -> str:
-    """Return words that the user does not trust as a short quotation on one line, which cannot end itself."""
+    """Return words that the user does not trust as a short quotation on one line, which cannot end itself, cut at
+    `limit` characters.
+    """
     # A quotation mark inside would end the quotation, and what follows would read as our own words.
     return f'"{cut_at_word(words.replace(chr(34), chr(39)), limit)}"'
 

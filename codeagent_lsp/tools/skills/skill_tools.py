@@ -289,7 +289,7 @@ class Bundle:
 
 
 def is_script(name: str, data: bytes) -> bool:
-    """Return whether a file is a program, by the ending of its name or its first bytes."""
+    """Return whether a file is a program, by the ending of its name or its first bytes (`#!`, ELF, MZ)."""
     return bool(_SCRIPTS.fullmatch(Path(name).suffix)) or data[:2] in (b"#!", b"MZ") or data[:4] == b"\x7fELF"
 
 

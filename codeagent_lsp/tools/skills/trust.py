@@ -69,7 +69,9 @@ class Trust:
         self._kept_here: set[str] = set()
 
     def covers(self, digest: str) -> bool:
-        """Return whether exactly this content was approved; False also if the file cannot be read. Blocks."""
+        """Return whether exactly this content, by its digest, was approved; False also if the file cannot be read.
+        Blocks.
+        """
         return digest in self._kept_here or digest in read_json(self._file)
 
     def add(self, digest: str, name: str) -> None:
@@ -94,7 +96,9 @@ class Trust:
             return
 
     def reconsider(self, items: Iterable[WorkspaceItem]) -> None:
-        """Forget which of these the user has declined in this process, so that they are asked about again."""
+        """Forget which of these the user has declined in this process, so that they are asked about again; trust once
+        given stays.
+        """
         digests = {item.digest for item in items}
         self.declined -= digests
         self.singly -= digests
@@ -161,7 +165,9 @@ class Translator(Protocol):
 async def is_trusted(
     trust: Trust, item: WorkspaceItem, asker: Asker, words: Translator, brings: Brings = tuple
 ) -> bool:
-    """Return whether the user trusts this exact content, by an earlier answer or by asking now. No answer means no."""
+    """Return whether the user trusts this exact content, by an earlier answer or by asking now. No answer means no.
+    Waits for the user, if they have to be asked.
+    """
     return bool(await ask_trust(trust, item, asker, words, brings))
 
 
@@ -245,7 +251,7 @@ def undecided_items(trust: Trust, brings: Brings) -> list[WorkspaceItem]:
 
 
 def name_of(item: WorkspaceItem, words: Translator) -> str:
-    """Return the kind of an item and its name, in the user's language."""
+    """Return the kind of an item and its name, in the user's language, on one line."""
     return words(_NAMES[item.kind], name=one_line(item.name, 80))
 
 

@@ -79,7 +79,9 @@ class CoverageReport:
 
 
 def worst_first(files: Iterable[FileCoverage]) -> tuple[FileCoverage, ...]:
-    """Return the files sorted by coverage, lowest first."""
+    """Return the files sorted by coverage, lowest first; of equal ones that with the most uncovered lines first, then
+    by path.
+    """
     return tuple(sorted(files, key=lambda file: (file.percent, file.covered - file.total, file.path)))
 
 

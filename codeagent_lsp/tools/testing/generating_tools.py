@@ -84,7 +84,7 @@ class Trial:
         return not bad and any(report["passed"] for report in self.reports)
 
     def tally(self) -> Tally:
-        """Return the counts of the run, of all frameworks together."""
+        """Return the counts of the run, of all frameworks together; errors count as failed."""
         return Tally(
             sum(report["passed"] for report in self.reports),
             sum(report["failed"] + report["errors"] for report in self.reports),
@@ -243,7 +243,9 @@ class Order:
         return "\n\n".join(parts)
 
     def asked_again(self, tests: str, failure: str) -> str:
-        """Return the request to the model after its tests failed, with these and the output of the run."""
+        """Return the request to the model after its tests failed, with these and the output of the run, cut at
+        the end.
+        """
         return (
             f"{self.asked()}\n\nYour last answer was:\n{_fence(tests)}\n\nRunning it gave:\n"
             f"{_fence(failure[:MAX_FAILURE])}\n\nCorrect the tests. The code stays as it is."

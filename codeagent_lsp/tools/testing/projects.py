@@ -64,7 +64,7 @@ LOCK_FILES: Mapping[str, str] = MappingProxyType(
 
 
 def known_frameworks() -> str:
-    """Return the names of all frameworks, as part of an English sentence."""
+    """Return the names of all frameworks, as part of an English sentence: `A, B and C`."""
     *first, last = [each.title for kind in ECOSYSTEMS for each in kind.frameworks if each.title]
     return f"{', '.join(first)} and {last}"
 

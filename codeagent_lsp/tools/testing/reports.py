@@ -116,7 +116,7 @@ class TestReport:
         return bool(self.cases) and not (self.problem or self.failed or self.errors)
 
     def count(self, outcome: CaseOutcome) -> int:
-        """Return the number of cases with this outcome."""
+        """Return the number of cases with this outcome; 0 for none."""
         return sum(case.outcome == outcome for case in self.cases)
 
     def as_dict(self) -> dict[str, Any]:
@@ -325,7 +325,9 @@ def all_cases(report: TestReport) -> tuple[TestCase, ...]:
 
 
 def contains(outer: str, inner: str) -> bool:
-    """Return whether one test id is that of a file or class, and the other of a test in it."""
+    """Return whether the test id `outer` is that of a file or class, and `inner` that of a test in it, by their texts
+    alone; False for equal ones.
+    """
     return inner.startswith(outer) and inner[len(outer) : len(outer) + 1] in (".", ":", "/", " ")
 
 

@@ -248,7 +248,9 @@ async def projects_at(path: str | None, context: ToolContext) -> Sequence[Projec
 
 
 def not_installed(project: Project) -> str:
-    """Return a sentence for the model on a Node framework that package.json names and node_modules lacks."""
+    """Return a sentence for the model on a Node framework that package.json names and node_modules lacks. Nothing is
+    looked at: call it when that is known.
+    """
     name = project.framework.name
     return (
         f"{name} is in package.json but not installed: there is no node_modules/.bin/{name}. "

@@ -43,11 +43,11 @@ class TodoList:
         )
 
     def replace_all(self, todos: Iterable[Todo]) -> None:
-        """Replace the whole list; ids have to be unique."""
+        """Replace the whole list; ids have to be unique, which is not checked. `on_change` is called."""
         self._change(tuple(todos))
 
     def add(self, todos: Iterable[Todo]) -> None:
-        """Append todos; one with a known id replaces the old one in its place."""
+        """Append todos; one with a known id replaces the old one in its place. `on_change` is called."""
         fresh = {todo.id: todo for todo in todos}
         kept = tuple(fresh.pop(todo.id, todo) for todo in self._todos)
         self._change((*kept, *fresh.values()))
@@ -84,7 +84,9 @@ class TodoList:
 
 
 def render(todos: Iterable[Todo]) -> str:
-    """Return the list as text for the model: one line each with state, id, content and priority."""
+    """Return the list as text for the model: one line each with state, id, content and priority; a sentence for an
+    empty list.
+    """
     marks = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled": "[-]"}
     lines = [f"{marks[todo.status]} {todo.id}: {todo.content} ({todo.priority})" for todo in todos]
     return "\n".join(lines) or "The todo list is empty."

@@ -93,7 +93,9 @@ class Variables:
         return await self._opened_vault() is not None
 
     def keep(self, name: str, value: str) -> None:
-        """Keep a value in memory until the session ends; from then on it is masked."""
+        """Keep a value in memory until the session ends; from then on it is masked. An earlier value of the session is
+        replaced.
+        """
         self._values[name] = value
         self._remask()
 
@@ -114,7 +116,9 @@ class Variables:
         self._remask()
 
     def allowed(self, name: str, *, network: bool) -> bool:
-        """Return whether commands may use it; an approval with network includes use without it."""
+        """Return whether commands may use the variable, with `network` or without; an approval with network includes
+        use without it.
+        """
         return (name, network) in self._allowed or (name, True) in self._allowed
 
     def masked(self, text: str) -> str:
@@ -173,7 +177,9 @@ class MaskedStream:
 
 
 def is_name(name: str) -> bool:
-    """Return whether this can be the name of a user's variable; those of this program cannot."""
+    """Return whether this can be the name of a user's variable: at most 100 ASCII letters, digits and `_`, no digit
+    first; those of this program cannot.
+    """
     return re.match(NAME, name) is not None and not name.startswith(OURS)
 
 

@@ -49,7 +49,7 @@ class PageText:
 
 
 def is_html(page: Page) -> bool:
-    """Return whether the page is HTML, so that a selector can be applied."""
+    """Return whether the page is HTML, so that a selector can be applied, by its media type alone."""
     return page.media in _HTML
 
 
@@ -102,7 +102,9 @@ class Web:
 
     @classmethod
     def over(cls, network: NetworkSettings) -> Web:
-        """Return an access that connects by these settings, with their proxy and certificates."""
+        """Return an access that connects by these settings, with their proxy and certificates. Nothing is connected
+        yet.
+        """
         return cls(Fetcher(Dialer(network=network)))
 
 

@@ -440,21 +440,23 @@ def is_catastrophic(path: str) -> bool:
 
 
 def is_device(path: str) -> bool:
-    """Return whether the path is a device, such as a disk or memory, other than a harmless stream such as
-    `/dev/null`.
+    """Return whether the path is a device, such as a disk or memory, other than a harmless stream such as `/dev/null`;
+    by its text alone.
     """
     return bool(_DEVICE.fullmatch(_normal(path)))
 
 
 def is_critical(path: str) -> bool:
     """Return whether the path, as a script writes it, is a file that the system depends on to start or to let users in,
-    such as `/etc/passwd`.
+    such as `/etc/passwd`; by its text alone.
     """
     return bool(_CRITICAL.fullmatch(_normal(path)))
 
 
 def is_settings(path: str) -> bool:
-    """Return whether the path is a settings file that determines what an editor, an agent, a shell or git runs."""
+    """Return whether the path is a settings file that determines what an editor, an agent, a shell or git runs; by its
+    text alone.
+    """
     return sensitive.is_settings([part for part in _normal(path).split("/") if part])
 
 

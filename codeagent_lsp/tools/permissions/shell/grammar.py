@@ -217,7 +217,9 @@ def unreadable(word: Word, *, globs: Globs) -> str | None:
 
 
 def is_secret(path: str) -> bool:
-    """Return whether the name of a file or of one of its folders marks it as a secret, such as `.env` or `.ssh`."""
+    """Return whether the name of a file or of one of its folders marks it as a secret, such as `.env` or `.ssh`. The
+    disk is not looked at.
+    """
     return holds_secrets([part for part in path.split("/") if part not in ("", ".")])
 
 

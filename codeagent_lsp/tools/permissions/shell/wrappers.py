@@ -151,7 +151,9 @@ _PREFIXES: dict[str, _Prefix] = {
 
 
 def is_wrapper(name: str) -> bool:
-    """Return whether a command of this name, such as `sudo` or `bash`, runs another one that its words name."""
+    """Return whether a command of this name, such as `sudo` or `bash`, runs another one that its words name. `name` is
+    without a folder.
+    """
     return name in _PREFIXES or name in _SCRIPTS or name in SHELLS
 
 
