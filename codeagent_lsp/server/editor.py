@@ -104,8 +104,8 @@ class LspEditor:
         return unclear
 
     def set_mode(self, path: str, *, runs: bool) -> bool:
-        """Make a file (absolute path) executable, or no longer; return whether that was done, False for a link, a
-        missing file or a failure.
+        """Make a file (absolute path) executable (`runs`), or no longer; return whether that was done, False for a
+        link, a missing file or a failure.
         """
         try:
             if Path(path).is_symlink() or not Path(path).is_file():
@@ -626,7 +626,7 @@ class Prepared:
     edits: Sequence[types.TextEdit]
 
     def onto(self, now: Current) -> Prepared | None:
-        """Return the same edits for a text that differs from the change's base in one span of other lines; and has no
+        """Return the same edits for a text that differs from the change's base only in one span of lines that has no
         edit in or beside it; None for any other text.
         """
         if now.text is None or self.change.base is None or self.change.text is None:

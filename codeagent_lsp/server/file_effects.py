@@ -69,8 +69,8 @@ class Modes:
 
 
 def set_mode(path: str, *, runs: bool) -> None:
-    """Make a file (absolute path) executable, or no longer. With it, all who may read it may execute it. OSError if
-    that cannot be done.
+    """Make a file (absolute path) executable (`runs`), or no longer. All who may read it may then execute it. OSError
+    if that cannot be done.
     """
     mode = stat.S_IMODE(Path(path).stat().st_mode)
     # Who may read a file may run it, as git does.

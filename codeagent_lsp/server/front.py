@@ -122,7 +122,8 @@ class Client:
 
     async def show(self, uri: str, *, external: bool | None = None, take_focus: bool | None = None) -> bool:
         """Open a document or an address by `window/showDocument` and return whether that was done; `external` is for
-        the browser. False if the client cannot, did not, or did not answer within 10 seconds.
+        the browser, `take_focus` for the keyboard's focus; None leaves that to the client. False if the client cannot,
+        did not, or did not answer within 10 seconds.
         """
         if not self.policy.shows_documents:
             return False

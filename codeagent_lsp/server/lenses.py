@@ -156,8 +156,8 @@ def pending_rollback(run_id: str, step_id: str, language: str) -> Waiting:
 
 
 def lenses(waiting: tuple[Waiting, ...], uri: str) -> list[types.CodeLens]:
-    """Return the lenses of a document, most of them on its first line; offers about no document are in every one; []
-    for none.
+    """Return the lenses of a document, of all that is `waiting`, most of them on its first line; offers about no
+    document are in every one; [] for none.
     """
     key = uris.key(uri)
     found = []

@@ -75,8 +75,8 @@ class PlanDocuments:
             await self.show(run_id)
 
     async def show(self, run_id: str, *, take_focus: bool = False) -> bool:
-        """Write and open the page of a run's plan, wait at most 10 s, and return whether the client opened it.
-        SessionError for a run without a plan.
+        """Write and open the page of a run's plan, which gets the keyboard with `take_focus`, wait at most 10 s, and
+        return whether the client opened it. SessionError for a run without a plan.
         """
         self.put(run_id)
         return await self._documents.show(plan_name(run_id), take_focus=take_focus)

@@ -132,8 +132,8 @@ class PromptCompletion:
         self._commands()
 
     async def complete(self, uri: str, line: int, character: int) -> types.CompletionList | None:
-        """Return the entries for a position in a prompt document, counted from 0 in the client's encoding; None if
-        there are none, and for all other documents.
+        """Return the entries for a position in a prompt document (`line` and `character` of LSP, from 0, in the
+        client's encoding); None if there are none, and for all other documents.
         """
         document = self._documents.get(uri)
         if document is None or not self._prompts.is_prompt(uri):

@@ -302,7 +302,7 @@ class LentServers:
     ) -> tuple[ServerAnswer, ...]:
         """Return at most 8 answers of the editor's other servers about the current text of `uri`. `params` are those of
         `method` in LSP, with positions in the encoding negotiated with the client. () if the client lends no servers,
-        refuses, is late, answers in a wrong shape, or the text changed.
+        refuses, does not answer within `seconds`, answers in a wrong shape, or the text changed.
 
         A client may open a file to answer; the caller has to check that its text is the one that was meant.
         """

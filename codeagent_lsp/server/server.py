@@ -226,8 +226,8 @@ class CodeAgentServer(Served):
         self._serve(socket_channel(connection))
 
     def started(self, process_id: int | None) -> None:
-        """Start the callbacks of `on_started`, and watch the client's process; called before the reply to `initialize`
-        is sent.
+        """Start the callbacks of `on_started`, and watch the client's process (`process_id`, None if the client gives
+        none); called before the reply to `initialize` is sent.
         """
         self._tasks.start(self._after_reply())
         self._tasks.start(lifecycle.watch_parent(process_id, self.leave, lambda: self.protocol.phase.exit_code))

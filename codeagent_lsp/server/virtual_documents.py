@@ -116,8 +116,8 @@ class VirtualDocuments:
         return self.uri(name) if self._client.policy.text_content else self._path(name)
 
     async def show(self, name: str, *, take_focus: bool = False) -> bool:
-        """Open a document that was `put` and wait at most 10 s; if the client cannot, show its path to the user. Return
-        True if the client opened it.
+        """Open a document that was `put`, with `take_focus` for the keyboard, and wait at most 10 s; if the client
+        cannot, show its path to the user. Return True if the client opened it.
         """
         if await self._client.show(self.uri(name), take_focus=take_focus):
             return True

@@ -75,9 +75,9 @@ class ChangeQuestions:
     async def ask(
         self, title: str, choices: tuple[str, ...], detail: str, *, beside: bool = False
     ) -> tuple[str, ...] | None:
-        """Ask what to do with the changes, of which `detail` is the diff, and wait. Return the answer as a tuple of the
-        chosen title; None without an answer, and for an attempt, which asks nothing. With `beside`, the user is reading
-        the diff, so no prompt opens over it.
+        """Ask which of the `choices` to take with the changes, of which `detail` is the diff, and wait. Return the
+        answer as a tuple of the chosen title; None without an answer, and for an attempt, which asks nothing. With
+        `beside`, the user is reading the diff, so no prompt opens over it.
         """
         self._open = Question("approval", title, choices, detail=detail, beside=beside)
         return await self._output.ask(self._open)

@@ -102,7 +102,9 @@ class SessionScreens:
         return RunScreens(self, session_id, ports)
 
     def status(self, key: _Key) -> ScreenStatus:
-        """Return the present state of a screen; one that does not run, if it was never started."""
+        """Return the present state of a screen, by its session's id and its kind; one that does not run, if it was
+        never started.
+        """
         known = self._open.get(key)
         return ScreenStatus(key[1]) if known is None else known.screen.status
 

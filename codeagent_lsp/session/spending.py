@@ -78,7 +78,9 @@ def dollars(cost: float) -> str:
 
 
 def cached_percent(usage: Mapping[str, Any] | None) -> int:
-    """Return how many percent of the prompts' tokens came from a cache, rounded down; 0 if that is not known."""
+    """Return how many percent, by the data of a usage, of the prompts' tokens came from a cache, rounded down; 0 if
+    that is not known.
+    """
     prompt, cached = ((usage or {}).get(name) for name in ("prompt_tokens", "cached_tokens"))
     # Damaged files and other servers' usage: a bool is an int for isinstance.
     if type(prompt) is not int or type(cached) is not int or prompt <= 0 or cached <= 0:
@@ -87,8 +89,8 @@ def cached_percent(usage: Mapping[str, Any] | None) -> int:
 
 
 def spent_words(usage: Mapping[str, Any] | None, language: str) -> str:
-    """Return the cost as text for users, with the share of the prompts that came from a cache; '' if no price is
-    known.
+    """Return the cost, from the data of a usage, as text for users, with the share of the prompts that came from a
+    cache; '' if no price is known.
     """
     cost = (usage or {}).get("cost")
     if cost is None:

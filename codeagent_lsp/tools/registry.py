@@ -182,7 +182,9 @@ class ToolRegistry:
         )
 
     def count(self, name: str, *, ok: bool, milliseconds: float) -> None:
-        """Add one call to a tool's counts. ToolFailed if it is unknown."""
+        """Add one call, which succeeded (`ok`) or not and took so many milliseconds, to a tool's counts. ToolFailed if
+        it is unknown.
+        """
         entry = self._known_entry(name)
         _put(self._entries, replace(entry, stats=entry.stats.counted(ok=ok, milliseconds=milliseconds)))
 

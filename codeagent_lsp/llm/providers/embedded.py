@@ -120,7 +120,9 @@ class EmbeddedHosts:
         self._hosts: dict[tuple[Path, int, bool], EmbeddedHost] = {}
 
     def take(self, weights: Path, context_window: int, *, fills: bool) -> EmbeddedHost:
-        """Return the host for these weights and this window in tokens, taken once: the caller has to release it."""
+        """Return the host for these weights and this window in tokens, with slots for filling in if it `fills`, taken
+        once: the caller has to release it.
+        """
         key = (weights, context_window, fills)
         host = self._hosts.setdefault(key, EmbeddedHost(weights, context_window, fills=fills))
         return host.taken()

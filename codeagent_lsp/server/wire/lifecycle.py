@@ -164,7 +164,7 @@ async def run_callbacks(callbacks: Iterable[Callback], seconds: float = CLOSE_SE
 
 
 def end_process(code: int) -> NoReturn:
-    """End the process at once, without waiting for any thread; standard streams are flushed."""
+    """End the process at once with this exit code, without waiting for any thread; standard streams are flushed."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -236,7 +236,9 @@ class Channel:
 
 
 def pipe_channel(read_fd: int, write_fd: int) -> Channel:
-    """Return a channel that reads from and writes to two file descriptors, which stay open; both calls block."""
+    """Return a channel that reads from and writes to two file descriptors, `read_fd` and `write_fd`, which stay open;
+    both calls block.
+    """
 
     def write(data: bytes) -> None:
         view = memoryview(data)

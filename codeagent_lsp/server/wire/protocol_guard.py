@@ -296,7 +296,9 @@ class OpenRequests:
         return self.answer(request, encode(refusal))
 
     def cancel(self, identity: Any) -> None:
-        """Answer a request as cancelled at once, and stop its handler; a later result is dropped."""
+        """Answer a request, by its id (any JSON value), as cancelled at once, and stop its handler; a later result is
+        dropped.
+        """
         request = self._requests.get(identity) if is_id(identity) else None
         if request is not None and self.answer_cancelled(request) and request.task is not None:
             request.task.cancel()
@@ -416,7 +418,9 @@ def result(identity: MessageId, value: Any) -> dict[str, Any]:
 
 
 def error(identity: MessageId | None, code: int, reason: str) -> dict[str, Any]:
-    """Return the JSON-RPC refusal of a request; an unknown id is sent as `null`."""
+    """Return the JSON-RPC refusal of a request, with an error `code` of JSON-RPC or LSP and the reason in English; an
+    unknown id is sent as `null`.
+    """
     return {"jsonrpc": "2.0", "id": identity, "error": {"code": code, "message": reason}}
 
 

@@ -124,7 +124,10 @@ def _over(change: FileChange, now: str) -> FileChange:
 
 
 def earlier_texts(applied: Iterable[Changeset], read: Read, *, over: bool = False) -> EarlierTexts:
-    """Return the texts before these changes, which were applied in this order; `read` returns the present ones."""
+    """Return the texts before these changes, which were applied in this order; `read` returns the present ones by
+    absolute path. With `over`, what was changed on the same lines since is taken back, too. No file is written; blocks
+    for reading.
+    """
     result = EarlierTexts(read, over)
     for changeset in reversed(tuple(applied)):
         result.take_back(changeset)

@@ -226,8 +226,9 @@ class TaskWorkspace(_RunWorkspace):
         return await passing_changes(self._parts, file, changes, plan)
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
-        """Return the files and other material to show to the model for the task in its present state, in at most `room`
-        tokens.
+        """Return, from a thread, the files and other material to show to the model for the task in its present state,
+        in at most `room` tokens: also the files that it `wanted`, paths as the model gave them, and with `wide` more of
+        the workspace.
         """
         subject = replace(self._subject, wanted=wanted)
 

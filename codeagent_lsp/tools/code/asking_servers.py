@@ -56,7 +56,8 @@ def server_calls(
     place: str = "",
 ) -> tuple[ForeignTool, ...]:
     """Return the tools by which other agents ask language servers, as far as calls with these operations are calls of
-    one of our tools. `place` names our parameter that takes a position `line:column`; '' if there is none.
+    one of our tools. `arguments` maps their names of parameters to ours, `ignored` are those that do nothing here;
+    `place` names our parameter that takes a position `line:column`; '' if there is none.
     """
 
     def placed(given: dict[str, Any]) -> dict[str, Any]:
@@ -213,7 +214,7 @@ def _defined_at(path: str, text: str, symbol: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class ExactPlaces:
-    """Places with the server that knows them, and how many more the user's rules hide."""
+    """Places with the name of the server that knows them, and how many more the user's rules hide from the model."""
 
     server: str
     places: tuple[CodePlace, ...]

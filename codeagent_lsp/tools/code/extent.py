@@ -96,7 +96,7 @@ def statement_of(node: Node) -> Node:
 
 
 def first_alone(source: SourceFile, place: int) -> bool:
-    """Return whether only blanks precede a byte offset on its line."""
+    """Return whether only blanks, or nothing, precede a byte offset on its line."""
     return not source.data[source.line_start(place) : place].strip()
 
 

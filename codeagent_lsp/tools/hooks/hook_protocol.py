@@ -108,7 +108,7 @@ def subjects(told: Mapping[str, Any], roots: Roots) -> tuple[str, ...]:
 
 
 def command_line(told: Mapping[str, Any]) -> str:
-    """Return the command line of a call, from the arguments that hooks are sent; '' for none."""
+    """Return the command line of a call, from the JSON object that hooks are sent (`tool_input`); '' for none."""
     given = told.get("tool_input")
     command = given.get("command", given.get("cmd")) if isinstance(given, Mapping) else None
     return command if isinstance(command, str) else ""

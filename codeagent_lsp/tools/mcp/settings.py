@@ -153,8 +153,8 @@ def read_servers(
 
 
 def secrets_in(given: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the secret values of the setting, of 8 characters or more: headers, client secrets, and variables that
-    look secret.
+    """Return the secret values of the setting, as `read_servers` reads it, of 8 characters or more: headers, client
+    secrets, and variables that look secret.
     """
     servers, _ = read_servers(given, environ)
     found = [value for server in servers for name, value in server.env.items() if is_secret(name, value)]

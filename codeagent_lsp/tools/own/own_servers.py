@@ -30,7 +30,9 @@ class OwnToolsUser(Protocol):
     """Port: asks the user for trust in tools of their own, and shows problems."""
 
     async def trusts(self, source: ToolSource, *, changed: bool) -> bool | None:
-        """Return whether this source may run: True from now on, False not in this session, None without an answer."""
+        """Ask the user whether this source may run, one that was `changed` since they trusted it or a new one, and
+        return: True from now on, False not in this session, None without an answer.
+        """
 
     def told(self, problem: McpProblem) -> None:
         """Show a problem of a source."""

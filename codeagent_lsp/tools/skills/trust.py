@@ -79,8 +79,8 @@ class Trust:
         self.add_all({digest: name})
 
     def add_all(self, names: Mapping[str, str]) -> None:
-        """Approve these contents, by their hashes, and write that to the file once; if it cannot be written, for the
-        life of this process. Above 1,000, the oldest approvals are dropped.
+        """Approve these contents, `names` by their hashes, and write that to the file once; if it cannot be written,
+        for the life of this process. Above 1,000, the oldest approvals are dropped.
         """
         # first, so that the consent holds even where nothing can be written
         self._kept_here |= names.keys()

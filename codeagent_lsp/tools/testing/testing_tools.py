@@ -157,8 +157,8 @@ def tally(
 
 
 def told_short(counts: Tally, seconds: float, words: Callable[..., str], why: str = "") -> str:
-    """Return the counts of a test run in a few words for the user; `words` returns a sentence of the catalogue, `why`
-    says in English what kept it from any result.
+    """Return the counts of a test run and its seconds in a few words for the user; `words` returns a sentence of the
+    catalogue, `why` says in English what kept it from any result.
     """
     before = len(counts.as_before)
     parts = {

@@ -122,8 +122,8 @@ class CheckEnvVars(Tool[NamesParameters]):
 
 
 async def values_for(names: Sequence[str], context: ToolContext, *, network: bool) -> dict[str, str]:
-    """Return the values of these variables by name, for a command. The user is asked about each, once in a session.
-    ToolRetry if one has no value, PermissionDenied if the user does not allow one.
+    """Return the values of these variables by name, for a command with `network` or without. The user is asked about
+    each, once in a session. ToolRetry if one has no value, PermissionDenied if the user does not allow one.
     """
     if not names:
         return {}

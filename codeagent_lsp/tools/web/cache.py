@@ -128,7 +128,9 @@ class RedisCache:
         return await self._ask(lambda server: server.get(_PREFIX + key))
 
     async def put(self, key: str, value: str, seconds: float) -> None:
-        """Store a value, unless it is larger than 1 MiB. CacheOff if the server does not answer within 2 s."""
+        """Store a value for so many seconds, at least one, unless it is larger than 1 MiB. CacheOff if the server does
+        not answer within 2 s.
+        """
         if len(value.encode("utf-8", "replace")) <= MAX_ENTRY:
             await self._ask(lambda server: server.set(_PREFIX + key, value, ex=max(1, int(seconds))))
 

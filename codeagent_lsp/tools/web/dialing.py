@@ -70,8 +70,8 @@ class Dialer:
         return tuple(self._route((address, port)) for address in addresses[:MAX_ADDRESSES])
 
     def proxy_for(self, host: str, port: int) -> str:
-        """Return the URL of the proxy for a host; '' for none. The proxy of the environment is not used for what models
-        ask for.
+        """Return the URL of the proxy for a host and port, by the settings alone; '' for none. The proxy of the
+        environment is not used for what models ask for.
         """
         shown = f"[{host}]" if ":" in host else host
         return proxy_for(f"https://{shown}:{port}", self.network) if self.network.proxy else ""

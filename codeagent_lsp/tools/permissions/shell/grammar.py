@@ -80,7 +80,7 @@ def grammar(
     attached: bool = True,
 ) -> Grammar:
     """Return a grammar whose `long`, `long_values`, `patterns` and `filters` are given as words with blanks between
-    them.
+    them; the others are as of `Grammar`.
     """
     named, valued, given, chosen = (frozenset(text.split()) for text in (long, long_values, patterns, filters))
     return Grammar(
