@@ -143,7 +143,9 @@ class ForeignProposal(Proposal):
         self._refused = Changeset()  # kept changes that a buffer with unsaved text did not take
 
     def ending(self, status: events.RunStatus) -> events.Outcome | None:
-        """Return what became of the last decision: None before any: all changes are in the files from the beginning."""
+        """Return what became of the last decision; None before any, as all changes are in the files from the
+        beginning.
+        """
         return self.outcome
 
     async def joins(self, changes: Iterable[DiskChange]) -> bool:

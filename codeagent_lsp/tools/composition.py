@@ -134,8 +134,8 @@ def composable(output: Mapping[str, Any] | None, schema: Mapping[str, Any]) -> b
 
 
 def at(value: Any, path: str) -> Any:
-    """Return the part of a JSON-like value at a path. `''` is the value itself, `[*]` makes a list of what is below
-    each item. ToolRetry names the step that does not exist.
+    """Return the part of a JSON-like value at a path, such as `items[0].name`, indexes from 0. `''` is the value
+    itself, `[*]` makes a list of what is below each item. ToolRetry names the step that does not exist.
     """
     position = 0
     while position < len(path):

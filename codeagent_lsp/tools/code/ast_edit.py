@@ -240,7 +240,9 @@ _INSERTIONS = {"insert_before": insert_before, "insert_after": insert_after}
 
 @dataclass(frozen=True, slots=True)
 class AstEdit:
-    """One edit of the definition that `target` names; for a rename, `code` is the new name."""
+    """One edit of the definition that `target` names (`name`, `Class.method`, or `name#2` for the second of a name);
+    for a rename, `code` is the new name.
+    """
 
     target: str
     operation: Operation
