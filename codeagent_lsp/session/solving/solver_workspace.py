@@ -227,8 +227,8 @@ class TaskWorkspace(_RunWorkspace):
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
         """Return, from a thread, the files and other material to show to the model for the task in its present state,
-        in at most `room` tokens: also the parts that the model has asked for (`wanted`), and with `wide` definitions
-        that are only related.
+        in at most `room` tokens: also the files that the model has asked for (`wanted`, relative paths), and with
+        `wide` definitions that are only related.
         """
         subject = replace(self._subject, wanted=wanted)
 

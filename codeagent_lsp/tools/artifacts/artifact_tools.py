@@ -106,7 +106,9 @@ class ListArtifacts(Tool[NoArguments]):
 
 
 class BatchExportParameters(Parameters):
-    """Parameters of `batch_export_artifacts`: the files, each exported under its own name: no two may have the same."""
+    """Parameters of `batch_export_artifacts`: up to 50 files, each exported under its own name: no two may have the
+    same.
+    """
 
     file_paths: list[str] = Field(min_length=1, max_length=MAX_AT_ONCE)
 
@@ -215,7 +217,7 @@ class ImportFile(Tool[ImportParameters]):
 
 
 class BatchImportParameters(Parameters):
-    """Parameters of `import_files_batch`: several imports, of which all are staged or none."""
+    """Parameters of `import_files_batch`: up to 50 imports, of which all are staged or none."""
 
     files: list[ImportParameters] = Field(min_length=1, max_length=MAX_AT_ONCE)
 

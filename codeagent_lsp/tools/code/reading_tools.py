@@ -85,7 +85,9 @@ class AstParse(Tool[FileParameters]):
 
 
 class FindSymbolsParameters(Parameters):
-    """Parameters of `ast_find_symbols`: which definitions, and where to look."""
+    """Parameters of `ast_find_symbols`: a part of their dotted names in any case, and their kind, None for any, and the
+    file or folder to look in.
+    """
 
     path: str | None = Field(None, description="File or folder; everywhere if left out")
     name: str | None = Field(None, description="Name or part of one")
@@ -133,7 +135,9 @@ class AstFindSymbols(Tool[FindSymbolsParameters]):
 
 
 class ExtractParameters(Parameters):
-    """Parameters of `ast_extract_function`: the file and the definition."""
+    """Parameters of `ast_extract_function`: the file and the definition: `name`, `Class.method`, or `name#2` for the
+    second of a name.
+    """
 
     path: str = Field(description="File, relative to the workspace")
     function_name: str = Field(description="name or Class.method; name#2 is the second of that name")

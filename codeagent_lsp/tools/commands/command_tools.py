@@ -142,7 +142,7 @@ class RunCmd(Tool[RunCmdParameters]):
 
 
 class CommandOutputParameters(Parameters):
-    """Parameters of `command_output`: the command, by its id, and how long to wait for output, in seconds."""
+    """Parameters of `command_output`: the command, by its id, and how long to wait for output, from 0 to 60 seconds."""
 
     id: str
     wait: float = Field(5.0, ge=0, le=60)

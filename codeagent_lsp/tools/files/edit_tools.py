@@ -82,7 +82,7 @@ class EditFile(Tool[EditParameters]):
 
 
 class WriteFileParameters(Parameters):
-    """Parameters of `write_file`: the path and the whole new text of a file."""
+    """Parameters of `write_file`: the path of a file, relative to the workspace, and its whole new text."""
 
     path: str = Field(description="File, relative to the workspace")
     content: str = Field(description="The whole new text")
@@ -126,7 +126,9 @@ class WriteFile(Tool[WriteFileParameters]):
 
 
 class InsertTextParameters(Parameters):
-    """Parameters of `insert_text`: a text, and the line after which it is inserted."""
+    """Parameters of `insert_text`: a text, and the line, counted from 1, after which it is inserted: 0 for the top,
+    None for the end.
+    """
 
     path: str = Field(description="File, relative to the workspace")
     text: str = Field(description="Whole lines")
@@ -162,7 +164,9 @@ class InsertText(Tool[InsertTextParameters]):
 
 
 class BatchEditParameters(Parameters):
-    """Parameters of `batch_edit`: several replacements, of which all are made or none."""
+    """Parameters of `batch_edit`: up to 100 replacements, in the order in which they are made, of which all are made or
+    none.
+    """
 
     edits: list[EditParameters] = Field(min_length=1, max_length=100)
 
@@ -220,7 +224,7 @@ class BatchEdit(Tool[BatchEditParameters]):
 
 
 class PreviewEditParameters(Parameters):
-    """Parameters of `preview_edit`: an edit as of `edit_file`."""
+    """Parameters of `preview_edit`: an edit as of `edit_file`, where `old_str` occurs exactly once."""
 
     path: str
     old_str: str

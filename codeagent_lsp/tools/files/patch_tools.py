@@ -125,7 +125,7 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
 
 
 class UndoPatchParameters(Parameters):
-    """Parameters of `undo_patch`: the staged step to undo, by its `change_id`."""
+    """Parameters of `undo_patch`: the staged step to undo, by its `change_id`; the last one if it is None."""
 
     change_id: str | None = Field(None, description="Id of a staged change; the last one when left out")
 
@@ -154,7 +154,9 @@ class UndoPatch(Tool[UndoPatchParameters]):
 
 
 class MoveFileParameters(Parameters):
-    """Parameters of `move_file`: the old and the new path of a file."""
+    """Parameters of `move_file`: the old and the new path of a file, relative to the workspace; nothing may be at the
+    new one.
+    """
 
     path: str = Field(description="File to move")
     new_path: str = Field(description="Where it goes; must not exist")
@@ -192,7 +194,7 @@ class MoveFile(Tool[MoveFileParameters]):
 
 
 class DeleteFileParameters(Parameters):
-    """Parameters of `delete_file`: the file to delete."""
+    """Parameters of `delete_file`: the path of the file to delete, relative to the workspace."""
 
     path: str = Field(description="File to delete")
 

@@ -158,7 +158,7 @@ class ReadFile(Tool[ReadFileParameters]):
 
 
 class ReadFilesParameters(Parameters):
-    """Parameters of `read_files`: several files, by name or glob, each with the lines to show."""
+    """Parameters of `read_files`: up to 50 files, by name or glob, each with the lines to show."""
 
     files: list[ReadFileParameters] = Field(min_length=1, max_length=MOST_FILES, description="path may be a glob")
 

@@ -100,7 +100,7 @@ class GitDiff(Tool[GitDiffParameters]):
 
 
 class GitLogParameters(Parameters):
-    """Parameters of `git_log`: the largest number of commits, and the path that they touch."""
+    """Parameters of `git_log`: the largest number of commits, and the path that they touch, None for any."""
 
     limit: int = Field(20, ge=1, le=200, description="Most commits")
     path: str | None = Field(None, description="Only commits that touch this file or folder")

@@ -61,7 +61,9 @@ def names_of(tool: ToolTraits, *, guards: bool = False) -> tuple[str, ...]:
 
 
 def told_path(arguments: Mapping[str, Any], roots: Roots) -> str:
-    """Return the absolute path of the file that hooks are sent for a call with these arguments; '' for none."""
+    """Return the absolute path of the file that hooks are sent for a call with these arguments; '' for none.
+    PathRefused for one outside of the workspace.
+    """
     path = arguments.get("path")
     return roots.resolve(path) if isinstance(path, str) else ""
 

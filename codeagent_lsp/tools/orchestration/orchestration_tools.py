@@ -117,7 +117,7 @@ class EnableTools(Tool[EnableToolsParameters]):
 
 
 class UseToolParameters(Parameters):
-    """Parameters of `use_tool`: the name and the arguments of another tool."""
+    """Parameters of `use_tool`: the name and the arguments of another tool, as a call of that tool would have them."""
 
     name: str = Field(min_length=1, max_length=200)
     arguments: dict[str, Any] = Field(default_factory=dict)

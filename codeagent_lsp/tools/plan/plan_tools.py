@@ -25,7 +25,7 @@ class PlannedStep(Parameters):
 
 
 class CreatePlanParameters(Parameters):
-    """Parameters of `create_plan`: the goal, its steps in order, and the estimated complexity."""
+    """Parameters of `create_plan`: the goal, its steps in order, at least one, and the estimated complexity."""
 
     goal: str = Field(min_length=1, max_length=2000)
     steps: list[PlannedStep] = Field(min_length=1, max_length=MOST_STEPS)

@@ -180,7 +180,9 @@ def _one(given: dict[str, Any]) -> dict[str, Any]:
 
 
 class TodoWriteParameters(Parameters):
-    """Parameters of `todowrite`: the action, and the todos that it is about."""
+    """Parameters of `todowrite`: the action (`replace` the whole list, `add` or `update`), and up to 100 todos that it
+    is about.
+    """
 
     action: Literal["replace", "add", "update"] = "replace"
     todos: list[TodoItem] = Field(max_length=100)

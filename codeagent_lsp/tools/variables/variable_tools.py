@@ -31,13 +31,13 @@ class RequestEnvVarParameters(Parameters):
 
 
 class NameParameters(Parameters):
-    """Parameters of `get_env_var`: one variable."""
+    """Parameters of `get_env_var`: the name of one variable."""
 
     name: Name
 
 
 class NamesParameters(Parameters):
-    """Parameters of `check_env_vars`: several variables."""
+    """Parameters of `check_env_vars`: the names of up to 50 variables."""
 
     names: list[Name] = Field(min_length=1, max_length=50)
 

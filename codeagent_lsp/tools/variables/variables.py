@@ -110,7 +110,9 @@ class Variables:
         self.keep(name, value)
 
     def allow(self, variable: Variable, *, network: bool) -> None:
-        """Allow commands of this session to use a variable, with or without network."""
+        """Allow commands of this session to use a variable, with or without network, and have its value masked from now
+        on.
+        """
         self._allowed.add((variable.name, network))
         self._seen[variable.name] = variable.value
         self._remask()
