@@ -124,7 +124,9 @@ class McpLogins:
         return self._vault
 
     async def learn(self, secrets: Iterable[str]) -> None:
-        """Mask these secrets from now on, for models, in records and wherever something is shown."""
+        """Mask these secrets from now on, for models, in records and wherever something is shown. Waits until that is
+        so.
+        """
         await self._redactor.learn(secrets)
 
     async def record(self, server: str, where: str, step: Step, reason: str = "") -> None:

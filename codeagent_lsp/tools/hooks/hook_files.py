@@ -63,7 +63,7 @@ class Hook:
 
     def is_for(self, names: Sequence[str]) -> bool:
         """Return whether it is for a tool that has one of these names, or begins a session in one of these ways; True
-        for any if it names none. Globs, case-sensitive.
+        for any if it names none. Its names are globs, case-sensitive.
         """
         return not self.tools or any(fnmatchcase(name, tool) for tool in self.tools for name in names)
 

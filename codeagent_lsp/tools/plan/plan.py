@@ -338,7 +338,7 @@ class PlanDocument:
         return f"# {self.title}\n\n{self.body.strip()}\n" if self.body.strip() else f"# {self.title}\n"
 
     def replaced(self, content: str) -> PlanDocument:
-        """Return the document with another body, cut at 100,000 characters and not approved any more, without white
+        """Return the document with another body, cut at 100,000 characters, and not approved any more, without white
         space around it; a first line that repeats the title is dropped.
         """
         lines = content.strip().splitlines()
@@ -347,7 +347,7 @@ class PlanDocument:
         return self._with("\n".join(lines).strip())
 
     def appended(self, content: str) -> PlanDocument:
-        """Return the document with text appended as a new paragraph, not approved any more, cut at 100,000
+        """Return the document with text appended as a new paragraph, not approved any more, its body cut at 100,000
         characters.
         """
         return self._with(f"{self.body}\n\n{content.strip()}".strip())
