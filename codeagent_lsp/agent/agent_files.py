@@ -69,16 +69,21 @@ class AgentLibrary:
         self.trust = trust
 
     def profiles(self, view: FileView) -> tuple[Profile, ...]:
-        """Return all agents that can be called; files that define none are left out, see `look`."""
+        """Return all agents that can be called; the built-in ones first, each name once. Files that define none are
+        left out, see `look`. Blocks.
+        """
         return self.look(view)[0]
 
     def items(self, view: FileView) -> Iterator[WorkspaceItem]:
-        """Yield the agents of the workspace, trusted or not, as items for the question whether they are trusted."""
+        """Yield the agents of the workspace, trusted or not, as items for the question whether they are trusted; none
+        for the built-in and the user's own. Blocks.
+        """
         return (item_of(profile) for profile in self.profiles(view) if profile.place == "project")
 
     def look(self, view: FileView) -> tuple[tuple[Profile, ...], tuple[AgentProblem, ...]]:
-        """Return all agents, and the files that define none. When two have the same name, the first one wins: built-in,
-        then the user's, then the workspace's.
+        """Return all agents, and the files that define none. When two have the same name (compared exactly), the first
+        one wins: built-in, then the user's, then the workspace's; the other is a problem. Never raises: files that
+        cannot be read are skipped. Blocks.
         """
         found = {profile.name: profile for profile in builtin()}
         problems = []
@@ -108,14 +113,16 @@ class AgentLibrary:
 
 
 def item_of(profile: Profile) -> WorkspaceItem:
-    """Return an agent of the workspace for the question whether it is trusted: its tools and its whole text."""
+    """Return an agent of the workspace as an item for the question whether it is trusted; its detail is name,
+    description, tools (`-` for all) and the whole instructions.
+    """
     tools = ", ".join(profile.tools) or "-"
     detail = f"{profile.name}: {profile.description}\ntools: {tools}\n\n{profile.instructions}"
     return WorkspaceItem("agents", profile.name, PROJECT_FOLDER, profile.digest, profile.description, detail)
 
 
 def builtin() -> tuple[Profile, ...]:
-    """Return the three built-in agents: planner, coder and reviewer."""
+    """Return the three built-in agents: planner and reviewer, which only read, and coder, which may change files."""
     return (
         Profile("planner", "looks into the code, answers or writes a plan; only reads", load("planner")),
         Profile("coder", "makes one change, checks it, reports", load("coder"), reads_only=False),
@@ -124,7 +131,9 @@ def builtin() -> tuple[Profile, ...]:
 
 
 def list_agents(profiles: tuple[Profile, ...], limit: int) -> str:
-    """List the agents that are not built in, for a system prompt, in at most `limit` characters; '' for none."""
+    """Return the agents that are not built in as text for a system prompt: a heading, then one line each, `- name:
+    description`, in at most `limit` characters, from the first on; '' if there are none or none fits.
+    """
     said = UNTRUSTED_WORDS.format(use="its use")
     lines = [
         f"- {item.name}: {item.description}"

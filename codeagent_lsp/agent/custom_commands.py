@@ -87,7 +87,9 @@ class CommandLibrary:
         self._own = tuple(own)
 
     def commands(self, view: FileView) -> tuple[CustomCommand, ...]:
-        """Return all commands, sorted by name; the first of a name wins. Files that define none are left out."""
+        """Return all commands, sorted by name; the first of a name wins, the user's own before the workspace's. Files
+        that define none or cannot be read are left out. Blocks.
+        """
         found: dict[str, CustomCommand] = {}
         for name, path, data, own in self._files(view):
             made = _command(name, path, data)
@@ -98,14 +100,16 @@ class CommandLibrary:
         return tuple(found[name] for name in sorted(found))
 
     def items(self, view: FileView) -> Iterator[WorkspaceItem]:
-        """Yield the commands of the workspace, trusted or not, as items for the question whether they are trusted."""
+        """Yield the commands of the workspace, trusted or not, as items for the question whether they are trusted; none
+        for the user's own. Blocks.
+        """
         for command in self.commands(view):
             if not command.approved or self.trust.covers(command.digest):
                 yield item_of(command, view)
 
     def called(self, view: FileView, words: str) -> Called | None:
-        """Return the command that these words call; None if they call none that exists. UsageError if its file does not
-        define one.
+        """Return the command that these words (`/name arguments`) call, with its arguments, cut at 20,000 characters;
+        None if they call none that exists. UsageError if its file does not define one. Blocks.
         """
         match = _CALL.match(words)
         if match is None:
@@ -143,28 +147,33 @@ class CommandLibrary:
 
 
 def item_of(command: CustomCommand, view: FileView) -> WorkspaceItem:
-    """Return a command of the workspace for the question whether it is trusted: its whole text."""
+    """Return a command of the workspace as an item for the question whether it is trusted; its detail is the whole text
+    of its task.
+    """
     path = view.roots.relative(command.path)
     return WorkspaceItem("commands", command.name, path, command.digest, command.description, command.body)
 
 
 def called_name(words: str) -> str:
-    """Return the name of the command that these words would call; '' if they call none."""
+    """Return the name of the command that these words would call (`name` of `/name arguments`), whether it exists or
+    not; '' if they do not begin so.
+    """
     match = _CALL.match(words)
     return "" if match is None else match[1]
 
 
 def find_command(commands: Sequence[CustomCommand], name: str) -> CustomCommand | None:
-    """Return the command with this name, or the only one with it in a subfolder (`folder:name`); None if there is
-    none.
+    """Return the command with this name, or the only one with it in a subfolder (`folder:name`); None if there is none,
+    or several in subfolders.
     """
     short = [item for item in commands if item.name.rpartition(":")[2] == name]
     return next((item for item in commands if item.name == name), short[0] if len(short) == 1 else None)
 
 
 def expand_arguments(body: str, arguments: str) -> str:
-    r"""Return a command's text with `$ARGUMENTS` and `$1` to `$9` replaced, and `\$` as `$`; arguments without a place
-    are appended. Quotes hold an argument together; nothing else is read as in a shell.
+    r"""Return a command's text with `$ARGUMENTS` and `$1` to `$9` replaced, and `\$` as `$`; `$3` without a third
+    argument becomes ''; arguments without a place are appended after a blank line. Quotes hold an argument together;
+    nothing else is read as in a shell.
     """
     parts = list(_ARGUMENT.finditer(arguments))
     used: set[int] = set()
@@ -191,7 +200,7 @@ def expand_arguments(body: str, arguments: str) -> str:
 
 class CommandMenu:
     """The names and descriptions of all commands for menus, read in the background, so that they may be some seconds
-    old.
+    old. Belongs to one event loop, until `close`.
     """
 
     def __init__(self, library: CommandLibrary, view: Callable[[], FileView]) -> None:
@@ -202,8 +211,8 @@ class CommandMenu:
         self._tasks = BackgroundTasks()
 
     def offered(self) -> tuple[tuple[str, str], ...]:
-        """Return names and descriptions of all commands as last read, () before the first time; they are read again in
-        the background if that was more than 5 s ago.
+        """Return (name, description) of all commands as last read, () before the first time; they are read again in the
+        background if that was more than 5 s ago.
         """
         # The answer is that of before: a code action must not wait for files.
         if time.monotonic() - self._read > FRESH_SECONDS and not len(self._tasks):

@@ -58,8 +58,10 @@ class Instructions:
 def root_instructions(
     view: FileView, limit: int = INSTRUCTIONS_LIMIT, may_read: MayRead | None = None
 ) -> tuple[Instructions, ...]:
-    """Return the instruction files of the workspace folders, in their order, together at most `limit` bytes. `may_read`
+    """Return the instruction files of the workspace folders, in their order, each followed by what it imports, together
+    at most `limit` bytes of UTF-8 (32 KiB if that is less); the last one is cut. () if there are none. `may_read`
     returns whether a file (absolute path) may be read without asking; without it, files that they import are left out.
+    Blocks.
     """
     return _Collected(view, limit, may_read).of(view.roots.folders)
 
@@ -67,8 +69,9 @@ def root_instructions(
 def nested_instructions(
     view: FileView, paths: Iterable[str], limit: int = INSTRUCTIONS_LIMIT, may_read: MayRead | None = None
 ) -> tuple[Instructions, ...]:
-    """Return the instruction files of the folders between the workspace folders and `paths`, the nearest folder first;
-    the workspace folders' own are left out. Together at most `limit` bytes; `may_read` as for the workspace folders.
+    """Return the instruction files of the folders between the workspace folders and `paths` (absolute), the nearest
+    folder first; the workspace folders' own are left out. `limit` and `may_read` are as for `root_instructions`.
+    Blocks.
     """
     return _Collected(view, limit, may_read).of(
         dict.fromkeys(place for path in paths for place in _between(view, path))
@@ -76,7 +79,7 @@ def nested_instructions(
 
 
 def render_instructions(found: Iterable[Instructions]) -> str:
-    """Return the instructions as text for the model, each below the name of its file."""
+    """Return the instructions as text for the model, each below the name of its file; '' for none."""
     return "\n\n".join(f"Project instructions ({item.name}):\n{item.text}" for item in found)
 
 

@@ -56,7 +56,10 @@ class Intent:
 
 
 def classify(text: str, *, has_selection: bool = False) -> Intent:
-    """Classify a request by patterns over its first 2,000 characters, without a model; UNCERTAIN if no rule applies."""
+    """Classify a request by patterns over its first 2,000 characters, without a model; UNCERTAIN if no rule applies,
+    without letters, and in languages other than English and Chinese. `has_selection` says that code is selected, which
+    a short request may then be about. Pure.
+    """
     asked = _normal(text)
     if not any(map(str.isalpha, asked)):
         return Intent("UNCERTAIN", 0.0, "there are no words in it")
@@ -70,8 +73,9 @@ def classify(text: str, *, has_selection: bool = False) -> Intent:
 
 
 async def classify_with_model(model: Model, text: str, emit: Callable[[events.Event], None]) -> Intent:
-    """Classify a request with one call of a few tokens to the model; usage events go to `emit`. UNCERTAIN when the call
-    fails or takes longer than 15 seconds.
+    """Classify a request with one call of at most 16 tokens to the model, which gets its first 2,000 characters; usage
+    events go to `emit`. UNCERTAIN when the call fails, takes longer than 15 seconds or names no known label; confidence
+    0.7 otherwise.
     """
     try:
         async with asyncio.timeout(PATIENCE):

@@ -65,7 +65,7 @@ class LoopLimits:
 
 def limits_for(settings: Settings, info: ModelInfo, iterations: int | None = None) -> LoopLimits:
     """Return the limits of a run with this model by the settings; `auto` means by the model's window. `iterations`
-    replaces that setting, None leaves it.
+    replaces the setting `agent.maxIterations`; None or 0 leaves it. Pure.
     """
     window = window_of(info)
     small = window <= SMALL_WINDOW
@@ -91,9 +91,9 @@ def window_of(info: ModelInfo) -> int:
 
 
 def reply_tokens(settings: Settings, info: ModelInfo) -> int:
-    """Return the most tokens of a reply: the setting, but at most half of the window. For `auto` in a small window a
-    quarter of it, at most 4,096; in others the longest reply that the model is known to give, else a quarter of the
-    window, at most 32,000.
+    """Return the most tokens of a reply: the setting, but at most half of the window. For `auto` in a window of at most
+    16,000 tokens a quarter of it, from 512 to 4,096; in others the longest reply that the model is known to give, else
+    a quarter of the window, at most 32,000.
     """
     window, known = window_of(info), info.facts.longest_reply
     if (wanted := _number(settings.model.max_tokens)) is not None:
@@ -126,8 +126,8 @@ _FENCE = re.compile(r"[ \t]*(```|~~~)")
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """One detected repetition; `kind` is `repeated_call`, `call_cycle`, `unreadable_calls`, `repeated_text` or
-    `bracket_run`.
+    """One detected repetition; `detail` is a clause in English for the model and the user; `kind` is `repeated_call`,
+    `call_cycle`, `unreadable_calls`, `repeated_text` or `bracket_run`.
     """
 
     kind: str
@@ -148,8 +148,8 @@ class LoopGuard:
         self._unreadable = 0
 
     def observe_call(self, name: str, arguments: Mapping[str, Any], result: str) -> Anomaly | None:
-        """Record a finished call; return an anomaly if it completes a cycle of at most 5 calls for the third time, else
-        None.
+        """Record a finished call; return an anomaly (`repeated_call`, `call_cycle`) if it completes a cycle of at most
+        5 calls, the same arguments and results each time, for the third time; else None.
         """
         # With the result: the same call after an edit gives something else, and is progress.
         self._calls.append(_signature(name, arguments, result))
@@ -162,8 +162,8 @@ class LoopGuard:
         return None
 
     def observe_reply(self, *, understood: bool) -> Anomaly | None:
-        """Record a finished reply. Return an anomaly if its calls could not be understood, and those of five replies or
-        more before it neither; else None.
+        """Record a finished reply; return the anomaly `unreadable_calls` if it is at least the sixth in a row whose
+        calls could not be understood, else None.
         """
         self._unreadable = 0 if understood else self._unreadable + 1
         if self._unreadable < UNREADABLE_REPLIES:
@@ -171,7 +171,9 @@ class LoopGuard:
         return Anomaly("unreadable_calls", f"the calls of {self._unreadable} replies in a row could not be understood")
 
     def observe_text(self, chunk: str) -> Anomaly | None:
-        """Record streamed text; return an anomaly when the text repeats itself, else None."""
+        """Record streamed text; return an anomaly (`repeated_text`, `bracket_run`) when the text of this reply repeats
+        itself, else None. `new_reply` begins another one.
+        """
         for start in range(0, len(chunk), PIECE):
             anomaly = self._observe_piece(chunk[start : start + PIECE])
             if anomaly is not None:
@@ -179,7 +181,7 @@ class LoopGuard:
         return None
 
     def new_reply(self) -> None:
-        """Forget the text of earlier replies, because a new reply begins."""
+        """Forget the text of earlier replies, because a new reply begins; calls are remembered."""
         self._text = self._line = ""
         self._in_code = False
         self._unchecked = 0

@@ -66,12 +66,12 @@ class LoopResult:
 
 
 async def nothing() -> str:
-    """Return '', the default of `after_tools`."""
+    """Return '', the default of `after_tools` of `AgentLoop`."""
     return ""
 
 
 def silence() -> tuple[Message, ...]:
-    """Return no messages: the default of `hear`."""
+    """Return no messages: the default of `hear` of `AgentLoop`."""
     return ()
 
 
@@ -125,7 +125,8 @@ class AgentLoop:
 
     async def run(self) -> LoopResult:
         """Call model and tools until an answer, the limit of model calls, or the second detected repetition. ModelError
-        if the model fails; the conversation is well-formed in any case.
+        if the model fails, ContextOverflow if the conversation cannot be made to fit. Cancel the task to stop it; the
+        conversation is well-formed in any case.
         """
         result: LoopResult | None = None
         try:
@@ -373,13 +374,15 @@ def _says_something(reply: Reply) -> bool:
 
 
 def call_data(call: ToolCall, name: Callable[[str], str] = str) -> dict[str, object]:
-    """Return a tool call as plain data for events; `name` returns a path as users know it."""
+    """Return a tool call as plain data for events: `{id, name, arguments, subject}`, the subject being the path,
+    command or the like that it is about, at most 200 characters; `name` returns a path as users know it.
+    """
     subject = one_line(subject_of(call.arguments, name), LONGEST_SUBJECT)
     return {"id": call.id, "name": call.name, "arguments": dict(call.arguments), "subject": subject}
 
 
 def result_event(call: ToolCall, result: ToolResult) -> events.ToolFinished:
-    """Return the event with the result of a tool call."""
+    """Return the event with the result of a tool call; a tool that ran but failed has `success` False and no error."""
     error = result.error
     return events.ToolFinished(
         tool=call.name,
@@ -398,8 +401,8 @@ def result_event(call: ToolCall, result: ToolResult) -> events.ToolFinished:
 
 
 def usage_event(reply: Reply, request: ModelRequest | None = None) -> events.UsageReported:
-    """Return the event for the token usage of a reply. With its `request` it also has the tokens of the prompt by kind;
-    give that only for requests of the conversation.
+    """Return the event for the token usage of a reply. `cost` is in USD, if known. With its `request` it also has the
+    tokens of the prompt by kind; give that only for requests of the conversation.
     """
     usage = reply.usage
     context = composition(request.messages, request.tools, usage.prompt_tokens) if request is not None else None
@@ -422,8 +425,9 @@ async def complete(
     reply_tokens: int,
     schema: dict[str, Any] | None = None,
 ) -> str:
-    """Ask the model one question outside of the conversation and return its answer, as JSON if a `schema` is given. The
-    usage is emitted as an event. ModelError if there is no complete answer.
+    """Ask the model one question (`text`, under the system message `instructions`) outside of the conversation and
+    return its answer, at most `reply_tokens` long, as JSON if a `schema` is given. The usage is emitted as an event.
+    ModelError if there is no complete answer.
     """
     messages = (Message("system", instructions), Message("user", text))
     request = ModelRequest(messages, max_tokens=reply_tokens, response_schema=schema)

@@ -52,8 +52,9 @@ class MemoryEntry:
 
 
 def conversation(said: Iterable[tuple[str, str]], known: Sequence[MemoryEntry], limit: int) -> str:
-    """Return the model's input for remembering: the last 20 known notes, then the conversation, whose beginning is cut
-    so that it fits into `limit` characters.
+    """Return the model's input for remembering: the last 20 known notes, then the conversation, `speaker: words` on one
+    line each, without its beginning so that it takes at most `limit` characters; words of more than 2,000 characters
+    lose their middle.
     """
     kept: list[str] = []
     left = limit
@@ -69,9 +70,9 @@ def conversation(said: Iterable[tuple[str, str]], known: Sequence[MemoryEntry], 
 
 
 def spoken(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Return (speaker, text) pairs of a session from its stored events: the user's requests, what they said to a run at
-    work, their decisions and answers, and the assistant's text and questions. Everything else is left out, such as
-    choices of the program.
+    """Return (speaker, text) pairs, the speaker `user` or `assistant`, of a session from its stored events: the user's
+    requests, what they said to a run at work, their decisions and answers, and the assistant's text and questions.
+    Everything else is left out, such as choices of the program.
     """
     said: list[tuple[str, str]] = []
     ours: set[str] = set()  # ids of the program's own questions
@@ -86,7 +87,10 @@ def spoken(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
 def parse(
     reply: str, session: str, date: str, is_clean: Callable[[str], bool] = lambda text: True
 ) -> list[MemoryEntry]:
-    """Return the entries of a model's answer, without invalid ones and those that `is_clean` rejects (secrets)."""
+    """Return at most 8 entries from the first JSON list of objects (`{kind, text, reason}`) in a model's answer, [] for
+    none. Left out are texts of fewer than 8 characters and those that `is_clean` rejects (secrets); longer ones are cut
+    at 240.
+    """
     found = []
     for item in _items(reply)[:MOST_NEW]:
         text, reason = one_line(str(item.get("text") or ""), LONGEST), one_line(str(item.get("reason") or ""), LONGEST)
@@ -97,8 +101,8 @@ def parse(
 
 
 def merge_entries(known: Iterable[MemoryEntry], new: Iterable[MemoryEntry]) -> tuple[MemoryEntry, ...]:
-    """Return both lists without duplicates: a new entry replaces a known one with nearly the same words. Of more than
-    60 entries the oldest are dropped.
+    """Return the known entries, then the new ones, without duplicates: a new entry replaces a known one with nearly the
+    same words, and takes over its reason if it has none. Of more than 60 entries the oldest are dropped.
     """
     entries = list(known)
     for entry in new:
@@ -112,7 +116,9 @@ def merge_entries(known: Iterable[MemoryEntry], new: Iterable[MemoryEntry]) -> t
 
 
 def background(entries: Sequence[MemoryEntry], limit: int) -> str:
-    """Return the newest entries for a system prompt, in at most `limit` characters, oldest first; '' for none."""
+    """Return the newest entries for a system prompt, one line each, oldest first, in at most `limit` characters below a
+    heading that is not counted; '' if there are none or none fits.
+    """
     lines: list[str] = []
     left = limit
     for entry in reversed(entries):
@@ -128,12 +134,16 @@ def background(entries: Sequence[MemoryEntry], limit: int) -> str:
 
 
 def id_of(text: str) -> str:
-    """Return a short id for an entry's text: the first 8 hexadecimal digits of its SHA-256."""
+    """Return a short id for an entry's text: the first 8 hexadecimal digits of the SHA-256 of its words, joined by
+    single blanks.
+    """
     return hashlib.sha256(" ".join(text.split()).encode("utf-8", "replace")).hexdigest()[:8]
 
 
 def entry_of(row: object) -> MemoryEntry | None:
-    """Return the entry from its stored form, plain data; None when it is invalid."""
+    """Return the entry from its stored form, an object with the fields of `MemoryEntry`; None when it has no text. The
+    id is computed anew, an unknown kind becomes `convention`.
+    """
     if not isinstance(row, Mapping) or not isinstance(row.get("text"), str) or not row["text"].strip():
         return None
     text = one_line(row["text"], LONGEST)

@@ -45,7 +45,7 @@ class Selection:
 
 def system_prompt(kind: str, environment: Environment, background: str = "") -> str:
     """Return the system message for `kind` (`agent`, `system`, `ask`, `rewrite`), with `background` on the project at
-    its end.
+    its end. Only the first two are told how commands run. FileNotFoundError for another kind.
     """
     # Runs that only answer or rewrite are offered no commands, so they are not told how these run.
     return agent_prompt(
@@ -54,7 +54,9 @@ def system_prompt(kind: str, environment: Environment, background: str = "") -> 
 
 
 def agent_prompt(instructions: str, environment: Environment, background: str = "") -> str:
-    """Return the system message of an agent: its instructions, the environment, and `background` on the project."""
+    """Return the system message of an agent as paragraphs: its instructions, the environment (system, folders, editor,
+    commands), and `background` on the project, if any.
+    """
     parts = [
         instructions,
         f"Environment: {_system()}, workspace {', '.join(environment.folders) or '-'}",
@@ -73,15 +75,15 @@ def _system() -> str:
 
 
 def load(name: str) -> str:
-    """Return the text of `prompts/<name>.md` of this package. FileNotFoundError if there is none."""
+    """Return the text of `prompts/<name>.md` of this package, stripped. Blocks. FileNotFoundError if there is none."""
     from importlib import resources  # late: an idle server has no prompt
 
     return resources.files("codeagent_lsp.agent").joinpath("prompts", f"{name}.md").read_text("utf-8").strip()
 
 
 def task_message(task: str, selection: Selection | None = None, diagnostics: Sequence[str] = ()) -> str:
-    """Return the user's request with the selected text, cut to 12,000 characters, and the diagnostics that it is
-    about.
+    """Return the user's request with the selected text in a fence, cut to 12,000 characters, and the diagnostics that
+    it is about, one line each.
     """
     parts = [task.strip()]
     if selection is not None:
@@ -93,19 +95,20 @@ def task_message(task: str, selection: Selection | None = None, diagnostics: Seq
 
 
 def overview_part(text: str) -> str:
-    """Return the repo map with its heading, for the system prompt."""
+    """Return the repo map with its heading, for the system prompt; for '' the heading alone."""
     return f"{OVERVIEW}\n{text}"
 
 
 def task_map_part(text: str) -> str:
-    """Return the repo map with its heading, to be put before a task."""
+    """Return the repo map with its heading, to be put before a task; for '' the heading alone."""
     return f"{TASK_MAP}\n{text}"
 
 
 def pieces_part(pieces: Iterable[tuple[str, int, int, str]], tokens: int) -> str:
-    """Return pieces of code (path, first and last line, text) with a heading, to be put before a question; '' for none.
+    """Return pieces of code (path, first and last line counted from 1, text) with a heading, to be put before a
+    question; '' for none.
 
-    Those that do not fit into `tokens` any more are left out.
+    Those that do not fit into `tokens` (estimated, without the heading) any more are left out.
     """
     parts: list[str] = []
     for path, start, end, text in pieces:
@@ -118,8 +121,8 @@ def pieces_part(pieces: Iterable[tuple[str, int, int, str]], tokens: int) -> str
 
 
 def map_changes(new: Sequence[str], gone: Sequence[str]) -> str:
-    """Return a sentence on the files that are new or gone since the repo map in the system prompt was made; '' for
-    none.
+    """Return a sentence on the files (paths as the map shows them) that are new or gone since the repo map in the
+    system prompt was made; '' for none.
     """
     parts = [f"new: {', '.join(new)}"] if new else []
     parts += [f"gone: {', '.join(gone)}"] if gone else []
@@ -127,7 +130,9 @@ def map_changes(new: Sequence[str], gone: Sequence[str]) -> str:
 
 
 def shorten(text: str, limit: int = SELECTION_LIMIT) -> str:
-    """Return `text`, or its first whole lines that fit into `limit` characters and a note on how much is missing."""
+    """Return `text`, or its first whole lines that fit into `limit` characters and, beyond the limit, a line that says
+    how many characters are missing.
+    """
     if len(text) <= limit:
         return text
     kept: list[str] = []

@@ -39,8 +39,8 @@ _KEY = re.compile(r"[\w\"'@.-]+[:=(]?")
 
 
 def replaced(text: str, start: int, end: int, given: str, path: str = "") -> str:
-    """Return `text` with `start:end` replaced by the code of a model's answer; unchanged if that is empty. The suffix
-    of `path` gives the language.
+    """Return `text` with the characters `start:end` replaced by the code of a model's answer, fitted to its place;
+    unchanged if that is blank. The suffix of `path` gives the language, '' for an unknown one.
     """
     start += text.startswith("\ufeff") and start == 0 < end  # the byte-order mark, which a model never sees
     selected = text[start:end]
@@ -128,8 +128,8 @@ def without_tags(code: str, selected: str) -> str:
 
 
 def without_surroundings(code: str, selected: str, before: str, after: str) -> str:
-    """Return `code`, a reply in place of `selected`, without the lines that it repeats at its beginning and its end
-    from the texts `before` and `after` the selection.
+    r"""Return `code` (line ends `\n`), a reply in place of `selected`, without the lines that it repeats at its
+    beginning and its end from the texts `before` and `after` the selection.
     """
     lines = code.strip("\n").split("\n")
     own = filled_lines(selected)

@@ -71,8 +71,8 @@ class OwnGroups:
         self.on: tuple[str, ...] = ()
 
     def enable(self, group: str) -> tuple[str, ...]:
-        """Offer a group from the next model call on; return the names of its tools. ToolFailed when there is no such
-        group.
+        """Offer a group from the next model call on; return the names of its tools, also when it was offered already.
+        ToolFailed when there is no such group.
         """
         known = self._names()
         if group not in known:
@@ -88,7 +88,7 @@ class OwnGroups:
         return ""
 
     def offer(self, names: Iterable[str]) -> None:
-        """Offer the groups of these tools; unknown names are ignored."""
+        """Offer the groups of these tools from the next model call on; unknown names are ignored."""
         wanted = set(names)
         for tools in self._names().values():
             if wanted & set(tools):
@@ -110,8 +110,10 @@ class Subagents:
         self._numbers = count(1)
 
     async def delegate(self, agent: str, task: str) -> str:
-        """Run `agent` on `task` and return its report; its changes are staged like those of the run itself. ToolFailed
-        when there is no such agent or it fails, PermissionDenied when the user does not trust it.
+        """Run `agent` on `task`, after any other has ended, and return its report for the model: its last text, cut at
+        20,000 characters, and the files that it changed, by their relative paths; its changes are staged like those of
+        the run itself. ToolFailed when there is no such agent or its model fails, PermissionDenied when the user does
+        not trust it. Cancellable.
         """
         async with self._turn:
             profile = await self._profile(agent)
@@ -250,7 +252,9 @@ class Subset(ToolRegistry):
         self._allowed = allowed
 
     def get(self, name: str) -> Tool:  # type: ignore[type-arg]
-        """Return the tool of that name. ToolFailed if it may not be called here, or as from the whole registry."""
+        """Return the tool of that name. ToolFailed with a message for the model if it may not be called here or is not
+        registered.
+        """
         if name not in self._allowed():
             names = ", ".join(self.names("active"))
             told = self._refusal.format(tool=one_line(name, 60), tools=names)
@@ -258,7 +262,7 @@ class Subset(ToolRegistry):
         return self._whole.get(name)
 
     def entries(self) -> tuple[RegisteredTool, ...]:
-        """Return the registered tools that may be called."""
+        """Return the registered tools that may be called, suspended ones included."""
         allowed = set(self._allowed())
         return tuple(entry for entry in self._whole.entries() if entry.tool.traits.name in allowed)
 
@@ -267,15 +271,21 @@ class Subset(ToolRegistry):
         return self._whole.traits(name) if name in self._allowed() else None
 
     def names(self, state: ToolState | None = None, group: str | None = None) -> tuple[str, ...]:
-        """Return the names of the tools that may be called, filtered by state and group."""
+        """Return the names of the tools that may be called, in registration order; `state` and `group` narrow them,
+        None means any.
+        """
         allowed = set(self._allowed())
         return tuple(name for name in self._whole.names(state, group) if name in allowed)
 
     def specs(self, effects: Iterable[Effect], groups: Iterable[str]) -> tuple[ToolSpec, ...]:
-        """Return the specs of the tools that may be called, with these effects and groups."""
+        """Return the specs of the tools that may be called, with these effects and groups, as `ToolRegistry.specs`; ()
+        for none.
+        """
         allowed = set(self._allowed())
         return tuple(spec for spec in self._whole.specs(effects, groups) if spec["name"] in allowed)
 
     def count(self, name: str, *, ok: bool, milliseconds: float) -> None:
-        """Add one call to the counts in the whole registry. ToolFailed if the tool is unknown."""
+        """Add one call, which succeeded (`ok`) or not and took so many milliseconds, to the counts in the whole
+        registry. ToolFailed if the tool is unknown.
+        """
         self._whole.count(name, ok=ok, milliseconds=milliseconds)

@@ -62,7 +62,8 @@ class _Slot:
 
 
 class Assembler:
-    """Assembles one reply: feed it the chunks in order; `finish` returns the reply once the stream has ended.
+    """Assembles one reply: feed it the chunks, JSON objects of an OpenAI-compatible stream, in order; `finish` returns
+    the reply once the stream has ended.
 
     With an `info` the reply carries the reasoning that its server sent in fields of their own.
     """
@@ -92,7 +93,7 @@ class Assembler:
     def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
         """Add one chunk and return the text and reasoning in it that can be shown.
 
-        Raises ModelError if the chunk carries an error or the reply is too long.
+        Raises ModelError if the chunk carries an error or the reply is longer than 4 Mi characters.
         """
         choices = chunk.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
@@ -111,7 +112,7 @@ class Assembler:
         """Return the reply. ModelStreamBroken when the stream was cut before its finish reason, ModelRejected when the
         server has filtered the reply.
 
-        A server may end with `[DONE]` and no reason; that is a complete reply unless it has tool calls.
+        A server may end with `[DONE]` (`done_marker`) and no reason; that is a complete reply unless it has tool calls.
         """
         # A call without a reason to stop may be cut: half of its arguments can be valid JSON.
         unfinished = not self.finish_reason and (self._slots or not done_marker)
@@ -140,7 +141,7 @@ class Assembler:
 
     def flush(self) -> list[TextChunk | ReasoningChunk]:
         """Return the text and reasoning that were held back because a thinking tag might have begun there; call it at
-        the end.
+        the end. [] for nothing.
         """
         return self._show(*self._think.close())
 
@@ -237,8 +238,8 @@ def checked_size(size: int, where: Endpoint) -> int:
 
 
 def add_detail(details: list[dict[str, Any]], piece: Mapping[str, Any]) -> None:
-    """Add a streamed piece of OpenRouter's `reasoning_details` to the list; a text or summary is appended to the last
-    one of its kind.
+    """Add a streamed piece of OpenRouter's `reasoning_details` to the list, in place; a text or summary is appended to
+    the last one of its kind.
     """
     last = details[-1] if details else {}
     grows = next((name for name in ("text", "summary") if piece.get("type") == f"reasoning.{name}"), "")
@@ -252,7 +253,7 @@ def add_detail(details: list[dict[str, Any]], piece: Mapping[str, Any]) -> None:
 
 
 def numbers(values: Mapping[str, Any]) -> dict[str, float]:
-    """Return the numeric entries of a server's `timings`."""
+    """Return the numeric entries of a server's `timings` as floats; booleans and all others are left out."""
     return {key: float(value) for key, value in values.items() if type(value) in (int, float)}
 
 

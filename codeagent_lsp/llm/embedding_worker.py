@@ -27,7 +27,9 @@ MODEL = "multilingual-e5-small 4 bits"
 
 
 def main() -> int:
-    """Load the model and answer requests until stdin ends; return 1 if the model cannot be loaded."""
+    """Load the model and answer requests until stdin ends; return 1 if the model cannot be loaded. It never returns
+    otherwise, as the end of stdin ends the process.
+    """
     replies = _own_output()
     _modest()
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()

@@ -65,7 +65,9 @@ class EmbeddingChild:
 
     @classmethod
     async def start(cls, command: Sequence[str]) -> EmbeddingChild:
-        """Start a process, without waiting for its model. Raises ChildEnded if it cannot be started."""
+        """Start a process of this command line, without waiting for its model; the caller ends it with `stop`. Raises
+        ChildEnded if it cannot be started.
+        """
         try:
             process = await asyncio.create_subprocess_exec(
                 *command,
@@ -83,14 +85,15 @@ class EmbeddingChild:
 
     @property
     def silent_seconds(self) -> float:
-        """The time since the first of the requests that it has not answered; 0.0 if there is none."""
+        """The seconds since the first of the requests that it has not answered; 0.0 if there is none."""
         return 0.0 if self._waiting_since is None else time.monotonic() - self._waiting_since
 
     async def vector(self, text: str, *, is_query: bool) -> Vector:
-        """Return the vector of a text; one call at a time, without a time limit. May be cancelled: its answer is then
-        skipped later.
+        """Return the vector of a text, `size` finite floats; `is_query` for the text that is searched with. One call at
+        a time, without a time limit. May be cancelled: its answer is then skipped later.
 
-        Raises ChildEnded, ModelReplyInvalid, ModelUnreachable.
+        ChildEnded if the process is gone, ModelUnreachable if it cannot load its model, ModelReplyInvalid for an answer
+        without a vector.
         """
         self._number += 1
         self._waiting_since = self._waiting_since or time.monotonic()
@@ -218,14 +221,17 @@ class BuiltinEmbedder:
         self._closed = False
 
     async def model(self) -> str:
-        """Return the name of the model with all that its vectors depend on. Raises ModelError as `embed`."""
+        """Return the name of the model with all that its vectors depend on: vectors of different names are not
+        comparable. Starts the process at the first call; ModelError as for `embed`.
+        """
         if not self._model:
             await self.embed_query("")
         return f"{self._model}, {MAX_CHARS} characters"
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """Return one vector per text, in order, of its first 500 characters. ModelError if the model is missing, fails,
-        or needs more than 30 s for one; for 60 s after a failure, calls fail at once.
+        or needs more than 30 s for one; for 60 s after a failure, calls fail at once. Concurrent calls take turns text
+        by text; cancellable.
         """
         return [await self._vector(text, is_query=False) for text in texts]
 
@@ -335,9 +341,10 @@ class Embedder:
         self._limits = limits
 
     async def model(self) -> str:
-        """Return the name of the model: vectors of different models are not comparable.
+        """Return the name of the model, asked of the server at the first call if none is set, `default` if it lists
+        none. Vectors of different models are not comparable.
 
-        Raises ModelError as `embed`.
+        ModelError if the server cannot be reached or refuses.
         """
         if not self._model:
             names = [str(entry["id"]) for entry in await model_entries(self.where, self._limits)]
@@ -345,8 +352,8 @@ class Embedder:
         return self._model
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """Return one vector per text, in order, all of the same dimension; [] for no texts. Raises ModelError;
-        ContextOverflow if a text is too long.
+        """Return one vector per text, in order, all of the same dimension; [] for no texts. ModelError if the server
+        cannot be reached, refuses or answers with something else; ContextOverflow if a text is too long. No retries.
         """
         if not texts:
             return []

@@ -75,23 +75,29 @@ class Endpoint:
             return is_loopback(host) or host.endswith((".local", ".lan", ".internal", ".home.arpa"))
 
     def is_of(self, host: str) -> bool:
-        """Return whether the server's host is `host`, or a name below it."""
+        """Return whether the server's host is `host` (in lower case), or a name below it; ports are not compared."""
         named = (urlsplit(self.root).hostname or "").lower()
         return named == host or named.endswith(f".{host}")
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of every request; no compression is requested, as streams gain nothing by it."""
+        """Return the headers of every request: `User-Agent`, the key, and those of the user; no compression is
+        requested, as streams gain nothing by it.
+        """
         headers = {"Accept-Encoding": "identity", "User-Agent": "codeagent-lsp"}
         named = {self.key_header: self.key} if self.key_header else {"Authorization": f"Bearer {self.key}"}
         return self.with_extra({**headers, **named} if self.key else headers)
 
     def with_extra(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """Return headers with those of the user added; a header of the user replaces ours of the same name."""
+        """Return headers with those of the user added; a header of the user replaces ours of the same name, whatever
+        its case.
+        """
         theirs = {name.lower() for name in self.extra}
         return {**{name: value for name, value in headers.items() if name.lower() not in theirs}, **self.extra}
 
     def redact(self, text: str) -> str:
-        """Return `text` without key, headers, parameters and password of the proxy, in case a server echoes them."""
+        """Return `text` with `***` for the key, the user's headers and parameters of at least 4 characters, the proxy's
+        password and whatever follows `Bearer` or `Basic`, in case a server echoes them.
+        """
         clean = re.sub(r"(?i)\b(bearer|basic)\s+[^\s\"',;]+", r"\1 ***", text)
         values = [*self.extra.values(), *self.query.values(), *secrets_of(self.network)]
         # The key whatever its length; short headers such as `1` would be cut out of every text.
@@ -108,9 +114,10 @@ def endpoint(
     query: Mapping[str, str] | None = None,
     network: NetworkSettings | None = None,
 ) -> Endpoint:
-    """Parse `base_url`, with or without `/v1`, a trailing slash or a full path.
+    """Parse `base_url`, with or without `/v1`, a trailing slash or a full path such as `/v1/chat/completions`, and
+    return the address; nothing is connected.
 
-    Raises ModelRejected if it is not a URL, or the key or a header cannot be sent.
+    ModelRejected if it is not an HTTP URL or holds a user, `?` or `#`, or the key or a header cannot be sent.
     """
     parts = _split(base_url.strip())
     path = parts.path.rstrip("/")

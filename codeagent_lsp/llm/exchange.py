@@ -52,7 +52,10 @@ class Exchange:
 
     @asynccontextmanager
     async def post(self, url: str, body: dict[str, Any], clock: Clock) -> AsyncGenerator[httpx.Response, None]:
-        """Send a request and yield the open response, headers read. Failures up to there raise ModelError."""
+        """Send a request and yield the open response, headers read. `url` is absolute, `body` becomes JSON; `clock`
+        limits the wait for the headers. ModelError if the connection fails or the status is not 200 or 201,
+        ModelStreamBroken for an HTML page. Leaving the block closes the response.
+        """
         request = self._client.build_request("POST", url, content=wire.encode(body), headers=self._headers)
         try:
             async with asyncio.timeout_at(clock.deadline):
@@ -79,7 +82,7 @@ class Exchange:
         """Yield the objects of an answer as text: of its events, of its lines, or the one that is its whole body, after
         which `DONE` follows if it has `choices`.
 
-        Raises ModelStreamBroken when there was none, and ModelError as `events` does.
+        ModelStreamBroken when there was none; other errors as for `events`.
         """
         kind = response.headers.get("content-type", "")
         if "json" in kind and "ndjson" not in kind:
@@ -115,7 +118,7 @@ class Exchange:
             self._lingers = True
 
     async def close(self) -> None:
-        """Close the connections, also those that are kept for the next call."""
+        """Close the connections, also those that are kept for the next call; requests after it fail."""
         await self._client.aclose()
 
 
@@ -152,7 +155,10 @@ class Clock:
         self.started, self._last = True, event
 
     def next_limit(self, limits: TimeLimits) -> float:
-        """Return until when the next bytes must arrive, in the event loop's time."""
+        """Return until when the next bytes must arrive, in the event loop's time (seconds): the deadline before the
+        first event and after the finish reason, else the limit of silence from now, or earlier if the server only
+        repeats itself.
+        """
         if self.started and not self.stopped:
             # Comments, pings and empty pieces are signs of life, but a gateway sends them for a model that hangs, too.
             life = self.fresh + LIFE * max(limits.first, limits.silence)
@@ -163,9 +169,10 @@ class Clock:
 async def events(
     response: httpx.Response, where: Endpoint, limits: TimeLimits, clock: Clock
 ) -> AsyncGenerator[str, None]:
-    """Yield the data of each event.
+    """Yield the data of each server-sent event that has any (WHATWG HTML, always as UTF-8).
 
-    Raises ModelTimeout, ModelStreamBroken or ModelReplyInvalid when a limit is exceeded.
+    ModelTimeout after too long a silence (`limits`, `clock`), ModelReplyInvalid for more than 2 MiB in a line or 64 MiB
+    in all, ModelStreamBroken or another ModelError if the connection fails.
     """
     async with aclosing(_bounded_bytes(response, where, limits, clock)) as chunks:
         async for event in _decode(chunks):
@@ -177,7 +184,9 @@ async def events(
 async def lines(
     response: httpx.Response, where: Endpoint, limits: TimeLimits, clock: Clock
 ) -> AsyncGenerator[str, None]:
-    """Yield each line that is not empty, of a stream of one JSON object a line. Errors as for `events`."""
+    r"""Yield each line that is not blank, without its `\n` and as UTF-8, of a stream of one JSON object a line. Errors
+    as for `events`.
+    """
     held = b""
     async with aclosing(_bounded_bytes(response, where, limits, clock)) as chunks:
         async for chunk in chunks:

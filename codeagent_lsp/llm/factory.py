@@ -86,8 +86,9 @@ class Surroundings:
 
 
 async def open_model(settings: ModelSettings, state_dir: Path, *, around: Surroundings | None = None) -> Model:
-    """Return the model of `settings`, wrapped so that it calls tools; the caller closes it. May probe a server first.
-    ModelError if there is no model, or it cannot be reached or is refused.
+    """Return the model of `settings`, wrapped so that it calls tools; the caller closes it. May look for servers on
+    this machine and probe one first, with a few requests. ModelError if there is no model, or it cannot be reached or
+    is refused.
     """
     around = around or Surroundings()
     backend = await _backend(settings, around, state_dir)
@@ -105,8 +106,8 @@ async def open_model(settings: ModelSettings, state_dir: Path, *, around: Surrou
 
 
 async def list_models(settings: ModelSettings, *, around: Surroundings | None = None) -> list[str]:
-    """Return the names of the models that the settings' server, or else this machine, offers; [] if no server answers.
-    ModelRejected if the address is not a URL.
+    """Return the names of the models that the settings' server, or else this machine, offers; the embedded model's
+    last, if it is installed; [] if no server answers. ModelRejected if the address is not a URL.
     """
     around = around or Surroundings()
     names = [name for found in await _surveys(settings, around) for name in found.names]
@@ -115,8 +116,8 @@ async def list_models(settings: ModelSettings, *, around: Surroundings | None = 
 
 
 async def models_at(settings: ModelSettings, *, around: Surroundings) -> list[str]:
-    """Return the names of the models that the settings' server lists, [] if it has no list. ModelError if it refuses
-    the key or is not there.
+    """Return the names of the models that the settings' server (`home_of`, which must not be '') lists, [] if it has no
+    list. ModelError if it refuses the key or is not there.
     """
     where = endpoint_of(settings, home_of(settings), around)
     return list((await survey(where, settings.provider, _limits(settings, quick=True), named=True)).names)
@@ -136,7 +137,9 @@ async def offered_models(settings: ModelSettings, *, around: Surroundings) -> li
 async def describe_models(
     settings: ModelSettings, state_dir: Path, *, around: Surroundings | None = None
 ) -> list[ModelInfo]:
-    """Return the models that `list_models` names, with the facts known of each, at most 200."""
+    """Return the models that `list_models` names, with the facts known of each, at most 200 and the embedded one; [] if
+    no server answers. `state_dir` has the remembered facts.
+    """
     around = around or Surroundings()
     found = await _surveys(settings, around)
     wanted = [(each, name) for each in found for name in each.names][:_MOST_DESCRIBED]
@@ -181,16 +184,16 @@ async def _backend(settings: ModelSettings, around: Surroundings, state_dir: Pat
 
 
 def endpoint_of(settings: ModelSettings, url: str, around: Surroundings) -> Endpoint:
-    """Return the address with the key of the settings, else one from the environment variables of its service.
-    ModelRejected if it is not a URL.
+    """Return the server at `url` with the key, headers and parameters of the settings; without a key the one in the
+    environment variables of the URL's service, if any. ModelRejected if it is not a URL.
     """
     key = settings.api_key or next((key for name in key_variables(url) if (key := os.environ.get(name))), None)
     return endpoint(url, key, headers=settings.headers, query=settings.query, network=around.network)
 
 
 async def server_here(settings: ModelSettings, around: Surroundings) -> Endpoint | None:
-    """Look for the server on this machine that settings without an address mean, and return it; None if none
-    answers.
+    """Look for the server on this machine that settings without an address mean, and return it; None if none answers.
+    Of several the one with the model's name is preferred.
     """
     found = await find_servers(around.ports)
     if settings.provider == "llamacpp":
@@ -238,13 +241,17 @@ def _open_embedded(settings: ModelSettings, around: Surroundings) -> EmbeddedMod
 
 
 def embedded_host(settings: ModelSettings, around: Surroundings) -> EmbeddedHost:
-    """Return the host of the embedded model as the settings want it, taken once: the caller has to release it."""
+    """Return the host of the embedded model as the settings want it, taken once: the caller has to release it. Nothing
+    is started, and the weights need not be there.
+    """
     window = settings.context_window if isinstance(settings.context_window, int) else CONTEXT_WINDOW
     return around.hosts.take(weights_of(around), window, fills=around.fills)
 
 
 def has_embedded(around: Surroundings) -> bool:
-    """Return whether the embedded model can run here: its engine and its weights are installed."""
+    """Return whether the embedded model can run here: its engine and its weights are installed; `around.embedded`
+    overrides that. Blocks for looking at the disk.
+    """
     present = around.weights.is_file() if around.weights else weights.installed()
     return (engine_installed() and present) if around.embedded is None else around.embedded
 
@@ -287,8 +294,9 @@ def _limits(settings: ModelSettings, *, quick: bool = False) -> TimeLimits:
 
 
 async def best_mode(model: Model, state_dir: Path) -> ToolCalling:
-    """Return the mode in which this model calls tools: as remembered, else the first that passes a probe, which is
-    remembered unless failures may have been temporary. ModelError if the model cannot be reached.
+    """Return the mode in which this model calls tools: as remembered, else the first of `native` and `constrained` that
+    passes a probe of a few requests, else `text`; what is found is remembered in the folder `state_dir` unless failures
+    may have been temporary. ModelError if the model cannot be reached.
     """
     if (known := known_mode(model.info, state_dir)) is not None:
         return known
@@ -308,7 +316,7 @@ class Untried:
         self._state_dir = state_dir
 
     async def worked(self) -> None:
-        """Remember that the model called tools by the API."""
+        """Remember that the model called tools by the API, in a file of the state folder, written in a thread."""
         await asyncio.to_thread(learned_facts.remember, self._state_dir / FILE, _key(self._model.info), "native")
 
     async def asked(self) -> ToolCalling:
@@ -319,7 +327,9 @@ class Untried:
 
 
 def known_mode(info: ModelInfo, state_dir: Path) -> ToolCalling | None:
-    """Return the remembered mode of a model; None for one that was never seen to call tools."""
+    """Return the remembered mode of a model; None if no mode is remembered. Blocks for reading a file in
+    `state_dir`.
+    """
     known = read_json(state_dir / FILE).get(_key(info))
     return known if known in _MODES else None
 

@@ -74,7 +74,10 @@ _UNITS = (3600.0, 60.0, 1.0, 0.001)
 
 
 def from_exception(error: Exception, where: Endpoint, limits: TimeLimits, *, started: bool = False) -> ModelError:
-    """Return, without raising it, the typed error for an exception of httpx; `started` when the response had begun."""
+    """Return, without raising it, the typed error for an exception of httpx, with keys masked: ModelTimeout if
+    connecting took too long, ModelStreamBroken for bytes that are no HTTP and once the response had `started`, else
+    ModelUnreachable.
+    """
     url, reason = where.root, printable_line(where.redact(str(error)), LONGEST_REASON) or type(error).__name__
     chain = list(_chain(error))
     if (known := refusal(error, url, where.network)) is not None:
@@ -98,8 +101,9 @@ def from_exception(error: Exception, where: Endpoint, limits: TimeLimits, *, sta
 
 
 def from_response(status: int, headers: Mapping[str, str], body: bytes, where: Endpoint) -> ModelError:
-    """Return, without raising it, the typed error for an HTTP response that is not a success; `body` may be cut
-    short.
+    """Return, without raising it, the typed error for an HTTP response that is not a success, by its status and the
+    server's own words; `body` may be cut short. ContextOverflow for a prompt that is too long, with the window if the
+    server states it; ModelBusy for what may pass.
     """
     url, reason = where.root, where.redact(server_message(body, headers.get("content-type", "")))
     reason = printable_line(reason, LONGEST_REASON) or f"HTTP {status}"
@@ -144,7 +148,9 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes, where: E
 
 
 def from_event(error: Any, where: Endpoint) -> ModelError:
-    """Return, without raising it, the typed error for an error object inside a stream."""
+    """Return, without raising it, the typed error for an error object inside a stream, by its words, then its HTTP
+    status; ModelStreamBroken if it has none that is known.
+    """
     reason = printable_line(where.redact(_message_of({"error": error})), LONGEST_REASON) or "no reason given"
     code = error.get("code", error.get("status")) if isinstance(error, dict) else None
     if _OVERFLOW.search(reason):
@@ -169,7 +175,9 @@ def told_in(value: Mapping[str, Any], where: Endpoint) -> ModelError | None:
 
 
 def server_message(body: bytes, content_type: str) -> str:
-    """Return the server's own error message, of an HTML page only its title, of other texts all."""
+    """Return the server's own error message: from JSON its message, of an HTML page `HTML (title)`, of other texts all,
+    stripped.
+    """
     source = body.decode("utf-8", "replace").strip()
     try:
         return _message_of(json.loads(source))

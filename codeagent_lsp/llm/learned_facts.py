@@ -89,8 +89,8 @@ class LearnedFacts:
         self._path = state_dir / FILE
 
     def get(self, url: str, name: str) -> Facts:
-        """Return the window and the longest reply that this endpoint once stated for this model, None for each that is
-        unknown.
+        """Return the window and the longest reply, in tokens, that this endpoint once stated for this model, None for
+        each that is unknown.
         """
         known = read_json(self._path)
         window, reply = known.get(f"{url} {name}"), known.get(f"{url} {name} {REPLY}")
@@ -142,7 +142,7 @@ class Prices:
     written_1h: float | None = None
 
     def cost(self, usage: Usage) -> float:
-        """Return what this usage costs, in USD."""
+        """Return what this usage costs, in USD, with its parts read from and written to a cache at their own prices."""
         cached = self.input if self.cached is None else self.cached
         # `prompt_tokens` is all of the prompt, whatever its source; some servers count the parts inconsistently.
         fresh = max(0, usage.prompt_tokens - usage.cached_tokens - usage.written_tokens)
@@ -185,7 +185,9 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class KnownFacts(Facts):
-    """The facts of several sources together; `sources` names for each known fact the one that said it."""
+    """The facts of several sources together; `sources` names for each known fact, by its field's name, the one that
+    said it.
+    """
 
     sources: Mapping[str, Source] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -204,7 +206,9 @@ class KnownFacts(Facts):
 
 
 def combine(said: Iterable[tuple[Source, Facts]]) -> KnownFacts:
-    """Return the facts of all sources together: each fact from the first source that states it."""
+    """Return the facts of all sources together: each fact from the first source that states it; a fact that none states
+    stays None.
+    """
     values: dict[str, Any] = {}
     sources: dict[str, Source] = {}
     for source, facts in said:
@@ -231,7 +235,9 @@ _PUBLIC_NAMES = {
 
 
 def facts_data(facts: KnownFacts) -> dict[str, Any]:
-    """Return the known facts by their public names, each as `{value, source}`; prices in USD per million tokens."""
+    """Return the known facts as JSON data by their public names (`contextWindow`, …), each as `{value, source}`; prices
+    in USD per million tokens.
+    """
     return {
         _PUBLIC_NAMES[item.name]: {"value": _plain(value), "source": facts.sources.get(item.name)}
         for item in fields(Facts)
@@ -240,7 +246,7 @@ def facts_data(facts: KnownFacts) -> dict[str, Any]:
 
 
 def facts_told(facts: KnownFacts, language: str) -> str:
-    """Return all facts in one line in the user's language, unknown ones included."""
+    """Return all facts in one line in the user's language (`en`, `zh-cn`), unknown ones included."""
     return clauses((_fact_line(item.name, facts, language) for item in fields(Facts)), language)
 
 

@@ -97,7 +97,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class TextChunk:
-    """A piece of the answer's text, in the order in which it is shown."""
+    """A piece of the answer's text, in the order in which it is shown; the pieces, joined, are the text."""
 
     text: str
 

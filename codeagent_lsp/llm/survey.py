@@ -83,7 +83,10 @@ class Survey:
         raise ModelNotFound("model.name_needed", url=self.where.root, available=", ".join(self.names[:20]) or "?")
 
     async def info(self, name: str, settings: ModelSettings, state_dir: Path) -> ModelInfo:
-        """Return the description of one model, with the facts of all sources; may ask the server."""
+        """Return the description of one model: for each fact the first source that states it, of the settings, the
+        server, what is remembered in `state_dir` and the bundled price list, else assumed. May ask the server; a
+        failure leaves its facts out.
+        """
         slots = min(self.props.slots, MOST_SLOTS) if self.props else 1
         facts = await self._facts(name, settings, LearnedFacts(state_dir))
         return ModelInfo(name, self.kind, url=self.where.root, facts=facts, slots=slots, local=self.where.private)
@@ -149,14 +152,16 @@ def stated_kind(provider: str, url: str) -> str:
 
 
 async def look_up(name: str, url: str) -> Facts:
-    """Return the facts of a model in the bundled price list; empty ones if it is not there. `url` is the server's
-    address, whose prices come first.
+    """Return the facts of a model in the bundled price list; empty ones if it is not there. Runs in a thread. `url` is
+    the server's address, whose prices come first.
     """
     return await asyncio.to_thread(find, name, url)
 
 
 def find(name: str, url: str) -> Facts:
-    """Return the facts as `look_up` does. Blocks, and loads a large table at the first call."""
+    """Return the facts of a model in the bundled price list as `look_up` does. Blocks, and loads a large table at the
+    first call.
+    """
     from genai_prices.data_snapshot import get_snapshot  # late: its table of prices is large
 
     if _LOCAL.search(name.lower()):
@@ -210,8 +215,8 @@ class FoundServer:
 
 
 async def find_servers(ports: Mapping[str, int] | None = None) -> list[FoundServer]:
-    """Probe these ports of this machine, in parallel, and return the servers that answer within 0.8 s, in the order of
-    `ports`.
+    """Probe these ports of this machine, in parallel, given by kind (None: the usual ones), and return the servers that
+    answer within 0.8 s, in that order; [] for none.
     """
     wanted = PORTS if ports is None else ports
     asked = [_look(kind, endpoint(f"http://127.0.0.1:{port}")) for kind, port in wanted.items()]

@@ -97,7 +97,7 @@ class ThinkFilter:
         self._code = _CodeState()
 
     def feed(self, piece: str) -> tuple[str, str]:
-        """Add a piece and return the (text, reasoning) that can be told apart so far."""
+        """Add a piece and return the (text, reasoning) that can be told apart so far, each '' for none."""
         text: list[str] = []
         reasoning: list[str] = []
         # In short parts: what is held is copied at each mark, and a hostile server sends thousands of them at once.
@@ -111,7 +111,7 @@ class ThinkFilter:
         return "".join(text), "".join(reasoning)
 
     def close(self) -> tuple[str, str]:
-        """Return the (text, reasoning) that were held back; call it at the end."""
+        """Return the (text, reasoning) that were held back; call it at the end. Both may be ''."""
         self._ended = True
         return self.feed("")
 
@@ -321,12 +321,16 @@ _BEGUN = re.compile(
 
 
 def recipient(head: re.Match[str]) -> str:
-    """Return the tool that a message is for, '' for one that is text."""
+    """Return the name of the tool that the message with this head (a match of `HEAD`, the format harmony) is for, ''
+    for one that is text.
+    """
     return head["second"] or head["first"] or ""
 
 
 def begins_head(text: str) -> bool:
-    """Return whether a text is the beginning of a head, so that it can become one."""
+    """Return whether a text of fewer than 200 characters is the beginning of a head of harmony, so that it can become
+    one.
+    """
     return len(text) < LONGEST_HEAD and _BEGUN.fullmatch(text) is not None
 
 

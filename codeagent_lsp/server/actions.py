@@ -48,7 +48,10 @@ def code_actions(
     whole_file: types.Range | None,
     language: str,
 ) -> Answer:
-    """Return all code actions for a range. `whole_file` is the range of the document, None when it is not open."""
+    """Return all code actions for a range, of the kinds that the client asked for (`context.only`; none: all), as plain
+    commands for a client without code action literals. `whole_file` is the range of the document, None when it is not
+    open. Pure.
+    """
     wanted = [str(getattr(kind, "value", kind)) for kind in params.context.only or ()]
     uri = params.text_document.uri
     found: list[types.CodeAction] = []

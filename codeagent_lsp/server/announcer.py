@@ -119,24 +119,24 @@ class Announcer:
         self._client.tell(message, kind)
 
     def tell_outcome(self, applied: Applied, key: str = "outcome.full") -> None:
-        """Show in one line, by the key of its sentence, that all was applied; nothing for other outcomes, which their
-        event shows.
+        """Show in one line, by the `key` of its sentence in the text catalogue, that all was applied; nothing for other
+        outcomes, which their event shows.
         """
         if applied.outcome == "full":
             self.tell(text(key, self._client.language, count=len(applied.done.paths)))
 
     def tell_restored(self, title: str) -> None:
-        """Show that the rewind with this title is undone."""
+        """Show by a message that the rewind with this title is undone; returns at once."""
         self.tell(text("rewind.undone", self._client.language, title=title))
 
     def store_failed(self, error: OSError) -> None:
-        """Warn the user that a session cannot be recorded, and why."""
+        """Warn the user by a message that a session cannot be recorded, and why."""
         reason = error.strerror or str(error)
         words = text("store.failed", self._client.language, reason=reason, variable=STATE_VARIABLE)
         self.tell(words, types.MessageType.Warning)
 
     def store_restored(self) -> None:
-        """Warn the user that another program removed the file of a session, which was written again."""
+        """Warn the user by a message that another program removed the file of a session, which was written again."""
         self.tell(text("store.restored", self._client.language), types.MessageType.Warning)
 
     def _show_end(self, event: events.RunCompleted) -> None:
@@ -183,12 +183,14 @@ class Announcer:
 
 
 def transcript_name(session_id: str) -> str:
-    """Return the name of a session's transcript among the virtual documents."""
+    """Return the name of a session's transcript among the virtual documents: `transcript/ID.md`."""
     return f"transcript/{session_id}.md"
 
 
 def outcome_line(event: events.ChangesApplied, language: str) -> str:
-    """Return a sentence for the user on the outcome of applying changes."""
+    """Return a sentence for the user on the outcome of applying changes, in the language `en` or `zh-cn`; at most 5
+    files or places are named.
+    """
     if event.unconfirmed:
         names = some_of((PurePath(path).name for path in event.unconfirmed), 5)
         return text("outcome.unconfirmed", language, names=names)

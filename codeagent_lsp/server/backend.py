@@ -131,14 +131,18 @@ class Backend:
             run.proposal.files_written(known)
 
     def answer_saved(self, uri: str) -> None:
-        """Answer the question whose answer document was saved, if its text has an answer."""
+        """Answer the question whose answer document was saved, if its text has an answer; nothing for other documents.
+        SessionError if the question is not open any more.
+        """
         document = self.documents.get(uri)
         found = self.own_documents.answer_in(uri, document.text if document else "")
         if found is not None and found[1]:
             self.inbox.respond(found[0], (found[1],))
 
     async def close(self) -> None:
-        """Stop all parts and write the remaining records; takes a few seconds at most."""
+        """Stop all parts, cancel all runs and write the remaining records; takes a few seconds at most. Call it
+        once.
+        """
         # First what asks, so that nothing new is begun; last the records, as the other parts still write to them.
         self.reviews.close()
         self.conflicts.close()
@@ -156,7 +160,9 @@ class Backend:
 
 
 def waiting_items(inbox: Inbox, manager: SessionManager, language: str) -> tuple[Waiting, ...]:
-    """Return an item for everything that waits for the user: questions first, then changes, runs and plans."""
+    """Return an item for everything that waits for the user: questions first, then changes, runs and plans; () for
+    nothing. No file is read.
+    """
     items: list[Waiting] = []
     # What an open question offers about the changes of a run is not offered a second time beside it.
     asked: dict[str, tuple[str, ...]] = {}

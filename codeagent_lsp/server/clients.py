@@ -64,7 +64,9 @@ class ClientPolicy:
 
 
 def policy_of(params: types.InitializeParams) -> ClientPolicy:
-    """Return the policy for the client that sent these `initialize` parameters."""
+    """Return the policy for the client that sent these `initialize` parameters: by its capabilities (LSP, ours under
+    `experimental`), and for some editors by its name. Pure.
+    """
     capabilities = params.capabilities
     name = params.client_info.name if params.client_info else ""
     workspace = capabilities.workspace

@@ -77,7 +77,9 @@ class ConflictQuestions:
         self._tasks = BackgroundTasks()
 
     def observe(self, event: events.Event) -> None:
-        """Ask about the conflicts of changes that the user has accepted one by one, and of all undoing."""
+        """Ask about the conflicts of changes that the user has accepted one by one (`edits.apply` is `review`), and of
+        all undoing, in the background; other events are ignored. Returns at once.
+        """
         if not isinstance(event, events.ChangesApplied) or not event.conflicts:
             return
         # Those of another program's changes have ways out of their own.
@@ -90,7 +92,7 @@ class ConflictQuestions:
             self._tasks.start(self._ask(event.run_id))
 
     def close(self) -> None:
-        """Cancel all open questions about conflicts."""
+        """Cancel all open questions about conflicts; returns at once."""
         self._tasks.cancel()
 
     async def _ask_to_undo(self, run_id: str, conflicts: Sequence[str]) -> None:
@@ -110,8 +112,9 @@ class ConflictQuestions:
 
 
 async def settle(proposal: Proposal, announcer: Announcer, words: ConflictWords) -> RunRequest | None:
-    """Ask about the conflicts of a proposal, if it has any, and apply or discard the changes as the user says. Return
-    the request of the run that is to merge both, if the user wants that, else None.
+    """Ask about the conflicts of a proposal, if it has any, wait, and apply or discard the changes as the user says;
+    without an answer they stay staged. Return the request of the run that is to merge both, if the user wants that,
+    else None.
     """
     language, relative, conflicts = announcer.language, proposal.view.roots.relative, proposal.conflicts()
     if not conflicts:

@@ -20,8 +20,8 @@ from codeagent_lsp.workspace.text.document import Document
 
 
 class CurrentTexts:
-    """The texts of files as they are at this moment: of the open buffer, else of the disk. `read_disk` returns the text
-    of a file on disk, None when there is none.
+    """The texts of files (absolute paths) as they are at this moment: of the open buffer, else of the disk. `read_disk`
+    returns the text of a file on disk, None when there is none.
     """
 
     def __init__(self, documents: Documents, read_disk: Callable[[str], str | None]) -> None:
@@ -39,7 +39,7 @@ class CurrentTexts:
         return read is None or not same_text(read.base, document.text)
 
     async def opened(self, path: str, seconds: float) -> None:
-        """Wait until a file is open in the client, at most `seconds`; returns in either case."""
+        """Wait until a file (absolute path) is open in the client, at most `seconds`; returns in either case."""
         # Looked at after subscribing, so that no opening falls in between.
         is_open = asyncio.Event()
 
@@ -58,7 +58,7 @@ class CurrentTexts:
             end()
 
     async def pause(self, seconds: float, most: float) -> None:
-        """Wait until no buffer has changed for `seconds`, no longer than `most`."""
+        """Wait until no buffer has changed for `seconds`, no longer than `most` seconds."""
         changed = asyncio.Event()
         end = self.subscribe(lambda *_: changed.set())
         try:
@@ -83,7 +83,9 @@ class CurrentTexts:
         return self._documents.steps()
 
     def holds(self, change: FileChange) -> bool:
-        """Return whether all of the change is in the buffer or on disk."""
+        """Return whether all of the change, whatever else was typed, is in the buffer, or on disk for a file that is
+        not open.
+        """
         if change.text is None:
             return self._is_gone(change.path)
         left = change.moved_from is None or self._is_gone(change.moved_from)
@@ -98,7 +100,9 @@ class CurrentTexts:
         return not os.path.lexists(path) if Path(path).is_absolute() else self.document(path) is None
 
     def current(self, path: str) -> Current:
-        """Return the text of a file as the user has it, with the version of its buffer."""
+        """Return the text of a file as the user has it, with the version of its buffer, None for one that is not open;
+        its text is None if there is no file. Blocks for one that is read from the disk.
+        """
         document = self.document(path)
         if document is not None:
             return Current(document.text, document.version)
@@ -110,7 +114,7 @@ class CurrentTexts:
         return self._documents.in_step(self.uri(path))
 
     def disk(self, path: str) -> str | None:
-        """Return the text on disk; None if there is no file or it cannot be read as text."""
+        """Return the text on disk of a file (absolute path); None if there is no file or it cannot be read as text."""
         try:
             return self._read_disk(path)
         except FileRefused:
@@ -167,7 +171,9 @@ class Arrivals:
         self._end()
 
     async def until(self, enough: Callable[[], bool], seconds: float) -> None:
-        """Wait until all changes have come, or `enough` returns True; at most `seconds`."""
+        """Wait until all changes have come, or `enough` returns True; at most `seconds`. Returns in any case: see
+        `missing`.
+        """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         while True:
@@ -184,13 +190,13 @@ class Arrivals:
             self._told.clear()
 
     def heard(self, path: str) -> Sequence[str]:
-        """Return all texts of a file since this began, with the steps between them, the first of which was there then;
-        () if none came.
+        """Return all texts of a file (absolute path) since this began, with the steps between them, the first of which
+        was there then; () if none came.
         """
         return self._heard.get(self._texts.uri(path), ())
 
     def look(self) -> None:
-        """Drop from `missing` what is in one of the texts that have been there since the last look."""
+        """Drop from `missing` what is in one of the texts that have been there since the last look. Does not wait."""
         versions, self._versions = self._versions, []
         self.missing = [change for change in self.missing if not self._has_come(change, versions)]
 

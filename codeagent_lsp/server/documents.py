@@ -49,7 +49,7 @@ class Documents:
         self._listeners: list[Listener] = []
 
     def open(self, document: Document) -> None:
-        """Add a document; a second open of the same one replaces its text."""
+        """Add a document; a second open of the same one replaces its text, with a warning in the log."""
         # Clients spell one URI in several ways (`%3A` or `:`), and close it by another than they opened it.
         key = uris.spelling(document.uri)
         shared = key in self._open and uris.is_nameless(document.uri)
@@ -73,9 +73,9 @@ class Documents:
         return {self._open[key].uri: text for key, text in texts.items() if key in self._open}
 
     def change(self, uri: str, version: int | None, changes: Iterable[Change]) -> Document | None:
-        """Apply changes in order and return the new snapshot; None when the document is not open. If a partial change
-        is for an older version, or its range is not in the text, nothing is applied and the document is out of step. A
-        change of the whole text is always applied.
+        """Apply changes in order (positions counted from 0 in `encoding`) and return the new snapshot; None when the
+        document is not open. If a partial change is for an older version, or its range is not in the text, nothing is
+        applied and the document is out of step. A change of the whole text is always applied.
         """
         key, changes = uris.spelling(uri), list(changes)
         known = self._open.get(key)
@@ -133,7 +133,7 @@ class Documents:
             self._lost(uri)
 
     def lost_paths(self) -> tuple[str, ...]:
-        """Return the real paths of the open files that are out of step."""
+        """Return the real paths of the open files that are out of step; () for none."""
         return tuple(path for path, key in self._by_real.items() if key in self._out_of_step)
 
     def in_step(self, uri: str) -> bool:
@@ -143,7 +143,7 @@ class Documents:
         return uris.spelling(uri) not in self._out_of_step
 
     def close(self, uri: str) -> None:
-        """Remove a document; one that is not open is ignored."""
+        """Remove a document and tell the listeners; one that is not open is ignored."""
         key = uris.spelling(uri)
         self._out_of_step.pop(key, None)
         document = self._open.pop(key, None)
@@ -158,8 +158,8 @@ class Documents:
         return self._open.get(uris.spelling(uri))
 
     def is_current(self, document: Document) -> bool:
-        """Return whether a document is the client's text at this moment, so that its positions are those in the
-        editor.
+        """Return whether a document is the client's text at this moment, so that its positions are those in the editor;
+        False once another text has come or it is closed.
         """
         return self.get(document.uri) is document and self.in_step(document.uri)
 
@@ -172,14 +172,16 @@ class Documents:
         return named if named is not None else self._open.get(self._by_real.get(path, ""))
 
     def uri(self, path: str) -> str:
-        """Return the URI under which the client knows an absolute path, or the path itself if it is a URI."""
+        """Return the URI under which the client knows an absolute path, else as one below the folder names that it
+        uses, or the path itself if it is a URI.
+        """
         if not Path(path).is_absolute() and ":" in path:
             return path
         known = self.by_path(path)
         return known.uri if known is not None else uris.from_path(uris.named_by(path, self._folders()))
 
     def paths(self) -> tuple[str, ...]:
-        """Return the real paths of all files that are open."""
+        """Return the real paths of all files that are open; documents without a path are left out; () for none."""
         return tuple(self._by_real)
 
     def all(self) -> tuple[Document, ...]:
@@ -187,7 +189,9 @@ class Documents:
         return tuple(self._open.values())
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener(uri, document or None when closed)` on every change; the returned function ends that."""
+        """Call `listener(uri, document or None when closed)` on every change; the returned function ends that. It is
+        called in the event loop, must not wait, and is not called for what is open already.
+        """
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener) if listener in self._listeners else None
 

@@ -74,16 +74,16 @@ class LentConnection:
         return None
 
     async def answer(self, number: int, text: str, *, ok: bool) -> None:
-        """Send the answer to a call; nothing if the client has left."""
+        """Send the answer to the call with this number, an error unless `ok`; nothing if the client has left."""
         with suppress(OSError):
             await self._frames.write({"answer": {"id": number, "text": text, "ok": ok}})
 
     async def leave(self, reason: str) -> None:
-        """Send the reason, if the client is still there, and close the connection."""
+        """Send the reason (`ended`, `cancelled`), if the client is still there, and close the connection."""
         await self._frames.end("closed", reason)
 
     async def closed(self) -> None:
-        """Wait until the connection is closed."""
+        """Wait until the connection is closed, by either side. Cancellable."""
         await self._frames.closed()
 
     def abort(self) -> None:
@@ -127,8 +127,8 @@ class Door:
         self._opening = asyncio.Lock()
 
     async def expect(self, request: LendRequest) -> tuple[str, str]:
-        """Open the socket if it is closed; return its address and a token for this client, for one connection within a
-        minute. OSError if nothing can listen here.
+        """Open the socket if it is closed; return (address, token), a secret for this client, for one connection within
+        a minute. OSError if nothing can listen here.
         """
         async with self._opening:
             if self._server is None:
@@ -139,15 +139,17 @@ class Door:
         return self.address, token
 
     async def close_unused(self) -> None:
-        """Close the socket if no client is connected and none is expected."""
+        """Close the socket if no client is connected and none is expected. Call it again later: it does nothing while
+        one is.
+        """
         now = time.monotonic()
         self._expected = {token: each for token, each in self._expected.items() if each.until > now}
         if self._server is not None and not self._expected and not self._open and not self._opening.locked():
             await self.close("ended")
 
     async def close(self, reason: str) -> None:
-        """Close the socket, send the reason to all clients and close their connections, after 1 s at the latest by
-        force.
+        """Close the socket, forget all tokens, send the reason to all clients and close their connections, after 1 s at
+        the latest by force. `expect` opens it again.
         """
         self._expected.clear()
         server, self._server = self._server, None

@@ -75,8 +75,9 @@ class LspEditor:
         self._turns = _Turns()
 
     async def apply(self, changeset: Changeset, label: str, may_lose: frozenset[str] = frozenset()) -> Applied:
-        """Apply the changes as `Editor.apply` says. A cancellation is deferred to the caller's next wait, so that it
-        learns what was applied until then.
+        """Apply the changes as `Editor.apply` says, and return what is in the buffers afterwards. May wait for minutes,
+        while the client does not answer or the user types. A cancellation is deferred to the caller's next wait, so
+        that it learns what was applied until then.
         """
         modes = Modes(changeset)
         texts = Changeset(tuple(change for change in changeset if not change.only_mode))
@@ -84,7 +85,9 @@ class LspEditor:
         return modes.carried_out(applied, lambda path: self._texts.document(path) is not None)
 
     async def open_unclear(self, paths: Iterable[str]) -> None:
-        """Have the client open those of the files whose encoding only it can tell; waits for them a bounded time."""
+        """Have the client open those of the files (absolute paths) whose encoding only it can tell; waits for them for
+        some seconds; never raises.
+        """
         await self._opened(paths)
 
     async def _opened(self, paths: Iterable[str]) -> frozenset[str]:
@@ -101,8 +104,8 @@ class LspEditor:
         return unclear
 
     def set_mode(self, path: str, *, runs: bool) -> bool:
-        """Make a file executable, or no longer; return whether that was done, False for a link, a missing file or a
-        failure.
+        """Make a file (absolute path) executable (`runs`), or no longer; return whether that was done, False for a
+        link, a missing file or a failure.
         """
         try:
             if Path(path).is_symlink() or not Path(path).is_file():
@@ -113,11 +116,15 @@ class LspEditor:
         return True
 
     def still_shows(self, path: str) -> bool:
-        """Return whether a deleted file is open in a client that cannot delete files."""
+        """Return whether a deleted file (absolute path) is open in a client that cannot delete files; False while the
+        file is on the disk. Blocks for looking at it.
+        """
         return not self._client.policy.deletes and not os.path.lexists(path) and self._texts.document(path) is not None
 
     def has_unsaved_text(self, path: str) -> bool:
-        """Return whether the buffer differs from the file on disk; True also if the buffer's text is not known."""
+        """Return whether the buffer of a file (absolute path) differs from the file on disk; True also if the buffer's
+        text is not known, False if it is not open.
+        """
         return self._texts.has_unsaved_text(path)
 
 
@@ -619,8 +626,8 @@ class Prepared:
     edits: Sequence[types.TextEdit]
 
     def onto(self, now: Current) -> Prepared | None:
-        """Return the same edits for a text that differs from the change's base in one span of other lines; None for any
-        other text.
+        """Return the same edits for a text that differs from the change's base only in one span of lines that has no
+        edit in or beside it; None for any other text.
         """
         if now.text is None or self.change.base is None or self.change.text is None:
             return None

@@ -23,8 +23,8 @@ from codeagent_lsp.workspace.files import uris
 
 
 def register(server: CodeAgentServer, load: Load) -> None:
-    """Register all LSP handlers with the server. `load` builds the heavy part, once, after `initialize` was
-    answered.
+    """Register all LSP handlers with the server. `load` builds the heavy part, once, after `initialize` was answered.
+    Call it before the server serves.
     """
     front = Front(server)
     loader = Loader(front, load)

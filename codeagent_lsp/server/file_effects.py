@@ -69,7 +69,9 @@ class Modes:
 
 
 def set_mode(path: str, *, runs: bool) -> None:
-    """Make a file (absolute path) executable, or no longer. OSError if that cannot be done."""
+    """Make a file (absolute path) executable (`runs`), or no longer. All who may read it may then execute it. OSError
+    if that cannot be done.
+    """
     mode = stat.S_IMODE(Path(path).stat().st_mode)
     # Who may read a file may run it, as git does.
     wanted = mode | (mode & 0o444) >> 2 if runs else mode & ~0o111
@@ -86,8 +88,8 @@ def _can_run(path: str) -> bool:
 
 def make_places(policy: ClientPolicy, group: Sequence[FileChange]) -> list[str]:
     """Create the folders of new files, as clients differ in whether they do, and, for a client that cannot create
-    files, the empty files for the edits to fill. Return the paths made, the innermost first. After an OSError nothing
-    of it is left.
+    files, the empty files for the edits to fill. Return the absolute paths made, the innermost first; [] for a client
+    that applies no edits. After an OSError nothing of it is left. Blocks.
     """
     made: list[Path] = []
     new = [change for change in group if change.kind in ("create", "move") and Path(change.path).is_absolute()]
@@ -111,8 +113,8 @@ def make_places(policy: ClientPolicy, group: Sequence[FileChange]) -> list[str]:
 
 
 def delete_for_client(policy: ClientPolicy, group: Sequence[FileChange]) -> None:
-    """Delete the accepted files that the client cannot delete; a missing one is no error. OSError if one cannot be
-    deleted.
+    """Delete the accepted files that the client cannot delete; a missing one is no error, and nothing happens for a
+    client that can. OSError if one cannot be deleted.
     """
     if policy.applies_edits and not policy.deletes:
         for change in group:

@@ -134,14 +134,14 @@ class FinishChanges:
         return tuple(offers[:1])
 
     def dismiss(self) -> None:
-        """Stop offering the changes that are offered now, until the server ends."""
+        """Stop offering the changes that are offered now, until the server ends; returns at once."""
         made = self._made
         self._dismissed |= {each.title for each in made.changes} if made is not None else set()
         self._offer(None)
 
     async def finish(self, parts: RunParts, request: RunRequest) -> Ended:
-        """Do the work of a run that finishes the change: stage what is proved; return status and a summary of what is
-        left.
+        """Do the work of a run that finishes the change: stage what is proved; return (status, summary), with what is
+        left. Searches for at most about 90 s.
         """
         from codeagent_lsp import events  # late: with the parts of a run
         from codeagent_lsp.session.own_commands import stage_texts  # late, as above
@@ -172,7 +172,7 @@ class FinishChanges:
         return "completed", words
 
     async def close(self) -> None:
-        """Stop watching the documents and cancel a search."""
+        """Stop watching the documents and cancel a search, whose end is not waited for."""
         self._unsubscribe()
         if self._looking is not None:
             self._looking.cancel()

@@ -95,12 +95,16 @@ class ForeignChanges:
         await self._tasks.close(1.0)
 
     def touched(self, paths: Iterable[str]) -> None:
-        """Note that the client reported these files, real paths, as changed."""
+        """Note that the client reported these files, real paths, as changed; nothing while files are not followed.
+        Returns at once.
+        """
         if self._watch is not None:
             self._watch.touched(paths)
 
     def saved(self, uri: str, content: str | None) -> None:
-        """Note that the editor has saved a document, so that the change of the file is not taken for a foreign one."""
+        """Note that the editor has saved a document, with the text `content` if it told it, so that the change of the
+        file is not taken for a foreign one.
+        """
         path = uris.real_path(uri)
         if path is not None:
             self._note(path)
@@ -109,8 +113,8 @@ class ForeignChanges:
             self._watch.saved((path,), content if document is None else document.text)
 
     def command(self) -> AbstractContextManager[None]:
-        """Return a context to enter while a command of ours runs in the user's folders: changes in it are not
-        foreign.
+        """Return a context to enter while a command of ours runs in the user's folders: changes in it are not foreign.
+        It does nothing while no files are followed.
         """
         return nullcontext() if self._watch is None else self._watch.command()
 

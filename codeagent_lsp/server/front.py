@@ -50,11 +50,11 @@ class Front:
         return choose_language(self.settings().language, self._locale)
 
     def folders(self) -> list[str]:
-        """Return the absolute paths of the workspace folders, as the client names them."""
+        """Return the absolute paths of the workspace folders, as the client names them; [] if it has none."""
         return folders_of(self.server.workspace)
 
     def completes(self) -> bool:
-        """Return whether completions by a model are wanted, and the client shows such."""
+        """Return whether completions by a model are wanted, and the client shows such, inline or in a list."""
         shown = self.client.policy.inline or self.completes_plainly()
         return shown and self.settings().inline.enabled is not False
 
@@ -72,14 +72,18 @@ class Front:
         return self.client.policy.name != TERMINAL_CLIENT
 
     def begin(self, params: types.InitializeParams) -> None:
-        """Store what the parameters of `initialize` say about the client, its locale and its settings."""
+        """Store what the parameters of `initialize` say about the client, its locale and its settings. Returns
+        at once.
+        """
         self.client.policy = policy_of(params)
         self._locale = params.locale
         self.server.language = choose_language("auto", params.locale)
         self.settings_link.initialize(params.initialization_options)
 
     def describe_client(self) -> dict[str, Any]:
-        """Return a row about this client for the doctor: what it supports and what it lacks."""
+        """Return a row about this client for the doctor, `{name, verdict, detail, advice}`: what it supports, by the
+        fields of `ClientPolicy`, and what it lacks.
+        """
         policy = self.client.policy
         can = [name for name in policy.__slots__ if name != "name" and getattr(policy, name)]
         lacks = [name for name in policy.__slots__ if name != "name" and not getattr(policy, name)]
@@ -113,12 +117,13 @@ class Client:
         return self._language()
 
     def tell(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
-        """Show a sentence by `window/showMessage`."""
+        """Show a sentence to the user by `window/showMessage`; returns at once."""
         self.server.notify(types.WINDOW_SHOW_MESSAGE, types.ShowMessageParams(type=kind, message=in_box(message)))
 
     async def show(self, uri: str, *, external: bool | None = None, take_focus: bool | None = None) -> bool:
-        """Open a document or an address by `window/showDocument`. Return False if the client cannot, did not, or did
-        not answer within 10 seconds.
+        """Open a document or an address by `window/showDocument` and return whether that was done; `external` is for
+        the browser, `take_focus` for the keyboard's focus; None leaves that to the client. False if the client cannot,
+        did not, or did not answer within 10 seconds.
         """
         if not self.policy.shows_documents:
             return False
@@ -148,8 +153,8 @@ class FileWatching:
         self._asked: asyncio.Task[bool] | None = None
 
     async def begin(self) -> bool:
-        """Ask the client to report changed files, unless it was asked before, and wait for the answer; return whether
-        it does.
+        """Ask the client to report changed files (`workspace/didChangeWatchedFiles`), unless it was asked before, and
+        wait at most 10 s for the answer; return whether it does.
         """
         if not self._client.policy.watches_files:
             return False
@@ -200,7 +205,9 @@ class SettingsLink:
         return self._settings or self._merge()
 
     def initialize(self, options: Any) -> None:
-        """Set the layer of the client's `initializationOptions`, used until the client sends its configuration."""
+        """Set the layer of the client's `initializationOptions` (JSON data; other values count as none), used until the
+        client sends its configuration.
+        """
         self._initial = _section(options)
         self._settings = None
 
@@ -211,8 +218,8 @@ class SettingsLink:
             self._merge()
 
     async def pull(self, server: CodeAgentServer) -> None:
-        """Request our section by `workspace/configuration`, wait for it and merge; a client that does not answer
-        changes nothing.
+        """Request our section by `workspace/configuration`, wait at most 5 s for it and merge; a client that does not
+        answer changes nothing.
         """
         item = types.ConfigurationItem(section=SECTION)
         try:
@@ -230,8 +237,8 @@ class SettingsLink:
             self._merge()
 
     def choose(self, key: str, value: Any) -> None:
-        """Set a value that the user chose by a command; it holds until the server ends. SettingError if the policy has
-        another.
+        """Set a value that the user chose by a command; it holds until the server ends. `key` is without our section,
+        such as `model.name`. SettingError if the policy has another.
         """
         if (fixed := self.fixed(key, value)) is not None:
             raise fixed
@@ -246,8 +253,8 @@ class SettingsLink:
         return settings_layers.refusal(self._follow_policy())
 
     def fixed(self, key: str, value: Any = None) -> SettingError | None:
-        """Return, without raising it, the error that the policy fixes a setting to another value than `value`; None if
-        it does not.
+        """Return, without raising it, the error that the policy fixes a setting (`model.name`, without our section) to
+        another value than `value`; None if it does not.
         """
         from codeagent_lsp import settings_layers  # late: the start-up path does without it
 

@@ -68,7 +68,7 @@ class IndexProgress:
         self._task: asyncio.Task[None] | None = None
 
     def observe(self, status: Status) -> None:
-        """Begin, update or end the progress bar by a status of the index; small indexes get none."""
+        """Begin, update or end the progress bar by a status of the index; indexes of fewer than 100 files get none."""
         if status.state == "building" and status.total >= MANY_FILES:
             self._report(status)
         elif self._bar is not None:
@@ -123,7 +123,7 @@ def meaning(
     note: Note,
     access: Access = Access(),
 ) -> VectorSearch | None:
-    """Return the semantic search that the settings ask for; None if there is none or it cannot work. `note` gets a
+    """Return the semantic search that the settings ask for; None if it is switched off or cannot work. `note` gets a
     sentence for the user with the reason, from any thread. Blocks: call it in a thread.
     """
     if settings.semantic is False:

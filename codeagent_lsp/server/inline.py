@@ -66,12 +66,14 @@ class Inline:
         self._unsubscribe = parts.front.server.documents.subscribe(lambda uri, document: self._look_again())
 
     def refresh(self) -> None:
-        """Switch completions on or off by the present settings, client and models, in the background."""
+        """Switch completions on or off by the present settings, client and models, in the background; returns
+        at once.
+        """
         self._tasks.start(self._refresh())
 
     async def complete(self, params: types.InlineCompletionParams) -> types.InlineCompletionList | None:
         """Return the completion at a place: an edit that is due in its line, else one of the model, for which this
-        waits; None for none.
+        waits; None for none. Cancellable.
         """
         document = self._known_document(params.text_document.uri)
         due = self.next_edits.at_line(document, params.position.line) if document is not None else None
@@ -102,8 +104,9 @@ class Inline:
         return types.CompletionList(is_incomplete=True, items=items)
 
     def next_edit(self, params: Any) -> dict[str, Any]:
-        """Return the answer to `textDocument/copilotInlineEdit`: the proposed edit nearest to the cursor, if there is
-        one.
+        """Return the answer to `textDocument/copilotInlineEdit`: `{edits: [{text, range, textDocument}]}` with the
+        proposed edit nearest to the cursor, or without any, as for another version of the document. `params` are JSON
+        data. The method is GitHub's Copilot language server's.
         """
         params = params if isinstance(params, Mapping) else {}
         named = params.get("textDocument") or {}
@@ -128,7 +131,9 @@ class Inline:
         return documents.get(uri) if documents.in_step(uri) else None
 
     async def close(self) -> None:
-        """Cancel requests and close the model that fills in."""
+        """End next edits and the finishing of changes, cancel requests, and close the model that fills in, once no
+        opening of it goes on.
+        """
         await self.finish_changes.close()
         await self.next_edits.close()
         self._unsubscribe()
@@ -266,7 +271,9 @@ class InlineCapability:
         self._registered = offered
 
     def tell(self, state: State, detail: str = "") -> None:
-        """Show the state to a client that shows it; nothing if it is the same as before. `detail` is a sentence."""
+        """Show the state to a client that shows it; nothing if it is the same as before. `detail` is a sentence for the
+        user, '' for none.
+        """
         if not self._client.policy.inline_status or self._told == (state, detail):
             return
         self._told = (state, detail)

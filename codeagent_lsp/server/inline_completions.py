@@ -64,7 +64,9 @@ class InlineCompletions:
         self._unsubscribe = texts.documents.subscribe(self._on_change)
 
     async def complete(self, params: types.InlineCompletionParams) -> types.InlineCompletionList | None:
-        """Return at most one completion; None if there is none, or the text has changed while it was made."""
+        """Return at most one completion; None if there is none, the file may not be sent, or the text has changed while
+        it was made. Waits for the model; cancellable.
+        """
         document = self._texts.documents.get(params.text_document.uri)
         place = None if document is None else await self._place(document, params.position)
         if document is None or place is None or not self._texts.documents.is_current(document):
@@ -163,7 +165,9 @@ def _with_chosen(
 
 
 def split_last_word(line_before: str) -> tuple[str, str]:
-    """Return the text before the word that is being typed, and that word, '' if there is none."""
+    """Return (before, word): the text of a line before the word that is being typed at its end, and that word, '' if
+    there is none.
+    """
     word = "".join(_WORD_BEFORE.findall(line_before))
     return line_before[: len(line_before) - len(word)], word
 

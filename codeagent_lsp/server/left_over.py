@@ -43,8 +43,8 @@ async def tell_what_waits(backend: Backend) -> None:
 
 
 def asked_about(backend: Backend, session: Session) -> Coroutine[Any, Any, None]:
-    """Show the open questions of interrupted runs to the user; return a coroutine that asks those of the agent
-    again.
+    """Show the open questions of interrupted runs to the user; return a coroutine that asks those of the agent again
+    and waits for the answers.
     """
     if words := lapsed_line(session, backend.front.language()):
         backend.announcer.tell(words, types.MessageType.Warning)

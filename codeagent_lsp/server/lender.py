@@ -88,8 +88,8 @@ class Lender:
             self._watching = asyncio.ensure_future(self._watch())
 
     def clients(self) -> list[dict[str, Any]]:
-        """Return a row for each agent that was decided about or is connected, by name: `client`, `allow` and
-        `attached`.
+        """Return a row for each agent that was decided about or is connected, by name: `client`, `allow` (`always`,
+        `never`, or `ask` if undecided) and `attached` (whether it is connected). Blocks for reading a small file.
         """
         decided = self._allowed.all()
         attached = {connection.name for connection in self._attached}
@@ -115,7 +115,9 @@ class Lender:
         return names
 
     async def close(self) -> None:
-        """End all runs of other agents, close the socket and remove its announcement."""
+        """End all connections of other agents, close the socket and remove its announcement; waits about 1 s at most
+        for the other agents.
+        """
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.wait([self._watching])
@@ -296,14 +298,18 @@ class AllowedClients:
         return self.all().get(name)
 
     def set(self, name: str, decision: str) -> None:
-        """Store a decision; the oldest ones are dropped. OSError if it cannot be written."""
+        """Store a decision, `always` or `never`; of more than 200 the oldest are dropped. Blocks. OSError if it cannot
+        be written.
+        """
         with changing(self._file):
             others = {other: kept for other, kept in self.all().items() if other != name}
             kept = [*others.items(), (name, decision)][-MOST_DECISIONS:]
             replace_json(self._file, dict(kept))
 
     def forget(self, names: Iterable[str]) -> None:
-        """Drop the decisions about these clients. OSError if that cannot be written."""
+        """Drop the decisions about these clients; unknown names are ignored. Blocks. OSError if that cannot be
+        written.
+        """
         with changing(self._file):
             known, gone = self.all(), set(names)
             if gone & known.keys():

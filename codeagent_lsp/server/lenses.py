@@ -43,7 +43,9 @@ class Waiting:
 
 
 def at_work(run_id: str, title: str, language: str) -> Waiting:
-    """Return the offers for a run that has not ended: to say something to it, and to stop it; code actions alone."""
+    """Return the offers for a run that has not ended: to say something to it, and to stop it; code actions alone, their
+    words in `language` (`en`, `zh-cn`), as for all functions here.
+    """
     argument = {"runId": run_id}
     offers = (
         (text("lens.steer", language), "codeagent.steer", argument),
@@ -135,7 +137,9 @@ def pending_question(
 
 
 def pending_plan(run_id: str, step_id: str, label: str, language: str) -> Waiting:
-    """Return the offer for a plan that is paused, in every document: `label` names its next step."""
+    """Return the offer for a plan that is paused, in every document: `label` names its next step, cut at 80
+    characters.
+    """
     argument = {"runId": run_id, "stepId": step_id}
     offers = (
         (text("lens.show_plan", language), "codeagent.plan.show", {"runId": run_id}),
@@ -152,7 +156,9 @@ def pending_rollback(run_id: str, step_id: str, language: str) -> Waiting:
 
 
 def lenses(waiting: tuple[Waiting, ...], uri: str) -> list[types.CodeLens]:
-    """Return the lenses of a document, most of them on its first line; offers about no document are in every one."""
+    """Return the lenses of a document, of all that is `waiting`, most of them on its first line; offers about no
+    document are in every one; [] for none.
+    """
     key = uris.key(uri)
     found = []
     for item in waiting:
@@ -169,8 +175,8 @@ def lenses(waiting: tuple[Waiting, ...], uri: str) -> list[types.CodeLens]:
 def waiting_actions(
     waiting: tuple[Waiting, ...], uri: str, lines: tuple[int, int]
 ) -> list[tuple[str, str, dict[str, Any]]]:
-    """Return the same offers as (title, command, argument), for the code action menu at these lines: first those for
-    the code there.
+    """Return the same offers as (title, command, argument), for the code action menu at these lines (the first and the
+    last, from 0): first those for the code there.
     """
     key = uris.key(uri)
     here = [item for item in waiting if item.uri is None or uris.key(item.uri) == key]

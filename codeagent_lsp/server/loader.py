@@ -44,7 +44,9 @@ class Loader:
         self._loading: asyncio.Task[Loaded] | None = None
 
     async def loaded(self) -> Loaded:
-        """Wait for the heavy part; loading begins with the first call."""
+        """Wait for the heavy part and return it; loading begins with the first call. What `load` raises is raised to
+        all callers; a cancelled call does not stop the loading.
+        """
         if self._loading is None:
             self._loading = asyncio.ensure_future(self._load(self._front))
         # A request that is cancelled must not cancel the loading for all others.
@@ -97,12 +99,12 @@ class Loader:
         return there is not None and there.backend.reviews.run_of(uri) is not None
 
     def own_commands(self) -> tuple[tuple[str, str], ...]:
-        """Return names and descriptions of the users' own commands; () before the backend is loaded."""
+        """Return (name, description) of the users' own commands as last read; () before the backend is loaded."""
         there = self._there()
         return there.commands.menu.offered() if there is not None else ()
 
     async def close(self) -> None:
-        """Close the heavy part if it was loaded; nothing otherwise."""
+        """Close the heavy part if it was loaded, and wait for that; nothing otherwise."""
         there = self._there()
         if there is not None:
             there.commands.close()

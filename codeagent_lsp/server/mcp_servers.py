@@ -97,7 +97,9 @@ class McpLogins:
         self._vault: Vault | None = None
 
     async def browse(self, server: str, where: str, url: str) -> bool:
-        """Ask the user; then open the page in the browser, or show its address. Return whether the user agreed."""
+        """Ask the user whether to log in to the server named `server`, at `where`; then open the page `url` in the
+        browser, or show its address. Return whether the user agreed, False without an answer.
+        """
         deny, opened = self.words("choice.deny"), self.words("mcp.login.open")
         title = self.words("mcp.login", name=server, where=where, host=urlsplit(url).hostname or "")
         question = Question("approval", title, (deny, opened), danger=True)
@@ -108,7 +110,9 @@ class McpLogins:
         return True
 
     async def vault(self) -> Vault:
-        """Return the keyring, opened at the first call, or a vault in memory if there is none or it does not answer."""
+        """Return the keyring, opened at the first call, or a vault in memory if there is none or it does not answer
+        within 30 s; the same one from then on.
+        """
         if self._vault is None:
             try:
                 opened = await in_thread(self._open_vault)
@@ -120,15 +124,17 @@ class McpLogins:
         return self._vault
 
     async def learn(self, secrets: Iterable[str]) -> None:
-        """Mask these secrets from now on, for models, in records and wherever something is shown."""
+        """Mask these secrets from now on, for models, in records and wherever something is shown. Waits until that is
+        so.
+        """
         await self._redactor.learn(secrets)
 
     async def record(self, server: str, where: str, step: Step, reason: str = "") -> None:
-        """Write a step of a login to the audit log."""
+        """Write a step of a login to the audit log; `reason` is why it failed, '' if it did not."""
         await self._redactor.note("login", server=server, where=where, step=step, reason=reason)
 
     def words(self, key: str, /, **values: object) -> str:
-        """Return a sentence in the user's language."""
+        """Return a sentence of the text catalogue in the user's language. KeyError for an unknown key."""
         return text(key, self._client.language, **values)
 
 

@@ -99,7 +99,9 @@ class Models:
         return found
 
     async def open_rewriter(self) -> Rewriter:
-        """Return the next-edit model of the settings, which the caller closes. ModelError if there is none."""
+        """Return the next-edit model of the settings, which the caller closes. ModelError if there is none or its
+        server does not answer, ModelRejected if the policy does not allow it.
+        """
         settings, network, _ = self._wanted_settings()
         other = settings_for_model(settings, settings.next_edit or "")
         self.check_named(settings, other)
@@ -118,8 +120,8 @@ class Models:
         return names
 
     async def details(self) -> list[dict[str, Any]]:
-        """Return a row for each model of the server: name, provider, facts, and the answer forms that a probe found,
-        None if it was never probed.
+        """Return a row of plain data for each model of the server: `name`, `provider`, `facts` (as `facts_data`), and
+        `answerForms` that a probe found, None if it was never probed; [] if no server answers.
         """
         settings, network, _ = self._wanted_settings()
         factory, store = await _factory(), ProofStore(self._state)
@@ -135,14 +137,16 @@ class Models:
         ]
 
     async def select(self, name: str) -> dict[str, str]:
-        """Use another model from the next run on, until the server ends; return its name. SettingError if the policy
-        fixes another.
+        """Use another model from the next run on, until the server ends; return `{name}`. Whether it exists is not
+        looked at. SettingError if the policy fixes another.
         """
         self._link.choose("model.name", name)
         return {"name": name}
 
     async def close(self) -> None:
-        """Close all models: their connections and child processes."""
+        """Close all models: their connections and child processes. Later calls open them again. Waits for a model that
+        is being opened.
+        """
         async with self._lock:
             await self._drop()
             while self._named:
@@ -178,8 +182,9 @@ class Models:
 
 
 def settings_for_model(settings: ModelSettings, name: str) -> ModelSettings:
-    """Return the settings of another model, whose window and longest reply are its own. To another server neither key,
-    headers nor query are sent: it has a key of its own, or none.
+    """Return the settings of another model (a name at the same server, `NAME@URL`, or `embedded`), whose window and
+    longest reply are its own. To another server neither key, headers nor query are sent: it has a key of its own, or
+    none.
     """
     # `NAME@http://…`: a name may have an `@` of its own.
     name, _, url = name.partition("@http")

@@ -140,7 +140,7 @@ class NextEdits:
         return [each for each in mine if document.text[each.start : each.end] == each.old]
 
     async def rewritten(self) -> Rewritten:
-        """Search once more, and return the files with due edits, with their new texts; nothing is offered afterwards.
+        """Search once more, and return (file, new text) for each file with due edits; nothing is offered afterwards.
         UsageError for none.
         """
         files, due = await self._find()
@@ -162,12 +162,12 @@ class NextEdits:
         return tuple(texts)
 
     def dismiss(self) -> None:
-        """Stop offering the change that is offered now, until the server ends."""
+        """Stop offering the changes that are offered now, in all files, until the server ends."""
         self._dismissed |= {each.title for each in self.due}
         self._offer(())
 
     async def close(self) -> None:
-        """Stop watching the documents, cancel a search and close the model."""
+        """Stop watching the documents, cancel a search, wait for its end, and close the model."""
         self._unsubscribe()
         if self._looking is not None:
             self._looking.cancel()
@@ -256,8 +256,8 @@ class NextEditModel:
         self._failed = 0.0
 
     async def predicted(self, history: History, files: NextEditFiles) -> tuple[Proposed, ...]:
-        """Ask the model for the edits that it expects next, after a pause, and return them; () if none is named or it
-        fails. `files` say what may be sent. May be cancelled.
+        """Ask the model for the edits that it expects next, after a pause of 0.25 s, and return them; () if none is
+        named or it fails. `files` say what may be sent. May be cancelled.
         """
         if not self._parts.front.settings().model.next_edit:
             await self.close()
@@ -336,8 +336,8 @@ class NextEditFiles:
     index_seconds: float = INDEX_SECONDS
 
     async def files_with(self, words: Sequence[str], limit: int) -> Sequence[str]:
-        """Return the absolute paths of files that may have all of these words, by the index, and of all open ones;
-        without an index of the open ones alone.
+        """Return the absolute paths of all open files, and of files that may have all of these words, by the index, at
+        most about `limit`; without an index of the open ones alone.
         """
         opened = [path for path in self.view.over_disk() if Path(path).is_absolute()]
         try:
@@ -347,7 +347,9 @@ class NextEditFiles:
         return [*opened, *await asyncio.to_thread(self._indexed_paths, answers, words, limit)]
 
     async def text(self, path: str) -> str | None:
-        """Return the text of a file inside the workspace that may be shown; None for others."""
+        """Return the text of a file inside the workspace that may be shown to a model; None for others and for one that
+        cannot be read.
+        """
         found = await asyncio.to_thread(self.read, path)
         return found.text if found is not None else None
 
@@ -356,7 +358,9 @@ class NextEditFiles:
         return project_of(path, lambda name: Path(name).is_file())
 
     def read(self, path: str) -> FileText | None:
-        """Return a file that may be shown; None for others. Blocks."""
+        """Return a file (absolute path) that may be shown to a model; None for others and for one that cannot be read.
+        Blocks.
+        """
         try:
             return None if self.name(path) is None else self.view.read(path)
         except AgentError:

@@ -49,12 +49,14 @@ class PlanDocuments:
         self._shown: dict[str, list[list[ListedStep]]] = {}  # by run, the list of each page that was shown
 
     def observe(self, event: events.Event) -> None:
-        """Update the page of a plan that was shown, if the event changes the plan."""
+        """Update the page of a plan that was shown, if the event changes the plan; others are ignored."""
         if event.run_id in self._shown and isinstance(event, _CHANGES):
             self.put(event.run_id)
 
     def put(self, run_id: str) -> str:
-        """Write the page of a run's plan and return its text. SessionError for a run without a plan."""
+        """Write the page of a run's plan and return its text. SessionError for an unknown run, or one without a
+        plan.
+        """
         page = plan_page(self._record(run_id), self._language(), writable=self.writable)
         if not page:
             raise SessionError("plan.none", run=run_id)
@@ -73,7 +75,9 @@ class PlanDocuments:
             await self.show(run_id)
 
     async def show(self, run_id: str, *, take_focus: bool = False) -> bool:
-        """Open the page of a run's plan; return whether the client did. SessionError for a run without a plan."""
+        """Write and open the page of a run's plan, which gets the keyboard with `take_focus`, wait at most 10 s, and
+        return whether the client opened it. SessionError for a run without a plan.
+        """
         self.put(run_id)
         return await self._documents.show(plan_name(run_id), take_focus=take_focus)
 
@@ -90,7 +94,7 @@ class PlanDocuments:
 
 
 def plan_name(run_id: str) -> str:
-    """Return the name of a run's plan among the virtual documents."""
+    """Return the name of a run's plan among the virtual documents: `plan/ID.md`."""
     return f"plan/{run_id}.md"
 
 
@@ -98,8 +102,8 @@ def plan_name(run_id: str) -> str:
 
 
 def plan_page(record: RunRecord, language: str, *, writable: bool = False) -> str:
-    """Return the page of a run as Markdown: the steps of its plan, its plan document; '' if it has neither. With
-    `writable` it says that the list can be edited before the plan begins.
+    """Return the page of a run as Markdown: the steps of its plan, its plan document; in the language `en` or `zh-cn`,
+    made inert; '' if it has neither. With `writable` it says that the list can be edited before the plan begins.
     """
     parts = []
     if record.plan is not None:
@@ -141,7 +145,9 @@ def _line(words: str) -> str:
 
 
 def step_edits(page: str, plan: Plan, language: str) -> list[StepEdit] | None:
-    """Return the steps that have not begun as an edited page has them; None if nothing differs from the plan."""
+    """Return the steps that have not begun as an edited page has them, in the page's order; a step is known again by
+    its title, else by its number. None if nothing differs from the plan.
+    """
     # Read from what is shown, as characters may be escaped there.
     shown = list(listed_steps(inert(_list(plan, language))))
     items = list(listed_steps(page))

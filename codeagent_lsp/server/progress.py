@@ -42,7 +42,7 @@ class Progress:
         self._tasks = BackgroundTasks()
 
     def run_of(self, token: int | str) -> str | None:
-        """Return the id of the run that reports under `token`; None for none."""
+        """Return the id of the run that reports under this token of LSP; None if none does, or it has ended."""
         return next((run_id for run_id, bar in self._bars.items() if bar.token == token), None)
 
     def begin(self, run_id: str, title: str) -> None:
@@ -65,7 +65,9 @@ class Progress:
         self._tasks.start(bar.create())
 
     def observe(self, event: events.Event) -> None:
-        """Show an event as a report of its run's progress, or end that."""
+        """Show an event as a report of its run's progress, or end that, for `run_completed`; events of runs that are
+        not shown are ignored. Returns at once.
+        """
         if isinstance(event, events.PlanCreated | events.PlanModified) and event.steps:
             self._steps[event.run_id] = event.steps
         bar = self._bars.get(event.run_id)
@@ -113,7 +115,9 @@ class Bar:
         self.percentage: int | None = None
 
     async def create(self) -> None:
-        """Request the token from the client and wait for it, then send what was reported meanwhile."""
+        """Request the token from the client, wait at most 5 s for it, then send the last line reported meanwhile. If
+        the client refuses, nothing is ever sent; never raises.
+        """
         try:
             params = types.WorkDoneProgressCreateParams(self.token)
             await self._server.request(types.WINDOW_WORK_DONE_PROGRESS_CREATE, params, CREATE_SECONDS)
@@ -150,7 +154,7 @@ class Bar:
             )
 
     def end(self, message: str) -> None:
-        """Send the end with its message; only the first call counts."""
+        """Send the end with its message, as soon as the token is accepted; only the first call counts."""
         if self._ended is None:
             self._ended = message
             if self._timer is not None:
@@ -170,7 +174,7 @@ def _plain(value: Any) -> dict[str, Any]:
 
 
 def progress_line(event: events.Event, language: str) -> str | None:
-    """Return the line that an event adds to the progress; None for none."""
+    """Return the line, in the language `en` or `zh-cn`, that an event adds to the progress; None for none."""
     match event:
         case events.ToolCalls(calls=calls) if calls:
             return " · ".join(dict.fromkeys(map(_call_line, calls)))[:120]
@@ -190,14 +194,18 @@ def progress_line(event: events.Event, language: str) -> str | None:
 
 
 def step_line(steps: Sequence[Mapping[str, Any]], event: events.StepStarted) -> str:
-    """Return the step as "2/5 title"; the title alone for a step that is not in the plan."""
+    """Return the step as "2/5 title", counted from 1, the title cut at 80 characters; the title alone for a step that
+    is not in the plan.
+    """
     names = [str(step.get("step_id")) for step in steps]
     title = " ".join(event.description.split())[:80]
     return f"{names.index(event.step_id) + 1}/{len(names)} {title}" if event.step_id in names else title
 
 
 def ending(event: events.RunCompleted, language: str) -> str:
-    """Return the sentence a run ends with, and what it has cost, if that is known."""
+    """Return the sentence a run ends with, in the language `en` or `zh-cn`, and what it has cost in USD, if that is
+    known.
+    """
     cost = cost_words(event.usage, event.session_usage, language)
     return " · ".join(filter(None, (_outcome(event, language), cost)))
 

@@ -127,13 +127,13 @@ class PromptCompletion:
         self._language = language
 
     def warm(self) -> None:
-        """Start to read the names in the background, as completion will be needed soon."""
+        """Start to read the names in the background, as completion will be needed soon; returns at once."""
         self._names.warm()
         self._commands()
 
     async def complete(self, uri: str, line: int, character: int) -> types.CompletionList | None:
-        """Return the entries for a position in a prompt document, counted from 0; None if there are none, and for all
-        other documents.
+        """Return the entries for a position in a prompt document (`line` and `character` of LSP, from 0, in the
+        client's encoding); None if there are none, and for all other documents.
         """
         document = self._documents.get(uri)
         if document is None or not self._prompts.is_prompt(uri):
@@ -152,8 +152,8 @@ class PromptCompletion:
         return types.CompletionList(True, [_item(each, span, typed, rank) for rank, each in enumerate(found)])
 
     async def complete_text(self, before: str) -> list[dict[str, Any]]:
-        """Return entries for the end of a task that is written elsewhere, with `label`, `words`, `detail` and the
-        offset `start` of what they replace; [] for none.
+        """Return entries for the end of a task that is written elsewhere, with `label`, `words`, `detail` and `start`,
+        the offset in `before`, in characters from 0, of what they replace; [] for none.
         """
         begin = before.rfind("\n") + 1
         asked = asked_at(before[begin:], first=not before[:begin].strip())
@@ -194,7 +194,7 @@ class PromptCompletion:
 
 def asked_at(before: str, *, first: bool) -> Asked | None:
     """Return what is to be completed at the end of this part of a line, None for nothing; commands only in the `first`
-    line of the task.
+    line of the task. Columns are characters from 0.
     """
     match = _ASKED.search(before)
     if match is None:
@@ -211,8 +211,8 @@ def asked_at(before: str, *, first: bool) -> Asked | None:
 
 
 def best(paths: Iterable[str], typed: str) -> list[str]:
-    """Return the paths that fit what is typed, the best first: the file's name begins so, the path does, the name
-    contains it, the path does, its letters occur in this order.
+    """Return at most 50 paths that fit what is typed, whatever its case, the best first: the file's name begins so, the
+    path does, the name contains it, the path does, its letters occur in this order.
     """
     wanted = typed.lower()
     # `abc` becomes `[^a]*+a[^b]*+b[^c]*+c`: possessive, so that a path that does not fit fails at once.
@@ -293,12 +293,12 @@ class PromptDocuments:
         return uri
 
     def is_prompt(self, uri: str) -> bool:
-        """Return whether a document is a prompt document, also one of an earlier server."""
+        """Return whether a document, by its URI, is a prompt document, also one of an earlier server."""
         return self._files.has(uri)
 
     def task(self, uri: str) -> str:
         """Return the words of the task in a prompt document, unsaved ones first: all but the head. UsageError if there
-        are none.
+        are none, or for another document.
         """
         if not self.is_prompt(uri):
             raise UsageError("prompt.none")
@@ -360,14 +360,16 @@ class KnownNames:
         self._tasks = BackgroundTasks()
 
     def warm(self) -> None:
-        """Begin to read the names again, if that was some seconds ago."""
+        """Begin to read the names again in the background, if that was more than 5 s ago and no reading goes on;
+        returns at once.
+        """
         if time.monotonic() - self._read_at > FRESH_SECONDS and not len(self._tasks):
             self._read_at = time.monotonic()
             self._tasks.start(self._refresh())
 
     async def now(self) -> Names:
-        """Return the names as last read; before the first reading has ended, wait for it a moment, and return none if
-        it takes longer.
+        """Return the names as last read; before the first reading has ended, wait for it for at most 30 ms, and return
+        an empty `Names` if it takes longer.
         """
         self.warm()
         if not self._first.is_set():
@@ -406,8 +408,8 @@ class PromptFiles:
         self._state = state
 
     def write(self, name: str, content: str) -> str:
-        """Write a new file and return its URI; above fifty files, those not saved for a month are deleted. UserError if
-        it cannot be written.
+        """Write a new file, `name` without a folder, and return its URI; above 50 files, those not saved for 30 days
+        are deleted. UserError if it cannot be written.
         """
         path = self._folder / name
         try:
@@ -436,7 +438,7 @@ class PromptFiles:
         return path is not None and path.endswith(".md") and Path(path).parent == self._folder.resolve()
 
     def saved(self, uri: str) -> str:
-        """Return the text of a prompt document on disk; '' if it cannot be read."""
+        """Return the text of a prompt document on disk, its head included; '' if it cannot be read."""
         try:
             return Path(uris.to_path(uri) or "").read_text("utf-8", "replace")
         except OSError:

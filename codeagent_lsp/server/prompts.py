@@ -49,8 +49,8 @@ class Prompts:
         self._shown: OpenQuestion | None = None
 
     def show(self, question: OpenQuestion) -> None:
-        """Queue a question; it is shown when those before it are over. One that is `beside` is not shown, but offered
-        by code action and lens. A question that belongs to no run is sent as an event, too.
+        """Queue a question and return at once; it is shown when those before it are over. One that is `beside` is not
+        shown, but offered by code action and lens. A question that belongs to no run is sent as an event, too.
         """
         if not question.run_id:
             self._tell_event(question_event(question))
@@ -68,7 +68,9 @@ class Prompts:
             self._worker = asyncio.ensure_future(self._work())
 
     def withdraw(self, question: OpenQuestion, answer: tuple[str, ...] | None) -> None:
-        """Remove a question that is over, or stop waiting for the client's answer to it."""
+        """Remove a question that is over, or stop waiting for the client's answer to it; `answer` is the one given
+        elsewhere, None for none. Returns at once.
+        """
         if not question.run_id:
             self._tell_event(answer_event(question, answer))
         if question in self._queue:
@@ -77,7 +79,7 @@ class Prompts:
             self._showing.cancel()
 
     def close(self) -> None:
-        """Drop all queued questions and stop waiting for the client."""
+        """Drop all queued questions and stop waiting for the client; they stay in the inbox. Returns at once."""
         self._queue.clear()
         for task in (self._showing, self._worker):
             if task is not None:

@@ -72,13 +72,16 @@ class Reviews:
         return self._seen[digest]
 
     def diff(self, run_id: str) -> str:
-        """Return a run's staged changes as a unified diff; '' for none. SessionError for an unknown run."""
+        """Return a run's staged changes as a unified diff with paths relative to the workspace; '' for none.
+        SessionError for an unknown run.
+        """
         proposal = self._manager().runs.get(run_id).proposal
         return proposal.changeset.diff(proposal.view.roots.relative)
 
     def data(self, run_id: str) -> dict[str, Any]:
-        """Return the answer of `codeagent.review`: the diff, its digest, by which decisions about it can name it,
-        sentences on what was tried on the changes, and the hunks that the tests do not need.
+        """Return the answer of `codeagent.review`: `runId`, `diff`, `digest`, by which decisions about it can name it,
+        `proof`, sentences on what was tried on the changes, and `unneeded`, the hunks that the tests do not need.
+        SessionError for an unknown run.
         """
         proposal = self._manager().runs.get(run_id).proposal
         unneeded = list(proposal.proofs.unneeded(proposal.changeset))
@@ -91,7 +94,9 @@ class Reviews:
         }
 
     async def show(self, run_id: str) -> bool:
-        """Open the diff of a run, with what was tried on it before it. Return whether the client opened it."""
+        """Open the diff of a run, with what was tried on it before it. Waits for the client; return whether it opened
+        it.
+        """
         self._write(run_id)
         return await self._documents.show(review_name(run_id))
 
@@ -214,8 +219,8 @@ class Reviews:
     async def apply(
         self, run: Run, files: frozenset[str] | None, hunks: ChosenHunks | None, seen: Changeset | None
     ) -> None:
-        """Apply the chosen files and hunks of a run (None: all), as the user has `seen` them, and show the outcome.
-        SessionError if there are none.
+        """Apply the chosen files and hunks of a run (as for `Proposal.apply`; None: all), as the user has `seen` them,
+        and show the outcome. SessionError if nothing is staged, or a chosen hunk does not exist.
         """
         applied = await run.proposal.apply(files, hunks, seen=seen)
         self.renew(run.record.run_id)
@@ -224,8 +229,8 @@ class Reviews:
     async def revert(
         self, run: Run, files: frozenset[str] | None, hunks: ChosenHunks | None, seen: Changeset | None
     ) -> None:
-        """Take back the chosen files and hunks of what another program changed, and show the outcome. SessionError if
-        there are none.
+        """Take back the chosen files and hunks (as for `apply`) of what another program changed, and show the outcome.
+        SessionError if there are none.
         """
         from codeagent_lsp.session.foreign_runs import ForeignProposal  # late: with the parts of a run
 
@@ -236,7 +241,8 @@ class Reviews:
 
     async def undo(self, run: Run, steps: tuple[str, ...] | None = None, files: frozenset[str] | None = None) -> None:
         """Undo a run, some steps of its plan or some files, and show the outcome; of a rewind, all that it took back.
-        SessionError for some files of a rewind.
+        `files` are absolute paths, None for all. SessionError for some files of a rewind, or if there is nothing to
+        undo.
         """
         if run.record.run_id in run.session.context.rewinds.standing:
             if files is not None:
@@ -277,7 +283,9 @@ class Reviews:
                 self._announcer.tell_outcome(Applied("full", done=late))
 
     async def roll_back(self, run: Run, step_id: str) -> None:
-        """Roll a plan back to before a step, and show the outcome. SessionError if that is impossible."""
+        """Roll a plan back to before a step, and show the outcome. SessionError for an unknown step, one that has not
+        begun, or if the run does not end or the editor refuses.
+        """
         applied = await self._manager().runs.roll_back(run.record.run_id, step_id)
         if applied is not None:
             self._announcer.tell_outcome(applied, "outcome.undone")
@@ -285,5 +293,5 @@ class Reviews:
 
 
 def review_name(run_id: str) -> str:
-    """Return the name of a run's diff among the virtual documents."""
+    """Return the name of a run's diff among the virtual documents: `review/ID.diff`."""
     return f"review/{run_id}.diff"

@@ -111,7 +111,9 @@ class External:
         self._client = client
 
     async def show(self, url: str) -> bool:
-        """Open an address. Return True when the client did, False when the address was shown to the user instead."""
+        """Open an address and wait at most 10 s; return True when the client did, False when the address was shown to
+        the user instead.
+        """
         if await self._client.show(url, external=True):
             return True
         self._client.tell(text("screen.at", self._client.language, url=url))
@@ -129,7 +131,9 @@ class SessionVariables:
         self._sessions: dict[str, Variables] = {}
 
     def of(self, session_id: str) -> Variables:
-        """Return the variables of a session; a value set in one session is not in another."""
+        """Return the variables of a session, made at the first call, the same object each time; a value set in one
+        session is not in another.
+        """
         if session_id not in self._sessions:
             self._sessions[session_id] = Variables(self._open_vault, self._environ)
         return self._sessions[session_id]
@@ -164,8 +168,8 @@ class Views:
         return view.read(path).text if view.exists(path) else None
 
     def is_certain(self, path: str) -> bool:
-        """Return whether every editor reads a file on disk as the same text; True also for one that is missing or
-        binary.
+        """Return whether every editor reads a file on disk (absolute path) as the same text, whatever encoding it
+        assumes; True also for one that is missing or binary.
         """
         view = FileView(Roots(self._folders()), NoBuffers(), NothingStaged())
         try:
@@ -245,8 +249,8 @@ class ClientDiagnostics:
         self._client = client
 
     async def of(self, path: str) -> tuple[Diagnostic, ...] | None:
-        """Ask the client for the diagnostics of an open file; None if it has none to give, does not answer in time, or
-        the text changed meanwhile.
+        """Ask the client for the diagnostics of an open file (absolute path), wait at most 3 s, and return them; None
+        if it has none to give, does not answer in time, or the text changed meanwhile.
         """
         documents = self._client.server.documents
         document = documents.by_path(path)
@@ -263,7 +267,9 @@ class ClientDiagnostics:
 
 
 def read(items: list[Any], path: str, document: Document, encoding: Encoding) -> tuple[Diagnostic, ...]:
-    """Convert LSP diagnostics to `Diagnostic`s; invalid ones and our own are left out."""
+    """Return LSP diagnostics, JSON data about `document`, as `Diagnostic`s of the file `path`; invalid ones and our own
+    are left out. `encoding` is that of their positions.
+    """
     made = from_lsp(items, path, document.text, encoding, document.lines)
     return tuple(item for item in made if item.source != SOURCE)
 
@@ -296,7 +302,7 @@ class LentServers:
     ) -> tuple[ServerAnswer, ...]:
         """Return at most 8 answers of the editor's other servers about the current text of `uri`. `params` are those of
         `method` in LSP, with positions in the encoding negotiated with the client. () if the client lends no servers,
-        refuses, is late, answers in a wrong shape, or the text changed.
+        refuses, does not answer within `seconds`, answers in a wrong shape, or the text changed.
 
         A client may open a file to answer; the caller has to check that its text is the one that was meant.
         """
@@ -316,8 +322,8 @@ class LentServers:
 
 
 def read_answer(answer: Any, method: str, agreed: Encoding) -> tuple[ServerAnswer, ...]:
-    """Return the valid entries of an answer, () if it is malformed; `agreed` is the encoding of those that name
-    none.
+    """Return at most 8 valid entries of an answer to a request of this method, () if it is malformed; `agreed` is the
+    encoding of those that name none.
     """
     if not isinstance(answer, list):
         return ()
@@ -336,7 +342,7 @@ def _entry(item: Any, method: str, agreed: Encoding) -> ServerAnswer | None:
 
 
 def is_small(value: Any) -> bool:
-    """Return whether a JSON value has at most 100,000 nodes, 2 MiB of texts and keys, and 100 levels."""
+    """Return whether a JSON value has at most 100,000 nodes, 2 Mi characters of texts and keys, and 100 levels."""
     nodes = characters = 0
     # Without recursion, as the depth is what is in question.
     rest = [(value, 0)]

@@ -41,7 +41,7 @@ def redactor_for(front: Front, state: Path) -> Redactor:
 
 def sanitizer_for(front: Front, redactor: Redactor) -> Sanitizer:
     """Return the sanitizer that removes secrets from stored texts, including the keys in the settings: that of the
-    redactor if it is loaded.
+    redactor if it is loaded, else a new one, which is slow to make: call it in a thread.
     """
     if redactor.opened is not None:
         return redactor.opened.masking.sanitizer

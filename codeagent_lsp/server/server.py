@@ -40,7 +40,9 @@ class CodeAgentProtocol(GuardedProtocol):
 
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(self, params: types.InitializeParams) -> Steps:
-        """Agree on capabilities and the position encoding; a failure leaves the server as it was."""
+        """Agree on capabilities and the position encoding (LSP `initialize`); a failure leaves the server as it was, to
+        be asked again.
+        """
         # Set before anything can wait: a second `initialize` meanwhile is refused.
         self.phase = Phase.STARTING
         try:
@@ -76,7 +78,7 @@ class CodeAgentProtocol(GuardedProtocol):
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> Steps:
-        """Add the opened document to `documents`."""
+        """Add the opened document to `documents`, then call the feature's handler."""
         item = params.text_document
         self._server.documents.open(Document(item.uri, item.text, item.version, str(item.language_id)))
         yield from self._user(types.TEXT_DOCUMENT_DID_OPEN, params)
@@ -91,12 +93,14 @@ class CodeAgentProtocol(GuardedProtocol):
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> Steps:
-        """Remove the closed document from `documents`."""
+        """Remove the closed document from `documents`, if it is there, then call the feature's handler."""
         self._server.documents.close(params.text_document.uri)
         yield from self._user(types.TEXT_DOCUMENT_DID_CLOSE, params)
 
     def not_understood(self, method: str, raw: dict[str, Any]) -> None:
-        """Mark a document as out of step if its opening or change had parameters that could not be read."""
+        """Mark a document as out of step if the parameters of its `didOpen` or `didChange` could not be read; nothing
+        for other methods, or without a URI. `raw` is the whole message as a dict.
+        """
         if method not in (types.TEXT_DOCUMENT_DID_OPEN, types.TEXT_DOCUMENT_DID_CHANGE):
             return
         params = raw.get("params")
@@ -174,21 +178,25 @@ class CodeAgentServer(Served):
         self.execute_command = execute
 
     def on_started(self, callback: lifecycle.Callback) -> None:
-        """Call `callback` once the reply to `initialize` is sent: the place for what takes long to load."""
+        """Have `callback` called, in the event loop, once the reply to `initialize` is sent: the place for what takes
+        long to load. Register it before.
+        """
         self._on_started.append(callback)
 
     def on_close(self, callback: lifecycle.Callback) -> None:
-        """Call `callback` before the process ends; all callbacks together have 1.5 s."""
+        """Have `callback` called, in the event loop, before the process ends; all callbacks together have 1.5 s."""
         self._on_close.append(callback)
 
     async def request(self, method: str, params: Any, timeout: float) -> Any:  # noqa: ASYNC109
-        """Send a request to the client and return its result, converted to LSP types. EditorError when it answers with
-        an error or not within `timeout` seconds.
+        """Send a request to the client and return its result, converted to LSP types (plain JSON for methods of our
+        own). EditorError when it answers with an error or not within `timeout` seconds.
         """
         return await self.protocol.request(method, params, timeout)
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Send a notification to the client, from any thread."""
+        """Queue a notification to the client and return at once, from any thread; `params` are of lsprotocol or plain
+        data.
+        """
         self.protocol.notify(method, params)
 
     def leave(self, code: int, reason: str) -> None:
@@ -218,8 +226,8 @@ class CodeAgentServer(Served):
         self._serve(socket_channel(connection))
 
     def started(self, process_id: int | None) -> None:
-        """Start the callbacks of `on_started`, and watch the client's process; called before the reply to `initialize`
-        is sent.
+        """Start the callbacks of `on_started`, and watch the client's process (`process_id`, None if the client gives
+        none); called before the reply to `initialize` is sent.
         """
         self._tasks.start(self._after_reply())
         self._tasks.start(lifecycle.watch_parent(process_id, self.leave, lambda: self.protocol.phase.exit_code))

@@ -23,9 +23,9 @@ from codeagent_lsp.workspace.text.position import Encoding, LineIndex, position_
 
 
 def minimal_edits(old: str, new: str, encoding: Encoding, *, ended_lines: bool = False) -> list[types.TextEdit]:
-    """Return edits in ascending order, none overlapping another, with ranges in `old`. `ended_lines` is for editors
-    whose buffers are lines that all end: a range beyond the text then means that the newline at the end of the new text
-    is the one that the buffer has anyway.
+    """Return the edits that turn `old` into `new`, in ascending order, none overlapping another, with ranges in `old`
+    counted in `encoding`; [] if they are equal. `ended_lines` is for editors whose buffers are lines that all end: a
+    range beyond the text then means that the newline at the end of the new text is the one that the buffer has anyway.
     """
     index = LineIndex.of(old)
     edits = []
@@ -85,8 +85,8 @@ def same_text(one: str | None, other: str | None) -> bool:
 
 
 def holds(base: str | None, text: str, now: str) -> bool:
-    """Return whether `now` contains all changes from `base` to `text`, whatever else was typed, and however a formatter
-    has written them.
+    """Return whether the text `now` contains all changes from `base` (None: a new file) to `text`, whatever else was
+    typed, and however a formatter has written them.
     """
     if base is not None and same_text(base, text):
         # Nothing but line ends changes, so they count: their kinds, or whether the last line has one.
@@ -116,8 +116,8 @@ def without_stray_returns(change: FileChange, now: str) -> str | None:
 
 
 def report(wanted: Changeset, tries: Sequence[Try], conflicts: Sequence[HunkConflict]) -> Applied:
-    """Combine the attempts into one result. Changes with a conflict are in `left` as requested, but for the hunks that
-    are there: none is lost, and none waits that has come.
+    """Return the attempts at the changes in `wanted` combined into one result. Changes with a conflict are in `left` as
+    requested, but for the hunks that are there: none is lost, and none waits that has come.
     """
     done, left, late, denied = Changeset(), Changeset(), Changeset(), Changeset()
     unclear = tuple(item.change.path for item in tries if item.unclear)

@@ -59,7 +59,9 @@ class VirtualDocuments:
         return self._texts.get(name, "")
 
     def put(self, name: str, content: str) -> None:
-        """Set a document's text; one that is shown is refreshed if it differs."""
+        """Set a document's text; one that is shown is refreshed if it differs. Where documents are files it is written,
+        which blocks; errors of the disk are ignored.
+        """
         known = name in self._texts
         if self._texts.get(name) == content and (self._client.policy.text_content or Path(self._path(name)).exists()):
             return  # a file that was written anew, though the same, makes editors ask which text is to stay
@@ -82,7 +84,7 @@ class VirtualDocuments:
 
     def written(self, name: str) -> str | None:
         """Return the text of a document's file, with the user's edits; None if the user cannot edit it or it cannot be
-        read.
+        read. Blocks.
         """
         if not self.writable:
             return None
@@ -96,13 +98,15 @@ class VirtualDocuments:
         self.put(name, self._texts.get(name, "") + content)
 
     def remove(self, *names: str) -> None:
-        """Remove documents and their files; unknown names are ignored."""
+        """Remove documents and their files; unknown names are ignored. Blocks for the files."""
         for name in names:
             self._texts.pop(name, None)
             Path(self._path(name)).unlink(missing_ok=True)
 
     def uri(self, name: str) -> str:
-        """Return the URI under which the client finds a document."""
+        """Return the URI under which the client finds a document, whether it exists or not: with a scheme of ours if
+        the client can ask for its text, else of a file.
+        """
         if self._client.policy.text_content:
             return f"{DOCUMENT_SCHEME}:/{name}"
         return uris.from_path(self._path(name))
@@ -112,7 +116,9 @@ class VirtualDocuments:
         return self.uri(name) if self._client.policy.text_content else self._path(name)
 
     async def show(self, name: str, *, take_focus: bool = False) -> bool:
-        """Open a document; if the client cannot, show its path to the user. Return True if the client opened it."""
+        """Open a document that was `put`, with `take_focus` for the keyboard, and wait at most 10 s; if the client
+        cannot, show its path to the user. Return True if the client opened it.
+        """
         if await self._client.show(self.uri(name), take_focus=take_focus):
             return True
         message = text("document.at", self._client.language, place=str(self._path(name)))
@@ -136,7 +142,9 @@ class VirtualDocuments:
         return await self._client.show(uri, take_focus=True)
 
     def answer_in(self, uri: str, content: str) -> tuple[str, str] | None:
-        """Return the id of the question of an answer document and the answer in `content`; None for other documents."""
+        """Return (id of the question, answer) of an answer document with the text `content`, the answer without its
+        head, '' for none; None for other documents.
+        """
         request_id, comment = self._answers.get(uris.key(uri), ("", ""))
         if not request_id:
             return None
@@ -146,7 +154,7 @@ class VirtualDocuments:
         return request_id, plain.removeprefix(comment).strip()
 
     def is_answer(self, uri: str) -> bool:
-        """Return whether a document is one of those that `open_answer` created."""
+        """Return whether a document, by its URI, is one of those that `open_answer` created."""
         return uris.key(uri) in self._answers
 
     def _write(self, name: str, content: str) -> None:

@@ -48,8 +48,9 @@ StartAttempt = Callable[[Session, Sequence[Message], RunRequest, Services, str],
 
 
 def attempting(start: StartAttempt, runs: Runs) -> OwnWork:
-    """Return the work of a run that has several attempts at its task made, each started by `start`, and stages the
-    best.
+    """Return the work of a run that has several attempts at its task made and stages the best. `start` gets the run's
+    session, the messages before the run, one attempt's request, its services and the run's id, and returns the id of
+    the attempt's run.
     """
     return lambda parts, request: Attempts(parts, request, start, runs).work()
 
@@ -70,8 +71,9 @@ class Attempts:
         self._services = replace(parts.services, workspace=workspace)
 
     async def work(self) -> Ended:
-        """Start the attempts, wait for all of them, and stage the changes of the best; return the run's status and
-        summary.
+        """Start the attempts, wait for them (with `until_proven` only until one is proven), and stage the changes of
+        the best; return (status, summary) of the run. The error that ended the best is raised; a cancellation ends the
+        attempts.
         """
         request, session, run_id = self._request, self._parts.session, self._parts.record.run_id
         live_view = self._parts.services.workspace.view
@@ -187,7 +189,9 @@ def _warmer(settings: Settings) -> Settings:
 
 
 def frozen(view: FileView) -> Callable[[StagedView], FileView]:
-    """Return a function that makes file views with something staged, over the open buffers as they are now."""
+    """Return a function that makes file views over a staged state, with the open buffers as they are now; the files on
+    the disk are read when they are asked for.
+    """
     held = _HeldBuffers({path: document for path in view.over_disk() if (document := _document(view, path))})
     return lambda staged: FileView(view.roots, held, staged, max_bytes=view.max_bytes)
 
@@ -247,7 +251,9 @@ class Judged:
         return self.status == "completed" and bool(self.changeset) and self.tally is not None and self.tally.passes
 
     def told(self, text: Callable[..., str]) -> str:
-        """Return the result in a few words for the user: files and lines changed, tests, new problems."""
+        """Return the result in a few words for the user: lines added and removed, tests passed and failed, new
+        problems. `text` returns a sentence of the catalogue. If nothing was changed, it says only that.
+        """
         if not self.changeset:
             return text("attempts.unchanged")
         added, removed = self.changeset.counts()
@@ -264,8 +270,8 @@ class Judged:
 
 
 async def judge_attempt(parts: RunParts, record: RunRecord, number: int) -> Judged:
-    """Run tests and diagnostics on the changes of an attempt that has ended, if there are any, and return the
-    result.
+    """Run tests and diagnostics on the changes of an attempt, by its `number` from 1, that has ended, if there are any,
+    and return the result. What cannot run is None in it.
     """
     changeset = record.staged
     if not changeset:

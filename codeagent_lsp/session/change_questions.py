@@ -30,7 +30,9 @@ class ChangeQuestions:
         self._proofs = proofs
 
     def title(self, changeset: Changeset) -> str:
-        """Return the question about all changes, with their proof and the name of each file that can run code later."""
+        """Return the question about all changes, with their proof and the name of each file that can run code later,
+        such as a git hook, cut beyond 3,000 characters. Blocks for reading the files.
+        """
         added, removed = changeset.counts()
         paths = changeset.paths
         if len(paths) == 1:
@@ -73,15 +75,17 @@ class ChangeQuestions:
     async def ask(
         self, title: str, choices: tuple[str, ...], detail: str, *, beside: bool = False
     ) -> tuple[str, ...] | None:
-        """Ask what to do with the changes, of which `detail` is the diff, and wait. Return the answer as a tuple of the
-        chosen title; None without an answer, and for an attempt, which asks nothing. With `beside`, the user is reading
-        the diff, so no prompt opens over it.
+        """Ask which of the `choices` to take with the changes, of which `detail` is the diff, and wait. Return the
+        answer as a tuple of the chosen title; None without an answer, and for an attempt, which asks nothing. With
+        `beside`, the user is reading the diff, so no prompt opens over it.
         """
         self._open = Question("approval", title, choices, detail=detail, beside=beside)
         return await self._output.ask(self._open)
 
     def asks(self, question: Question) -> bool:
-        """Return whether this open question is the one about the changes."""
+        """Return whether this question is the one about the changes that is open, or was last (compared by
+        identity).
+        """
         return self._open is question
 
     def settle(self) -> None:
@@ -90,7 +94,9 @@ class ChangeQuestions:
             self._services.user.inbox.settle(self._run_id, self._open)
 
     async def ask_about_unsaved(self, changeset: Changeset) -> frozenset[str]:
-        """Ask about each file that would be deleted with unsaved text in it; return the paths that may be deleted."""
+        """Ask about each file that would be deleted with unsaved text in it; return the absolute paths that may be
+        deleted, none without an answer. Waits for the answers.
+        """
         allowed: list[str] = []
         keep, delete = self._output.text("choice.keep"), self._output.text("choice.delete")
         for change in changeset:
@@ -102,8 +108,8 @@ class ChangeQuestions:
         return frozenset(allowed)
 
     async def ask_about_protected(self, paths: Iterable[str]) -> bool:
-        """Ask whether files that a command wrote and that can run code may be proposed; each of them is named. False
-        without an answer, or if there are too many to ask about.
+        """Ask whether files (absolute paths) that a command wrote and that can run code may be proposed, and wait; each
+        of them is named. True only if all may. False without an answer, or if there are too many to ask about.
         """
         deny, once = self._output.text("choice.deny"), self._output.text("choice.once")
         groups = named_together(map(self._roots.relative, paths))

@@ -97,7 +97,7 @@ class RunServers:
 
     async def ask(self, question: ServerQuestion) -> tuple[ServerAnswer, ...]:
         """Return the answers of the editor's servers while nothing is staged and they have any, else of our own; () if
-        none answers.
+        none answers. Waits for servers to start; their failures are noted, not raised.
         """
         if self._editor is not None and not self._staging.changeset:
             text = await asyncio.to_thread(_text, self._view, question.path)
@@ -118,7 +118,7 @@ class RunServers:
 
 
 async def diagnose_changes(context: ToolContext, changeset: Changeset) -> Difference | None:
-    """Return the diagnostics that all changes of a run make and fix, checked within a time limit before they are
+    """Return the diagnostics that all changes of a run make and fix, checked in at most about 5 s before they are
     proposed; None if nothing can check them or nothing has changed.
     """
     after = context.get(AfterEdits)

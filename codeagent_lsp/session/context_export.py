@@ -40,7 +40,10 @@ class SessionSurroundings:
 
 
 def to_dict(context: CodeAgentContext, stored: Iterable[events.Event], around: SessionSurroundings) -> dict[str, Any]:
-    """Return the state as plain data. `stored` are the recorded events of the session. Reads files, so it blocks."""
+    """Return the state as plain data with the keys `session_id`, `project_id`, `task`, `plan`, `todos`, `code_context`,
+    `execution_context`, `memory`, `environment`, `safety` and `conversation`, with secrets. `stored` are the recorded
+    events of the session. Reads files, so it blocks.
+    """
     told = tuple(stored)
     return {
         "session_id": around.session_id,

@@ -42,8 +42,9 @@ Text = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class HunkFate:
-    """What became of one hunk: `line` is its first line, 1-based, in the user's file as it is now; `shown` is that
-    line's text.
+    """What became of one hunk: `applied`, `changed` (applied, then changed by the user), `waiting` (for the user's
+    decision), `undone` or `discarded`. `line` is its first line, 1-based, in the user's file as it is now; `shown` is
+    that line's text.
     """
 
     fate: Fate
@@ -53,7 +54,7 @@ class HunkFate:
 
 async def decisions(parts: RunParts) -> str:
     """Return a note for the model on what became of the changes of the session's earlier runs, without what an earlier
-    note said; '' for nothing new. Reads files in a thread.
+    note said; '' for nothing new. What it returns counts as told from then on. Reads files in a thread.
     """
     context = parts.session.context
     earlier = [
@@ -75,8 +76,9 @@ async def decisions(parts: RunParts) -> str:
 
 
 def describe(run: RunRecord, now: Text, name: Callable[[str], str]) -> str:
-    """Return what became of the changes of one run: a line for each file, or for each hunk if they differ. `now`
-    returns a file's present text, None if there is none; `name` returns a path for display.
+    """Return what became of the changes of one run, for the model: one sentence if all are in the user's files, else a
+    line for each file, or for each hunk if they differ. `now` returns a file's present text, None if there is none;
+    `name` returns a path for display.
     """
     fates = {change.path: fates_of(run, change, now(change.path)) for change in _changes(run)}
     if all(hunk.fate == "applied" for hunks in fates.values() for hunk in hunks):
@@ -99,7 +101,9 @@ def _changes(run: RunRecord) -> tuple[FileChange, ...]:
 
 
 def fates_of(run: RunRecord, change: FileChange, now: str | None) -> tuple[HunkFate, ...]:
-    """Return what became of each hunk of one file's change; of a file that was made, deleted or moved, of all of it."""
+    """Return what became of each hunk of one file's change, by its present text `now` (None: no such file); of a file
+    that was made, deleted or moved, of all of it.
+    """
     if change.base is None or change.text is None or change.moved_from is not None or now is None:
         return (_of_file(run, change, now),)
     base, wanted, present = split_lines(change.base), split_lines(change.text), split_lines(now)

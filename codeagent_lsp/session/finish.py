@@ -82,8 +82,9 @@ class Finish:
         self._judged: tuple[str, Verdict | None] | None = None
 
     async def begin(self) -> None:
-        """Start the tests that this task is about on the user's own text, in the background, for later comparison. Does
-        nothing for runs that only answer, or if commands are not isolated.
+        """Start the tests that this task is about on the user's own text, in the background, for later comparison: at
+        most 4 test files that the task names or that are beside its files. Does nothing for runs that only answer, or
+        if commands are not isolated.
         """
         if self._request.kind in ANSWERS or not self._isolated:
             return
@@ -98,8 +99,9 @@ class Finish:
         baselines.follow(lambda names: files_of(self._parts).tests_beside(names)[:MOST_TESTS])
 
     async def settled(self, conversation: Conversation, result: LoopResult) -> Ended:
-        """Ask the model to continue if that is useful, such as once to repair failing tests, and then return the run's
-        status and summary. May run the tests and ask the user.
+        """Ask the model to continue if that is useful, such as once to repair failing tests, and then return (status,
+        summary) of the run: `completed`, `stopped` at a limit or while tests fail, `waiting` for an answer. May run the
+        tests and ask the user.
         """
         nudged = False
         while True:
@@ -126,8 +128,8 @@ class Finish:
             result = await conversation.loop()
 
     async def try_step(self) -> None:
-        """Run the quick tests beside what has changed, so that a step of a plan is decided about with their results;
-        it is not judged by them.
+        """Run the tests beside what has changed, at most 4 files and only where commands are isolated, so that a step
+        of a plan is decided about with their results; it is not judged by them.
         """
         changed, staged = self._changed_names(), self._parts.proposal.changeset
         if not (staged and self._isolated):
@@ -140,7 +142,7 @@ class Finish:
 
     async def after_plan(self, conversation: Conversation, ended: Ended) -> Ended:
         """Run the tests on what all steps of a plan have changed together, and let the model repair failures once;
-        return the run's status and summary.
+        return (status, summary) of the run, `ended` as it was if that is not `completed` or nothing can be tested.
         """
         status, summary = ended
         verdict = await self._verdict() if status == "completed" else None
@@ -204,7 +206,9 @@ class Finish:
         )
 
     async def asked_back(self, words: str) -> str:
-        """Put the question with which the model ends in place of a plan to the user; return the answer, '' for none."""
+        """Put the question with which the model ends in place of a plan to the user; return the answer, '' for none and
+        if the reply ends with no question.
+        """
         return await self._ask(words) if asks_back(words) and self._may_ask() else ""
 
     async def _ask(self, words: str) -> str:
@@ -309,7 +313,9 @@ def asks_back(text: str) -> bool:
 
 
 def question_of(text: str) -> str:
-    """Return the question at the end of a text: its last sentence; '' if it ends with none."""
+    """Return the question at the end of a text, the last sentence before a list of choices; '' if it ends with none.
+    See `asks_back` for what is one.
+    """
     lines = [line for line in text.strip().splitlines() if line.strip()]
     if lines and not _QUESTION.search(lines[-1]):
         while lines and _LISTED.match(lines[-1]):

@@ -45,7 +45,9 @@ AT_ONCE = 10
 
 
 def join_changes(present: Changeset, changes: Iterable[DiskChange]) -> Changeset:
-    """Return the foreign changes with those that were made since; files that were changed back are left out."""
+    """Return the foreign changes with those that were made since; files that were changed back are left out. Changes
+    that are not foreign only move a foreign change of their file. Pure.
+    """
     for each in changes:
         known = present.get(each.path)
         if known is None:
@@ -98,8 +100,8 @@ def on_taken_back(changes: Iterable[DiskChange], runs: Iterable[ForeignProposal]
 
 
 def nearest(texts: Iterable[str], now: str) -> str:
-    """Return the text from which `now` differs in the fewest lines, the first of equal ones; it is taken as what a
-    buffer had read from the disk before the user typed in it.
+    """Return the text, of at least one, from which `now` differs in the fewest lines, the first of equal ones; it is
+    taken as what a buffer had read from the disk before the user typed in it.
     """
 
     def distance(text: str) -> int:
@@ -141,11 +143,15 @@ class ForeignProposal(Proposal):
         self._refused = Changeset()  # kept changes that a buffer with unsaved text did not take
 
     def ending(self, status: events.RunStatus) -> events.Outcome | None:
-        """Return what became of the last decision: all changes are in the files from the beginning."""
+        """Return what became of the last decision; None before any, as all changes are in the files from the
+        beginning.
+        """
         return self.outcome
 
     async def joins(self, changes: Iterable[DiskChange]) -> bool:
-        """Add changes that were made since, and store each; return whether anything is different now."""
+        """Add changes of the disk that were made since (as `join_changes` does), and store each; return whether
+        anything is different now.
+        """
         waiting, differs = list(changes), False
         async with self._applying:
             while waiting:
@@ -162,7 +168,9 @@ class ForeignProposal(Proposal):
         return differs
 
     def tried_on(self, part: Changeset) -> Changeset:
-        """Return the changes that make the user's files as they would be with only this part of the foreign changes."""
+        """Return the changes that make the user's files as they would be with only this part of the foreign changes.
+        Blocks for reading the files.
+        """
         found = Changeset()
         for change in self.changeset:
             kept, file = part.get(change.path), own_file(self.view, change.path)
@@ -199,7 +207,7 @@ class ForeignProposal(Proposal):
         return status
 
     async def propose(self) -> None:
-        """Emit the changes for the client, with the proof of them."""
+        """Emit the changes for the client, with the proof of them; ask nothing and run nothing."""
         self._tell_proposed(self.title())
 
     async def _apply(
@@ -241,8 +249,9 @@ class ForeignProposal(Proposal):
         hunks: ChosenHunks | None = None,
         seen: Changeset | None = None,
     ) -> Applied:
-        """Take the changes back in the texts as they are now, or a part of them, chosen as for `apply`; places that the
-        user has changed since stay, as conflicts of the result. SessionError if there are none.
+        """Take the changes back in the texts as they are now, by an edit through the editor, or a part of them, chosen
+        as for `Proposal.apply`, and return what the editor did; places that the user has changed since stay, as
+        conflicts of the result. SessionError if there are none.
         """
         async with self._applying:
             numbers = self._numbers(files, hunks, seen)
@@ -262,8 +271,8 @@ class ForeignProposal(Proposal):
         return applied
 
     async def revert_contested(self) -> Applied:
-        """Take back, by an edit, also the changes whose lines the user has changed since. SessionError if there are
-        none.
+        """Take back, by an edit, also the changes whose lines the user has changed since, and return what the editor
+        did. SessionError if there are none.
         """
         async with self._applying:
             contested, laid = self.contested, Changeset()
@@ -403,7 +412,9 @@ def gathering(changes: Iterable[DiskChange], unknown: tuple[str, ...]) -> OwnWor
 
 
 def unknown_words(names: tuple[str, ...], language: str) -> str:
-    """Return a sentence about files that have changed and cannot be reviewed; '' for none."""
+    """Return a sentence in the language `en` or `zh-cn` about files that have changed and cannot be reviewed, of which
+    it names 5; '' for none.
+    """
     if not names:
         return ""
     return text("foreign.unknown", language, names=some_of(names, MOST_NAMED, counted=False))

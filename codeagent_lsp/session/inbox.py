@@ -34,7 +34,9 @@ class OpenQuestion:
     answer: asyncio.Future[Answer] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the question as plain data, in the form in which `codeagent.pending` lists it."""
+        """Return the question as plain data for JSON, in the form in which the command `codeagent.pending` lists it:
+        `requestId`, `runId`, `kind`, `title`, `choices`, `detail`, `multiple`, `secret`, `free`.
+        """
         return {
             "requestId": self.request_id,
             "runId": self.run_id,
@@ -59,7 +61,9 @@ class Presenter(Protocol):
 
 
 class Inbox:
-    """All open questions of a server. `deadline` is the time for an answer, in seconds; a `Presenter` shows them."""
+    """All open questions of a server. `deadline` is the time for an answer, in seconds; a `Presenter` shows them. For
+    one event loop, not thread-safe.
+    """
 
     def __init__(self, presenter: Presenter, deadline: float = DEADLINE_SECONDS) -> None:
         self._presenter = presenter
@@ -67,11 +71,11 @@ class Inbox:
         self._open: dict[str, OpenQuestion] = {}
 
     def open(self) -> tuple[OpenQuestion, ...]:
-        """Return the open questions, the oldest first."""
+        """Return the open questions of all runs and sessions, the oldest first; () for none."""
         return tuple(self._open.values())
 
     def find(self, request_id: str) -> OpenQuestion:
-        """Return an open question. SessionError if it is not open."""
+        """Return the open question with this id. SessionError if there is none, or it has just been answered."""
         item = self._open.get(request_id)
         # An answer is given before its asker runs again: until then the question is still listed.
         if item is None or item.answer.done():
@@ -79,8 +83,8 @@ class Inbox:
         return item
 
     async def ask(self, run_id: str, question: Question, emit: Callable[[events.Event], None]) -> Answer:
-        """Ask the user and wait; return the answer, None if there is none in time. Emits question and answer as
-        events.
+        """Ask the user and wait; return the answer, None if there is none in time. Emits question and answer as events,
+        also when it is cancelled, which withdraws the question.
         """
         request_id = uuid.uuid4().hex
         item = OpenQuestion(request_id, run_id, question, asyncio.get_running_loop().create_future())
@@ -103,8 +107,9 @@ class Inbox:
         return answer
 
     def respond(self, request_id: str, answer: Answer) -> None:
-        """Answer an open question; None means no answer, or what closing the question stands for. SessionError if the
-        question is not open, or does not accept this answer.
+        """Answer an open question by a tuple of chosen titles, or of one free text; None means no answer, or what
+        closing the question stands for. Returns at once. SessionError if the question is not open, or does not accept
+        this answer.
         """
         item = self.find(request_id)
         if answer is None and item.question.dismissed:
@@ -127,7 +132,7 @@ class Inbox:
 
 
 def question_event(item: OpenQuestion) -> events.Event:
-    """Return the event that announces a question, of the kind that fits it."""
+    """Return the event that announces a question, an `ApprovalRequested` for an approval, else a `QuestionAsked`."""
     question = item.question
     cls = events.ApprovalRequested if question.kind == "approval" else events.QuestionAsked
     event = cls(
@@ -143,8 +148,8 @@ def question_event(item: OpenQuestion) -> events.Event:
 
 
 def answer_event(item: OpenQuestion, answer: Answer) -> events.Event:
-    """Return the event with the answer to a question: several choices joined by `, `, a secret replaced, None without
-    answer.
+    """Return the event with the answer to a question: several choices joined by `, `, a secret replaced by `•••`, None
+    without answer.
     """
     said = None if answer is None else ", ".join(answer)
     if said and item.question.secret:

@@ -33,7 +33,9 @@ MOST_TOLD = 3
 
 
 def sessions_that_wait(store: SessionStore) -> tuple[str, ...]:
-    """Return the ids of the stored sessions in which something waits, the newest first. Blocks."""
+    """Return the ids of the stored sessions in which something waits, the newest first. Only the last 8 are read, and
+    none older than 30 days or larger than 16 MiB. Blocks.
+    """
     since = time.time() - OLDEST_SECONDS
     recent = [
         stored.session_id
@@ -62,7 +64,7 @@ def _waiting_in(store: SessionStore, session_id: str) -> tuple[RunRecord, ...]:
 
 def waiting(session: Session) -> tuple[RunRecord, ...]:
     """Return the runs of a session that have changes nobody has decided about, an edit whose outcome is not known, or
-    unanswered questions; attempts are left out.
+    unanswered questions; attempts are left out. () for none.
     """
     return tuple(
         run
@@ -72,7 +74,7 @@ def waiting(session: Session) -> tuple[RunRecord, ...]:
 
 
 def lapsed_questions(session: Session) -> list[dict[str, Any]]:
-    """Return the open questions of interrupted runs, in the form of `codeagent.pending`."""
+    """Return the open questions of interrupted runs, in the form of the command `codeagent.pending`; [] for none."""
     return [
         {
             "requestId": asked.request_id,
@@ -88,8 +90,8 @@ def lapsed_questions(session: Session) -> list[dict[str, Any]]:
 
 
 async def asked_again(session: Session, inbox: Inbox, start: Callable[[RunRequest, str], str]) -> None:
-    """Ask the agent's questions of interrupted runs again and wait for all; `start` begins a run of this session with
-    each answer.
+    """Ask the agent's questions of interrupted runs again and wait for all; `start(request, session_id)` begins a run
+    of this session with each answer. Those that are being shown already are left out.
     """
     open_now = [
         (run.run_id, asked)
@@ -111,7 +113,9 @@ async def asked_again(session: Session, inbox: Inbox, start: Callable[[RunReques
 
 
 def lapsed_line(session: Session, language: str) -> str:
-    """Return a sentence for the user that names these questions, at most 3 of them; '' if there are none."""
+    """Return a sentence in the language `en` or `zh-cn` that names the questions of interrupted runs that are not asked
+    again, at most 3 of them; '' if there are none.
+    """
     titles = [asked.title for run in session.context.runs.values() if run.torn for asked in _lapsed_of(run)]
     if not titles:
         return ""

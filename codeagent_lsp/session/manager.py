@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 class SessionManager:
     """The sessions of one server by id, its `runs`, and the `queue` of tasks that wait for them. The current session
-    takes requests that name none. Call `close` in the end.
+    takes requests that name none. Belongs to one event loop; call `close` in the end.
     """
 
     def __init__(self, store: SessionStore, services: Services, listeners: Iterable[Listener] = ()) -> None:
@@ -55,7 +55,9 @@ class SessionManager:
         self._current: Session | None = None
 
     def new(self) -> Session:
-        """Create a session and make it the current one. The circuits of all tools are closed."""
+        """Create a session without any run and make it the current one; all tools that the circuit breaker suspended
+        may be called again. Its file is made with its first event.
+        """
         self._services.registry.circuits.close_all()  # what failed in another session may work in this one
         session = self._open_session(uuid.uuid4().hex[:16])
         self._sessions[session.session_id] = session
@@ -67,7 +69,9 @@ class SessionManager:
         return self._current or self.new()
 
     def session(self, session_id: str | None) -> Session:
-        """Return the session with that id, loaded if necessary; the current one for None. SessionError as `resume`."""
+        """Return the session with that id, loaded if necessary; the current one for None. SessionError if it is unknown
+        or in use by another process. Blocks for reading one that is not loaded.
+        """
         if session_id is None:
             return self.current()
         return self._sessions.get(session_id) or self.resume(session_id)
@@ -75,7 +79,7 @@ class SessionManager:
     async def fork(self, session_id: str | None, run_id: str | None) -> Session:
         """Create a session that begins with the conversation of another, as it was before a run (None: as it is now),
         and make it the current one; None for the session is the current one. SessionError for an unknown run or
-        session.
+        session. Nothing of the other changes.
         """
         source = self.current() if session_id is None else self.viewed(session_id)
         if run_id is not None and run_id not in source.context.runs:
@@ -85,7 +89,7 @@ class SessionManager:
 
     def viewed(self, session_id: str) -> Session:
         """Return the session with that id to read its state; one that is not in use is loaded, without locking it, and
-        not kept. SessionError if it is unknown.
+        not kept. SessionError if it is unknown. Blocks for reading one.
         """
         known = self._sessions.get(session_id)
         if known is None:
@@ -95,8 +99,8 @@ class SessionManager:
         return known
 
     def resume(self, session_id: str, *, enter: bool = True) -> Session:
-        """Load a stored session and make it the current one; without `enter` it is only loaded. SessionError if it is
-        unknown or in use by another process.
+        """Load a stored session and make it the current one; without `enter` it is only loaded. One that is loaded is
+        not read again. SessionError if it is unknown or in use by another process. Blocks.
         """
         known = self._sessions.get(session_id)
         if known is None:
@@ -127,8 +131,8 @@ class SessionManager:
         return tuple(found)
 
     async def list(self) -> list[dict[str, Any]]:
-        """Return id, title, time of the last change (seconds since the epoch) and usage of every session, the newest
-        first.
+        """Return a row of plain data for each stored session, the newest first: `sessionId`, `title`, `modified`
+        (seconds since the epoch), and, if anything was used, `usage` and `cachedPercent`. Reads files in a thread.
         """
         live = {name: (each.context.title, each.context.usage) for name, each in self._sessions.items()}
         return await asyncio.to_thread(_rows, self._store, live)
@@ -150,9 +154,10 @@ class SessionManager:
         return self._deletion.start(session_id, working)
 
     def start(self, request: RunRequest, session_id: str | None = None, work: OwnWork | None = None) -> str:
-        """Start a run and return its id once it is stored; a task for a session that is busy waits in the queue.
-        SessionError if another process works with the session, UsageError for a change in the mode `readOnly`. `work`
-        is that of a run about other runs.
+        """Start a run in a session (None: the current one) and return its id once it is stored, without waiting for its
+        work; a task for a session that is busy waits in the queue. SessionError if the session is unknown or another
+        process works with it, UsageError for a change in the mode `readOnly`. `work` does the work of a run that needs
+        no model.
         """
         if request.kind in CHANGES and self._services.user.mode() == "readOnly":
             raise UsageError("mode.no_changes")
@@ -170,7 +175,9 @@ class SessionManager:
         return self._begin(session, request, uuid.uuid4().hex[:16], work)
 
     def sessions(self) -> tuple[Session, ...]:
-        """Return the sessions that this server has begun or loaded; all others are in the store alone."""
+        """Return the sessions that this server has begun or loaded; all others are in the store alone. () before the
+        first one.
+        """
         return tuple(self._sessions.values())
 
     async def close(self) -> None:

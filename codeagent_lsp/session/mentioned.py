@@ -47,7 +47,7 @@ class _Pointed:
 
 async def resolve_mentions(parts: RunParts, request: RunRequest, model: Model) -> RunRequest:
     """Return the request with the texts and pictures that its words mention, as much as fits into the model's window.
-    What is not found or cut is shown to the user as a status line.
+    What is not found or cut is shown to the user as a status line; the request is returned unchanged without mentions.
     """
     own = mentions_in(request.arguments)  # also where the command's text puts them as code
     # One more than are used, so that it can be told that there were too many.

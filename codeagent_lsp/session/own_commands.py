@@ -50,9 +50,10 @@ _ENVIRONMENTS = (".venv/bin/python", "venv/bin/python")
 
 
 async def run_own_file(parts: RunParts, target: Target, args: tuple[str, ...]) -> Ended:
-    """Run a file of the workspace in the shadow, without a model, and wait for its end; return the run's status and
-    summary. The user is asked only if the shadow does not isolate it. UsageError if it is not known how to run the
-    file.
+    """Run a file of the workspace in the shadow, without a model, and wait for its end; return (status, summary) of the
+    run: `completed` if it exited, with whatever code, `stopped` if it did not, `failed` without a shell. The user is
+    asked only if the shadow does not isolate it. UsageError if it is not known how to run the file. `args` are its
+    arguments.
     """
     view, output = parts.proposal.view, parts.output
     words = command_for(target.file, args, view)
@@ -74,8 +75,8 @@ async def run_own_file(parts: RunParts, target: Target, args: tuple[str, ...]) -
 
 
 async def install_own_skill(parts: RunParts, request: RunRequest) -> Ended:
-    """Install a skill, after the user has seen and confirmed it; return the run's status and summary. UsageError if the
-    mode is `readOnly`.
+    """Install a skill, after the user has seen and confirmed it; return (status, summary) of the run. UsageError if the
+    mode is `readOnly`, another AgentError if it fails.
     """
     if parts.services.user.mode() == "readOnly":
         raise UsageError("skills.read_only")
@@ -85,7 +86,8 @@ async def install_own_skill(parts: RunParts, request: RunRequest) -> Ended:
 
 async def trust_contents(parts: RunParts, request: RunRequest) -> Ended:
     """Ask the user about what the workspace brings, or one kind of it, or one thing by its name or path, also about
-    what they have declined before; return the run's status and summary. UsageError if there is none of that name.
+    what they have declined before; return (status, summary) of the run. The request's `args` are kind and name, each
+    possibly missing. UsageError if there is none of that name.
     """
     trust, output = parts.services.knowledge.trust, parts.output
     wanted, name = (*request.args, "", "")[:2]
@@ -105,7 +107,9 @@ async def trust_contents(parts: RunParts, request: RunRequest) -> Ended:
 
 
 async def stage_texts(parts: RunParts, request: RunRequest) -> Ended:
-    """Stage texts that were made without a model; hooks and the user decide about them as about all changes."""
+    """Stage the texts `request.rewritten`, made without a model, and return (status, summary) `completed`, ''; hooks
+    and the user decide about them as about all changes.
+    """
     parts.proposal.staging.write(
         {file.path: new for file, new in request.rewritten}, [file for file, _ in request.rewritten]
     )
@@ -115,8 +119,8 @@ async def stage_texts(parts: RunParts, request: RunRequest) -> Ended:
 
 
 async def confirm_command(parts: RunParts, command: str, level: str) -> bool:
-    """Ask whether a command may run although it is not isolated, and how little is (`level`); False without an
-    answer.
+    """Ask whether a command may run although it is not isolated, and how little is (`level`); and wait; True only for a
+    consent, which holds for this time alone.
     """
     output = parts.output
     deny, once = output.text("choice.deny"), output.text("choice.once")
@@ -128,8 +132,8 @@ async def confirm_command(parts: RunParts, command: str, level: str) -> bool:
 
 
 def command_for(file: FileText, args: Sequence[str], view: FileView) -> tuple[str, ...]:
-    """Return the command that runs `file`: by its `#!` line, else by its extension. UsageError if neither is known, or
-    if the file has no path yet.
+    """Return the words of the command that runs `file` with `args`, in the project's virtual environment if there is
+    one: by its `#!` line, else by its extension. UsageError if neither is known, or if the file has no path yet.
     """
     if is_untitled(file.path):
         raise UsageError("file_run.untitled")
@@ -147,8 +151,8 @@ def command_for(file: FileText, args: Sequence[str], view: FileView) -> tuple[st
 async def run_file(
     shell: Shell, words: tuple[str, ...], folder: str, file: str, emit: Callable[[events.Event], None]
 ) -> CommandResult:
-    """Run the command for a file in `folder` (absolute) to its end, and emit its start, output and exit as events, in
-    which `file` is the file's name.
+    """Run the command for a file in `folder` (absolute) to its end, emit its start, output and exit as events, in which
+    `file` is the file's name, and return the result. Cancelling ends the command.
     """
     emit(events.FileRunStarted(command=shlex.join(words), file=file))
     output = OutputStream(lambda stream, text: emit(_output_event(stream, text)))
@@ -178,8 +182,8 @@ def _in_environment(program: tuple[str, ...], path: str, view: FileView) -> tupl
 
 
 async def install_skill(request: RunRequest, context: ToolContext) -> str | None:
-    """Install a skill, and return a line on what was installed; None if the user declined. AgentError if it fails. The
-    request's task is the source, its `args` are name, location and branch, each possibly ''.
+    """Install a skill, and return a line on what was installed; None if the user declined. AgentError if it fails.
+    Waits for the user. The request's task is the source, its `args` are name, location and branch, each possibly ''.
     """
     name, location, branch = (*request.args, "", "", "")[:3]
     wanted = SkillInstallerParameters(

@@ -48,8 +48,8 @@ _PROSE = frozenset({".md", ".rst", ".txt", ".adoc"})
 
 
 async def own_run(parts: RunParts, request: RunRequest, work: OwnWork | None) -> Ended | None:
-    """Do the work of a run without a model, which its kind names, or else `work`, and return its status and summary;
-    None for a run that needs a model.
+    """Do the work of a run without a model, which its kind names, or else `work`, and return (status, summary); None
+    for a run that needs a model.
     """
     if request.kind == "runFile" and request.target is not None:
         return await run_own_file(parts, request.target, request.args)
@@ -72,7 +72,7 @@ def trial(kind: RunKind, about: Proposal) -> OwnWork:
 
 def going_back(gone: tuple[str, ...], what: What, runs: Runs) -> OwnWork:
     """Return the work that takes back what the runs `gone`, by their ids, did: their changes, their part of the talk,
-    or both.
+    or both. Nothing is done before the work is called.
     """
     return lambda parts, request: rewind(parts, gone, what, runs)
 
@@ -82,7 +82,7 @@ def going_back(gone: tuple[str, ...], what: What, runs: Runs) -> OwnWork:
 
 async def prove(parts: RunParts, target: Proposal) -> Ended:
     """Run the tests on the user's own texts and on the changes of another run, and propose these again with the
-    results; return status and summary. UsageError or SessionError if that is not possible.
+    results; return (status, summary). Waits for the tests. UsageError or SessionError if that is not possible.
     """
     trial = await _open_trial(parts, target)
     if trial is None:
@@ -96,7 +96,8 @@ async def prove(parts: RunParts, target: Proposal) -> Ended:
 
 async def minimize(parts: RunParts, target: Proposal) -> Ended:
     """Find the smallest part of the changes of another run with which the same tests pass, and propose the changes
-    again with the result; return status and summary. UsageError or SessionError if that is not possible.
+    again with the result; return (status, summary). Takes up to 30 test runs. UsageError or SessionError if that is not
+    possible.
     """
     trial = await _open_trial(parts, target)
     if trial is None:
@@ -214,12 +215,12 @@ class HunkPart:
 
 
 def hunk_parts(changeset: Changeset) -> list[HunkPart]:
-    """Return the parts of a changeset, in order."""
+    """Return the parts of a changeset that can be left out, in order: the hunks of each edit, else the whole file."""
     return [each for change in changeset for each in _parts(change)]
 
 
 def chosen(changeset: Changeset, parts: Iterable[HunkPart]) -> Changeset:
-    """Return a changeset of only these parts of another."""
+    """Return a changeset of only these parts of another; none that it lacks."""
     files: set[str] = set()
     hunks: dict[str, set[int]] = {}
     for each in parts:

@@ -95,10 +95,10 @@ class PlanRun:
         direct: DirectStep | None = None,
         before: Callable[[], Awaitable[None]] | None = None,
     ) -> tuple[events.RunStatus, str]:
-        """Execute the remaining steps, by the tool loop or by `direct` if given, and call `before` before each decision
-        about a step; return the run's status (`completed`, `rejected` or `stopped`) and summary. StepWaits if the user
-        does not answer about a failed step; BudgetSpent if the budget is used up: the running step is then cancelled
-        and can be retried.
+        """Execute the remaining steps, by the tool loop or by `direct(words, notes)` if given, and call `before` before
+        each decision about a step; return the run's status (`completed`, `rejected` or `stopped`) and summary.
+        StepWaits if the user does not answer about a failed step; BudgetSpent if the budget is used up: the running
+        step is then cancelled and can be retried.
         """
         output = self._parts.output
         self._direct, self._try = direct, before
@@ -290,8 +290,9 @@ class PlanStart:
             self._parts.services.user.inbox.settle(self._parts.record.run_id, self._question)
 
     async def agreed(self, conversation: Conversation, planning: Planning | None) -> bool:
-        """Return whether the plan may start; ask the user if the settings say so. `planning` is the user's choice for
-        this request: by default only `always` waits. An attempt never asks.
+        """Return whether the plan may start; ask the user if the settings say so, and wait until they decide, while
+        their words may change it. `planning` is the user's choice for this request: by default only `always` waits. An
+        attempt never asks.
         """
         approval = self._parts.services.user.settings().agent.plan_approval
         waits = approval == "always" or (approval == "auto" and planning == "always")
@@ -397,8 +398,9 @@ class Steering:
         return self.plan.steps.next
 
     def arrange(self, wanted: Iterable[StepEdit]) -> Plan:
-        """Put the steps that have not begun in this order and words; return the plan. SessionError if that is
-        impossible.
+        """Put the steps that have not begun in this order and words; return the plan. Steps that are not named are
+        dropped. SessionError without a plan, for a step that is unknown, has begun, is named twice or has no title, if
+        none is left, or if a rewind took the run back.
         """
         self._check_standing()
         self._state.arrange(wanted)
@@ -406,7 +408,8 @@ class Steering:
 
     def retry(self, step_id: str) -> bool:
         """Retry a step that did not succeed, or continue with the next one; return whether the run has to be resumed
-        for that. SessionError if it is impossible.
+        for that. SessionError for a step that is unknown, completed, running or not the next one, or while another is
+        being worked on.
         """
         self._check_standing()
         following = self._state.plan.steps.next
@@ -420,7 +423,7 @@ class Steering:
 
     def skip(self, step_id: str) -> bool:
         """Skip a step, a pending one also while others are being worked on; return whether the run has to be resumed
-        for that. SessionError if it is impossible.
+        for that. SessionError for an unknown step, a completed one, or the running one.
         """
         self._check_standing()
         step = self._state.plan.steps.by_id(step_id)
@@ -437,7 +440,9 @@ class Steering:
         return following is None or following.state == "pending"
 
     def check(self, step_id: str) -> None:
-        """Raise SessionError if the plan cannot be rolled back to before this step."""
+        """Raise SessionError if the plan cannot be rolled back to before this step: it is unknown, it has not begun, or
+        a rewind took the run back.
+        """
         self._check_standing()
         self._state.mark(step_id)
 

@@ -140,8 +140,9 @@ class Proposal:
         return tuple(path for path in self.changeset.paths if path in self._unconfirmed)
 
     async def decide(self, status: events.RunStatus, step: str = "") -> events.RunStatus:
-        """Ask the user once about all staged changes and carry out the answer; return `rejected` if they were
-        discarded, else `status`. Without an answer they stay staged, and the same changes are not asked about again.
+        """Ask the user once about all staged changes, wait, and carry out the answer; return `rejected` if they were
+        discarded, `stopped` if a hook refuses them, else `status`. Without an answer they stay staged, and the same
+        changes are not asked about again.
 
         `step` names the step of a plan for the user: its changes are one decision.
         """
@@ -201,7 +202,9 @@ class Proposal:
         return self._discarded and not self.changeset and not self.record.applied
 
     async def apply_live(self) -> str:
-        """Apply what is staged if the setting `edits.apply` is `live`; return a note for the model, '' for none."""
+        """Apply what is staged if the setting `edits.apply` is `live`; return a note for the model on what is not in
+        the buffers then, or on a hook's refusal; '' for none.
+        """
         if self._services.user.settings().edits.apply != "live" or not self.changeset or self.record.attempt_of:
             return ""
         self.record.propose(self.changeset)
@@ -233,7 +236,9 @@ class Proposal:
         return self._output.text(key, names=names) if paths else ""
 
     def note(self) -> str:
-        """Return a note for the model if the buffers do not hold all that it staged; '' if they do."""
+        """Return a note for the model after a decision, if the buffers do not hold all that it staged; '' if
+        they do.
+        """
         left = ", ".join(map(self.view.roots.relative, self.changeset.paths)) or "nothing"
         match self.outcome:
             case "partial":
@@ -251,12 +256,12 @@ class Proposal:
         may_lose: frozenset[str] | None = None,
         seen: Changeset | None = None,
     ) -> Applied:
-        """Apply the staged changes, or a part of them, to the buffers; the user has agreed. SessionError if there are
-        none.
+        """Apply the staged changes, or a part of them, to the buffers; the user has agreed. Return what the editor did,
+        which may be less. SessionError if nothing is staged, or a chosen hunk does not exist.
 
-        `files` are paths, `hunks` ids of hunks by path, or their 0-based numbers in what was `seen` (None: in what is
-        staged now), here and in `discard`; `may_lose` are deleted files whose unsaved text is our own (None: the user
-        is asked about unsaved text).
+        `files` are absolute paths, `hunks` ids of hunks by such a path, or their 0-based numbers in what was `seen`
+        (None: in what is staged now), here and in `discard`; `may_lose` are deleted files whose unsaved text is our own
+        (None: the user is asked about unsaved text).
         """
         applied = await self._apply(files, hunks, may_lose, seen)
         if applied is None:
@@ -306,7 +311,8 @@ class Proposal:
 
     def note_late(self) -> Changeset:
         """Record the changes that the editor made only after it had not confirmed them, and return them: they count as
-        applied, can be undone, and no longer wait for a decision. Empty if there are none.
+        applied, can be undone, and no longer wait for a decision. Empty if there are none. Blocks for reading the
+        files.
         """
         if self.record.unsettled:  # while the editor is being asked, it is not known what will be late
             return Changeset()
@@ -332,8 +338,8 @@ class Proposal:
         return late
 
     def files_written(self, paths: Collection[str]) -> None:
-        """Make those of these files (real paths), which the editor has just written, executable or not, for which that
-        waited: some editors write a new file only when it is saved.
+        """Make those of these files (real paths), which the editor has just written, executable or no longer, for which
+        that waited: some editors write a new file only when it is saved.
         """
         if not self.record.mode_waits:
             return
@@ -362,8 +368,8 @@ class Proposal:
         hunks: ChosenHunks | None = None,
         seen: Changeset | None = None,
     ) -> Changeset:
-        """Discard the staged changes, or a part of them, and return these. SessionError if there are none, or if the
-        editor has made them after all.
+        """Discard the staged changes, or a part of them, chosen as for `apply`, and return these; the buffers stay.
+        SessionError if there are none, or if the editor has made them after all.
         """
         if late := self.note_late():
             raise SessionError("changes.late", files=", ".join(map(self.view.roots.relative, late.paths)))
@@ -382,21 +388,26 @@ class Proposal:
     def chosen(
         self, files: frozenset[str] | None, hunks: ChosenHunks | None, seen: Changeset | None = None
     ) -> Changeset:
-        """Return a part of the staged changes, chosen as for `apply`. SessionError if there is none."""
+        """Return a part of the staged changes, chosen as for `apply`. SessionError if there is none, or a chosen hunk
+        does not exist. Nothing changes.
+        """
         part = part_of(self.changeset, files, self._numbers(files, hunks, seen))
         if not part:
             raise SessionError("changes.none")
         return part
 
     def conflicts(self) -> tuple[HunkConflict, ...]:
-        """Return the staged hunks that touch lines which the user has changed since."""
+        """Return the staged hunks that touch lines which the user has changed since; () for none. Blocks for reading
+        the files.
+        """
         files = {each.moved_from or each.path for each in self.changeset}
         now = {path: Current(own_text(self._present, path)) for path in files}
         return self.changeset.rebase(now).conflicts
 
     def onto_present(self, files: Collection[str]) -> ChosenHunks:
         """Stage the changes of these files (absolute paths) on the user's present text; on lines that both have
-        changed, the agent's win. Return the hunks with such lines.
+        changed, the agent's win. Return the hunks with such lines, their ids or 0-based numbers by path. Blocks for
+        reading the files.
         """
         changes = Changeset()
         found: dict[str, frozenset[int | str]] = {}
@@ -411,10 +422,10 @@ class Proposal:
     async def undo(
         self, steps: Collection[str] | None = None, *, files: Collection[str] | None = None, over: bool = False
     ) -> Applied:
-        """Undo what this run, or some steps of its plan, have applied, perhaps in some `files` alone; return what the
-        editor did. Later edits of the user are kept: lines that they changed since stay, as conflicts of the result,
-        and can be undone as well by one more undo, which goes `over` them. Where nothing else is left to undo, these
-        conflicts are returned once more, also after a restart. SessionError if there is nothing to undo.
+        """Undo what this run, or some steps of its plan, have applied, perhaps in some `files` (absolute paths) alone;
+        return what the editor did. Later edits of the user are kept: lines that they changed since stay, as conflicts
+        of the result, and can be undone as well by one more undo, which goes `over` them. Where nothing else is left to
+        undo, these conflicts are returned once more, also after a restart. SessionError if there is nothing to undo.
         """
         async with self._applying:
             self.undoing = steps is None and files is None
@@ -496,7 +507,9 @@ class Proposal:
         )
 
     def tried_on(self, part: Changeset) -> Changeset:
-        """Return the changes to the user's present files that make this part of what is staged, for trying it."""
+        """Return the changes to the user's present files that make this part of what is staged, for trying it: here the
+        part itself.
+        """
         return part
 
     def proved(self) -> tuple[str, ...]:
@@ -504,7 +517,9 @@ class Proposal:
         return self.proofs.words(self.changeset, self._output.text)
 
     def tested(self) -> Callable[[Tally], None]:
-        """Return a function that records the counts of a test run as results for what is staged now."""
+        """Return a function that records the counts of a test run, which begins now, as results for what is staged now,
+        even if that changes meanwhile.
+        """
         # Taken before the tests run: what is staged meanwhile has not been tried.
         changeset, digest = self.changeset, self.proofs.state(self.changeset)
         return lambda tally: self.proofs.tested(tally, changeset, digest)
@@ -589,8 +604,9 @@ class Proposal:
 
 
 def part_of(changeset: Changeset, files: frozenset[str] | None, hunks: HunkNumbers | None) -> Changeset:
-    """Return the chosen part of the changes, by absolute path; None for both means all. SessionError if a chosen hunk
-    does not exist: the changes may be others than the user has seen.
+    """Return the chosen part of the changes: `files` whole, and of others the `hunks` (0-based numbers by absolute
+    path); None for both means all. SessionError if a chosen hunk does not exist: the changes may be others than the
+    user has seen.
     """
     for path, numbers in (hunks or {}).items():
         change = changeset.get(path)
@@ -632,7 +648,9 @@ async def _apply_judged(proposal: Proposal) -> str:
 
 
 async def apply_uninterrupted(applying: Coroutine[Any, Any, T]) -> T:
-    """Apply changes; a cancellation meanwhile waits up to 0.8 seconds, so that the outcome is known."""
+    """Await `applying` and return its result; a cancellation meanwhile waits up to 0.8 seconds for it, so that the
+    outcome is known, then cancels it, and is raised.
+    """
     work = asyncio.ensure_future(applying)
     try:
         # Without it a cancellation would leave an edit of which nobody knows whether the editor took it.

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 
 def replay(session: Session, records: Sequence[Mapping[str, Any]], silenced: frozenset[str] | None = None) -> None:
-    """Fill `session` from stored events; invalid ones are skipped. Runs without an end count as interrupted. The talk
-    of the runs `silenced` is left out (None: that of the runs that were rewound).
+    """Fill a new `session` from stored events in their order; invalid ones are skipped. Nothing is emitted. Runs
+    without an end count as interrupted. The talk of the runs `silenced` is left out (None: that of the runs that were
+    rewound).
     """
     quiet = silenced_in(records) if silenced is None else silenced
     for record in records:
@@ -51,7 +52,9 @@ def replay(session: Session, records: Sequence[Mapping[str, Any]], silenced: fro
 
 
 def message_to_dict(message: Message) -> dict[str, Any]:
-    """Return a message as plain data, the form in which session files have it."""
+    """Return a message as plain data, the form in which session files have it: `role`, `content`, and those of
+    `tool_calls`, `tool_call_id`, `name`, `carried` and `images` that it has.
+    """
     data: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
         data["tool_calls"] = [
@@ -218,7 +221,8 @@ def _apply(run: RunRecord, event: events.ChangesApplied) -> None:
 
 async def retell(session: Session, at_work: Callable[[], frozenset[str]]) -> None:
     """Make the conversation of a session from its file, as if the runs whose talk was taken back had never been; also
-    its todos and focused files. Runs `at_work` add their messages when they end.
+    its todos and focused files. Runs `at_work`, which returns ids, add their messages when they end. Reads the file in
+    a thread.
     """
     context = session.context
     while True:
@@ -235,8 +239,8 @@ async def retell(session: Session, at_work: Callable[[], frozenset[str]]) -> Non
 
 
 def conversation_before(session: Session, run_id: str | None) -> tuple[Message, ...]:
-    """Return the messages of the conversation as it was before a run; the whole one for None. Reads the session's file,
-    so it blocks.
+    """Return the messages of the conversation as it was before a run; the whole one for None. ValueError for an unknown
+    run. Reads the session's file, so it blocks.
     """
     if run_id is None:
         return tuple(session.context.conversation)

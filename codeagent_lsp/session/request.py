@@ -62,8 +62,8 @@ MOST_LOOKED_AT = 4000
 
 
 def short_title(words: str, hide: Callable[[str], str]) -> str:
-    """Return the words on one line of at most 60 characters, for progress and lists. `hide` masks secrets before the
-    cut, since a cut secret would no longer be recognized.
+    """Return the words on one line of at most 60 characters, for progress and lists. Only the first 4,000 characters
+    are read; `hide` masks secrets before the cut, since a cut secret would no longer be recognized.
     """
     return cut(" ".join(hide(words[:MOST_LOOKED_AT]).split()), TITLE_LENGTH)
 

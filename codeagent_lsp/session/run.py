@@ -98,8 +98,8 @@ class Run:
         self._earlier: tuple[Proposal, ...] = ()
 
     def begin(self, request: RunRequest, earlier: Sequence[Proposal] = ()) -> None:
-        """Store the request, before the client learns that it was accepted. `earlier` are the proposals of the runs of
-        the same session before it, the oldest first.
+        """Store the request as the event `run_started`, before the client learns that it was accepted. `earlier` are
+        the proposals of the runs of the same session before it, the oldest first.
         """
         self._earlier = tuple(earlier)
         self._output.emit(events.RunStarted(task=request.task, title=request.title, kind=request.kind))
@@ -115,8 +115,8 @@ class Run:
 
     async def execute(self, request: RunRequest, work: OwnWork | None = None) -> None:
         """Do the work and let the user decide about the changes; every ending emits `run_completed`, and errors become
-        its status. `work` replaces the model for a run that needs none. The mode is emitted as soon as it is known:
-        with planning `auto`, by the model's first output.
+        its status, and a cancellation `cancelled`. `work` replaces the model for a run that needs none. The mode is
+        emitted as soon as it is known: with planning `auto`, by the model's first output.
         """
         gate = IntentGate(request, self._services.user.settings().agent)
         planning = _planning(request, gate)
@@ -125,12 +125,16 @@ class Run:
         await self._to_its_end(lambda: self._work(request, gate, work))
 
     def resume(self) -> None:
-        """Set the run to running again after its end, to go on with its plan; `work_on` does the work."""
+        """Set the run to running again after its end, to go on with its plan; `work_on` does the work. Emits its mode
+        again.
+        """
         self.record.status = "running"
         self._output.begin_again("plan")
 
     async def work_on(self) -> None:
-        """Go on with the plan until it is done, stopped or failed, and emit the end of the run, as `execute` does."""
+        """Go on with the plan until it is done, stopped or failed, and emit the end of the run, as `execute` does. Call
+        `resume` first.
+        """
         await self._to_its_end(self._go_on)
 
     async def _to_its_end(self, work: Callable[[], Awaitable[_Ended]]) -> None:
@@ -392,8 +396,9 @@ class IntentGate:
 
 
 def cheap(model: Model) -> bool:
-    """Return whether a short question to the model costs little. It does not for a small window (such models are slow,
-    and the question evicts the conversation from their cache), nor for a scripted model, which has no replies to spare.
+    """Return whether a short question to the model costs little. It does not for a window of at most 8,192 tokens (such
+    models are slow, and the question evicts the conversation from their cache), nor for a scripted model, which has no
+    replies to spare.
     """
     info = model.info
     return info.provider != "scripted" and window_of(info) > DEFAULT_WINDOW

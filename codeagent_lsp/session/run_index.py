@@ -46,13 +46,15 @@ class RunIndex:
         self._past: PastCommits | None = None
 
     async def view(self) -> View:
-        """Return the present state of the index. Waits a bounded time for it; ToolFailed if there is none by then."""
+        """Return the present state of the index. Waits at most 20 s for an update; ToolFailed if there is no index, it
+        is not built yet, or cannot be read.
+        """
         answers = await self._indexing.ready(TOOL_SECONDS)
         return await _ask(answers.view, self._files)
 
     async def search(self, query: str, limit: int) -> tuple[Chunk, ...]:
-        """Return at most `limit` chunks of code that answer best, fused from the lexical search and all others.
-        ToolFailed if there is no index.
+        """Return at most `limit` chunks of code that answer best, fused from the lexical search and all others. Only
+        files that may be read without asking are in it. Waits and ToolFailed as for `view`.
         """
         from codeagent_lsp.index.rank import Task, fuse_lists  # late, with the rest of the index
 
@@ -65,8 +67,8 @@ class RunIndex:
         return fuse_lists([words, *(self._showable(found, may_read) for found in others)], limit)
 
     async def found(self, query: str, limit: int) -> tuple[Chunk, ...]:
-        """Return the chunks that the lexical search alone finds, with which a run begins: it waits no longer than a map
-        does, and starts no embedder. ToolFailed if there is no index.
+        """Return at most `limit` chunks that the lexical search alone finds, the best first, with which a run begins:
+        it waits no longer than a map does, and starts no embedder. ToolFailed if there is no index.
         """
         from codeagent_lsp.index.rank import Task  # late, with the rest of the index
 
@@ -74,12 +76,14 @@ class RunIndex:
         return await _ask(answers.search, self._files, task, limit, self._may_read())
 
     async def refresh(self) -> Status:
-        """Update the index to the present state of the disk, wait for that, and return its status."""
+        """Update the index to the present state of the disk, wait for that however long it takes, and return its
+        status. ToolFailed if there is no index.
+        """
         return await self._indexing.refresh()
 
     async def overview(self, budget: int) -> RepoMap | None:
         """Return the map for no task in particular, in at most `budget` tokens; None until all of the workspace is
-        scanned. ToolFailed if there is no index.
+        scanned. All maps of a run together wait at most 4 s; ToolFailed if there is no index by then.
         """
         answers = await self._for_a_map()
         # The overview stays in the prompt for the whole session, so a map of half a workspace would, too.
@@ -88,8 +92,8 @@ class RunIndex:
         return await _ask(answers.overview, self._files, budget, self._may_read())
 
     async def task_map(self, task: Task, budget: int, *, lines: bool = False) -> RepoMap:
-        """Return the map for a task, in at most `budget` tokens; with `lines`, with line numbers. ToolFailed if there
-        is no index.
+        """Return the map for a task, in at most `budget` tokens; with `lines`, with line numbers. Waits and ToolFailed
+        as for `overview`.
         """
         answers, task = await self._with_commits(self._for_a_map(), task)
         return await _ask(answers.task_map, self._files, task, budget, self._may_read(), lines=lines)

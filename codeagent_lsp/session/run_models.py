@@ -41,13 +41,13 @@ class RunModels:
         self._budget = Budget(Limits())
 
     def begin(self) -> None:
-        """Start with the full budget of the settings, also when a run goes on after its end."""
+        """Start with the full budget that the settings have now, also when a run goes on after its end."""
         settings = self._services.user.settings().budget
         self._budget = Budget(Limits(settings.usd, settings.tokens))
 
     async def main(self) -> Model:
-        """Return the model of the settings, or the first of its stand-ins that can be opened. ModelError if none
-        can.
+        """Return the model of the settings, or the first of its stand-ins that can be opened. ModelError if none can.
+        It is not the caller's to close.
         """
         model = await self._wrap(self._services.models.open)
         self._tell_unknown(model.info)
@@ -55,14 +55,14 @@ class RunModels:
 
     async def named(self, name: str) -> Model:
         """Return another model: a name at the same server, `NAME@URL`, or `embedded`; the main one for ''. ModelError
-        if it cannot be opened.
+        if neither it nor a stand-in can be opened. It is not the caller's to close.
         """
         opened = self._services.models.open_named
         return await self._wrap(lambda: opened(name)) if name and opened is not None else await self.main()
 
     async def small(self, main: Model) -> Model:
-        """Return the model for small work; `main` if none is set, or if it cannot be opened, which the user is
-        shown.
+        """Return the model for small work; `main` if none is set, or if it cannot be opened, which the user is shown.
+        It is not the caller's to close.
         """
         name = self._services.user.settings().model.small
         if not name:
@@ -119,7 +119,9 @@ class StandInModel(WrappedModel):
 
     @classmethod
     async def open(cls, openers: Sequence[Opener], tell: Tell) -> StandInModel:
-        """Return the first model that can be opened, with the others behind it. Raises the error of the first."""
+        """Return the first model that can be opened, with the others behind it; `tell` gets the error of the first and
+        the model that stands in. If none can be opened, the ModelError of the first is raised.
+        """
         first, *others = openers
         try:
             return cls(await first(), others, tell)
@@ -129,7 +131,10 @@ class StandInModel(WrappedModel):
             return cls(stand_in, others, tell)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """Stream the reply of the first model that gives one. Raises the error of the first if none does."""
+        """Stream the reply of the first model that gives one, which is asked first from then on. If none does, the
+        failure of the last that could be opened is raised, and at once a ContextOverflow, a ModelReplyInvalid, or a
+        failure after the reply has begun.
+        """
         while True:
             begun = False
             try:
@@ -184,8 +189,9 @@ class Budget:
 
     def promise(self, prompt: int, wanted: int | None, prices: Prices | None, lasting: int = 0) -> Usage:
         """Reserve for a call its prompt, at the most that it can cost, and a reply as long as the budget allows, at
-        most `wanted` tokens; return both. `lasting` is the part of the prompt that a cache may keep for an hour.
-        BudgetSpent if less than a short reply is left.
+        most `wanted` tokens; return both. `lasting` is the part of the prompt that a cache may keep for an hour. Token
+        counts may be estimates; without `prices` only tokens count. BudgetSpent if less than a reply of 200 tokens (or
+        `wanted`) is left.
         """
         least = min(LEAST_REPLY, wanted or LEAST_REPLY)
         room = [wanted] if wanted else []
@@ -201,7 +207,9 @@ class Budget:
         return promised
 
     def settle(self, promised: Usage, used: Usage | None) -> None:
-        """Replace a reservation by what the call used; None if that is unknown: then all of it counts."""
+        """Replace a reservation by what the call used; None if that is unknown: then all of it counts. Call it once for
+        each reservation.
+        """
         self._promised = Usage(
             self._promised.prompt_tokens - promised.prompt_tokens,
             completion_tokens=self._promised.completion_tokens - promised.completion_tokens,
@@ -247,7 +255,7 @@ class BudgetedModel(WrappedModel):
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """Stream the reply, cut at the end of the budget. BudgetSpent, before the call, if less than a short reply is
-        left.
+        left; ModelError as the wrapped model.
         """
         if not self._budget.limited:
             async with aclosing(self._with_prices(request)) as items:

@@ -86,7 +86,7 @@ class RunOutput:
 
     def emit(self, event: events.Event) -> None:
         """Store an event and send it to the listeners; hold it back while the run's mode is unknown. What commands have
-        printed before comes before it.
+        printed before comes before it. Returns at once, but for writing to the session's file.
         """
         # The output of commands is transient itself and comes through here: flushing for it would never end.
         if not event.transient:
@@ -137,7 +137,9 @@ class RunOutput:
         self.emit(events.StepOutput(step_id=self._record.step_id or None, content=text))
 
     async def ask(self, question: Question) -> tuple[str, ...] | None:
-        """Ask the user and return the answer; None if there is none, and for an attempt, which asks nothing."""
+        """Ask the user, wait at most 600 s, and return the answer (chosen titles, or one text); None if there is none,
+        and for an attempt, which asks nothing.
+        """
         if self._record.attempt_of:
             self.emit(events.StatusChanged(message=self.text("attempts.not_asked", title=question.title)))
             return None
@@ -149,7 +151,9 @@ class RunOutput:
         return self._services.user.language()
 
     def text(self, key: str, /, **values: object) -> str:
-        """Return a sentence of the catalogue (`texts.py`) in the user's language."""
+        """Return a sentence of the catalogue (`texts.py`) in the user's language, with `values` in its placeholders.
+        KeyError for an unknown key.
+        """
         return text(key, self.language, **values)
 
     def explain(self, problem: CodeAgentError) -> str:
@@ -159,7 +163,9 @@ class RunOutput:
         return str(problem)
 
     def fail(self, words: str, code: ErrorCode) -> str:
-        """Emit the failure that ends the run, with its error code; return the words unchanged."""
+        """Emit the failure that ends the run, with its error code; return the words, which are for the user,
+        unchanged.
+        """
         self.emit(events.Failure(error=words, code=code.value))
         return words
 
@@ -196,8 +202,8 @@ def with_details(event: events.Event, record: RunRecord, text: Callable[[str], s
 
 class OutputStream:
     """Passes printed text to `emit` in order, in pieces of at most 8,192 characters, and at most `total` characters
-    until `close`. Of the text beyond that, `close` passes on only its length and its end. It can be used again after
-    `close`.
+    until `close` (256 Ki unless given). Of the text beyond that, `close` passes on only its length and its end. It can
+    be used again after `close`.
     """
 
     def __init__(self, emit: Callable[[Stream, str], None], total: int = TOTAL, left_out: str = "") -> None:
@@ -211,7 +217,9 @@ class OutputStream:
         self._waited = 0
 
     def write(self, stream: Stream, printed: str) -> None:
-        """Buffer printed text; whole lines are passed on within a tenth of a second."""
+        """Buffer printed text; whole lines are passed on within a tenth of a second, an incomplete one after half a
+        second. Call it in the event loop.
+        """
         within = self._within(stream, printed)
         # Joined only with the same stream: across a change of streams the order in which they were printed is kept.
         if self._waiting and self._waiting[-1][0] == stream:

@@ -48,8 +48,8 @@ def remember(parts: RunParts, message: Message) -> None:
 
 
 def hear(parts: RunParts, wanted: Callable[[str], bool] = lambda words: True) -> tuple[Message, ...]:
-    """Return, as messages, what the user has said to the run since the last call, as far as it is `wanted`; each is
-    stored with its item's id and emitted as delivered, so that nothing is given to the model twice.
+    """Return, as messages, what the user has said to the run since the last call, as far as it is `wanted`, () for
+    nothing; each is stored with its item's id and emitted as delivered, so that nothing is given to the model twice.
     """
     heard = []
     said_since = parts.session.context.waiting.said_to(parts.record.run_id)
@@ -64,7 +64,9 @@ def hear(parts: RunParts, wanted: Callable[[str], bool] = lambda words: True) ->
 
 
 def files_of(parts: RunParts) -> WorkspaceFiles:
-    """Return the files of the run's workspace that may be read without asking, each read and parsed once."""
+    """Return the files of the run's workspace that may be read without asking, each read and parsed once, when it is
+    asked for: its methods block.
+    """
     view = parts.proposal.view
     return WorkspaceFiles(view, may_read(parts.services.user.settings().permissions, view.roots))
 

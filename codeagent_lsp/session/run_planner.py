@@ -86,8 +86,9 @@ class RunPlanner:
         self._phase, self._reason, self.made = phase, reason, False
 
     def create(self, goal: str, steps: tuple[StepDraft, ...], complexity: str) -> str:
-        """Make a plan, or replace the steps that are left after a failure; return the sentence for the model on what
-        comes next. ToolRetry if neither is allowed now.
+        """Make a plan (`complexity` is the model's own word for it), or replace the steps that are left after a
+        failure; return the sentence for the model on what comes next. ToolRetry if neither is allowed now: a plan is
+        being worked on, was just made, or its document is not approved.
         """
         if self.reading_only:
             raise ToolRetry(UNAPPROVED)
@@ -104,7 +105,7 @@ class RunPlanner:
         return CREATED.format(count=len(steps))
 
     def arranged(self) -> bool:
-        """Return whether the user has arranged the plan since the model made it, or was told of that."""
+        """Return whether the user has arranged the plan since the model made it, or since the last call."""
         known, self._known = self._known, self._titles()
         return bool(known) and known != self._known
 
@@ -113,7 +114,7 @@ class RunPlanner:
 
     def enter(self, title: str) -> str:
         """Begin the plan document, from when on the run may only read; return the sentence for the model on what to
-        write. ToolRetry while steps are being worked on.
+        write. An earlier document is replaced. ToolRetry while steps are being worked on.
         """
         if self._phase != "open":
             raise ToolRetry(IN_STEP.format(plan=self._state.plan.text()))
@@ -190,7 +191,9 @@ class PlanState:
         return self._record.plan
 
     def create(self, goal: str, drafts: Iterable[StepDraft], complexity: str) -> None:
-        """Create the plan from drafts of its steps, in place of an earlier one, and emit it."""
+        """Create the plan from drafts of its steps, in place of an earlier one, and emit it; `complexity` is `low`,
+        `medium` or `high`.
+        """
         plan = self._record.plan = Plan.create(goal, drafts, complexity)
         self._output.emit(
             events.PlanCreated(goal=plan.goal, steps=plan.steps.to_data(), estimated_complexity=plan.complexity)
@@ -214,7 +217,9 @@ class PlanState:
             self._tell()
 
     def start(self, step: PlanStep) -> None:
-        """Mark a step as running; at its first start, store the state before it for a rollback."""
+        """Mark a step as running; at its first start, store the state before it for a rollback. SessionError for an
+        unknown step.
+        """
         plan = self.plan
         started = plan.started(step.step_id)
         # Not again at a retry: a rollback goes to before the first try.
@@ -247,7 +252,7 @@ class PlanState:
         self._tell()
 
     def cancel(self) -> None:
-        """Mark the running step as cancelled and emit `execution_cancelled`."""
+        """Mark the running step, if any, as cancelled and emit `execution_cancelled`."""
         stopped = self.plan.cancelled()
         if stopped != self.plan:
             self._record.plan = stopped

@@ -22,8 +22,8 @@ LEAVE_SECONDS = 1.0
 
 
 class Runs:
-    """The runs that are known to one server, the oldest first. `on_end` is called with each run whose task has
-    ended.
+    """The runs that are known to one server, the oldest first; for one event loop. `on_end` is called with each run
+    whose task has ended.
     """
 
     def __init__(self, on_end: Callable[[Run], None] = lambda run: None) -> None:
@@ -41,7 +41,7 @@ class Runs:
         self._runs = {**self._runs, **added} if newest else {**added, **self._runs}
 
     def start(self, run: Run, work: Coroutine[Any, Any, None]) -> None:
-        """Start a task that does the work of a run, and return at once; `cancel` ends it."""
+        """Start a task that does the `work` of a run that was added, and return at once; `cancel` ends it."""
 
         def ended(task: asyncio.Task[None]) -> None:
             # Before `on_end`, which looks whether the session is free.
@@ -67,7 +67,7 @@ class Runs:
         return run
 
     def all(self) -> tuple[Run, ...]:
-        """Return all runs, ended ones too, the oldest first."""
+        """Return all runs, ended ones too, the oldest first; () for none."""
         return tuple(self._runs.values())
 
     def last_applied(self) -> Run:
@@ -97,7 +97,7 @@ class Runs:
         return max(times, default=None)
 
     def active(self) -> tuple[str, ...]:
-        """Return the ids of the runs that have not ended."""
+        """Return the ids of the runs that have not ended; () for none."""
         return tuple(name for name in self._tasks if name in self._runs)  # one that is removed may still be ending
 
     def newest_at_work(self) -> Run:
@@ -114,8 +114,8 @@ class Runs:
         return self._tasks.get(run_id)
 
     def cancel(self, run_id: str | None = None) -> tuple[str, ...]:
-        """Cancel a run, or all for None; return the ids of those that had not ended, without waiting for them.
-        SessionError for an unknown run.
+        """Cancel a run, or all for None; return the ids of those that had not ended, without waiting for them; () if it
+        had. SessionError for an unknown run.
         """
         if run_id is not None:
             self.get(run_id)
@@ -143,8 +143,9 @@ class Runs:
             self.resume(run)
 
     async def roll_back(self, run_id: str, step_id: str) -> Applied | None:
-        """Roll a run back to before a step; if it is running, cancel it first. Return the result of the undo, None if
-        nothing was applied. SessionError if that is impossible.
+        """Roll a run back to before a step; if it is running, cancel it first and wait at most 1 s for its end. Return
+        the result of the undo, None if nothing was applied. SessionError for an unknown run or step, one that has not
+        begun, or if the run does not end or the editor refuses.
         """
         run = self.get(run_id)
         # Before the run is cancelled: a step that cannot be rolled back is no reason to stop the work.
@@ -171,7 +172,7 @@ class Runs:
         return working
 
     async def close(self) -> None:
-        """Cancel all runs and wait for their ends, at most 1 s."""
+        """Cancel all runs and wait for their ends, at most 1 s; those that take longer are left."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()

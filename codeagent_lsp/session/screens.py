@@ -102,7 +102,9 @@ class SessionScreens:
         return RunScreens(self, session_id, ports)
 
     def status(self, key: _Key) -> ScreenStatus:
-        """Return the present state of a screen; one that does not run, if it was never started."""
+        """Return the present state of a screen, by its session's id and its kind; one that does not run, if it was
+        never started.
+        """
         known = self._open.get(key)
         return ScreenStatus(key[1]) if known is None else known.screen.status
 
@@ -124,8 +126,8 @@ class SessionScreens:
             return made.screen.status
 
     async def stop(self, key: _Key, ports: ScreenPorts) -> Stopped:
-        """Stop a screen; the text files written in it become staged changes of the run of `ports`. Nothing if it does
-        not run.
+        """Stop a screen; the text files written in it become staged changes of the run of `ports`. If it does not run,
+        `was_running` in the result is False.
         """
         async with self._turns[key]:
             return await self._stopped(key, ports)
@@ -214,7 +216,9 @@ class RunScreens:
         return await self.screens.stop((self.session_id, kind), self.ports)
 
     async def show(self, url: str) -> bool:
-        """Open an address in the user's browser, or show it; return whether it was opened."""
+        """Open an address in the user's browser, or show it; return whether it was opened; False if there is no user to
+        show it to.
+        """
         return self.screens.show is not None and await self.screens.show(url)
 
 

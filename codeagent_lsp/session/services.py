@@ -43,7 +43,9 @@ class EditorServers(Protocol):
         """The encoding in which positions in questions to the editor are counted."""
 
     async def ask(self, uri: str, method: str, params: Mapping[str, Any]) -> tuple[ServerAnswer, ...]:
-        """Send an LSP request about a document and return the answers; () if the editor lends no server."""
+        """Send an LSP request about a document and return the answers; () if the editor lends no server or none
+        answers. `params` are those of the LSP method, positions in `encoding`.
+        """
 
 
 class ServerPool(Protocol):
@@ -63,7 +65,7 @@ class SessionEnvironments(Protocol):
         """Return the shell for the commands of one run. ToolFailed with the reason if nothing can run here."""
 
     async def close(self, session_id: str | None = None) -> None:
-        """Remove the shadow of a session, or all for None."""
+        """End the commands in the shadow of a session, or in all for None, and remove it."""
 
 
 class PlanPages(Protocol):
@@ -77,7 +79,7 @@ class PlanPages(Protocol):
         """Open the page of a plan that has not begun, unless the client has a better place to change it."""
 
     async def show(self, run_id: str, *, take_focus: bool = False) -> bool:
-        """Open the page of a plan; return whether it was opened."""
+        """Open the page of a plan; return whether it was opened; with `take_focus` it gets the keyboard."""
 
     def written(self, run_id: str) -> Sequence[StepEdit] | None:
         """Return the steps that have not begun as the user has written them into the page; None without a change."""
@@ -131,7 +133,9 @@ class WorkspacePorts:
 
 @dataclass(frozen=True, slots=True)
 class Shells:
-    """The places where commands of sessions run, and the terminals and desktops shown to the user."""
+    """The places where commands of sessions run, and the terminals and desktops shown to the user; None for no such
+    screens.
+    """
 
     environments: SessionEnvironments
     screens: SessionScreens | None = None

@@ -45,7 +45,8 @@ class Session:
 
     def emit(self, run_id: str, event: events.Event) -> None:
         """Stamp an event with session, run, sequence number and time, store it unless it is transient, and send it to
-        the listeners. An error in a listener is logged.
+        the listeners. Blocks while it is written. An error in a listener is logged; SessionError if another process has
+        the session.
         """
         self._latest = run_id or self._latest  # who changes the to-do list has just been told of as calling a tool
         stamped = replace(event, session_id=self.session_id, run_id=run_id, seq=self.next_seq, ts=round(time.time(), 3))

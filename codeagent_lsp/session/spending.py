@@ -29,7 +29,7 @@ def usage_of(event: events.UsageReported) -> Usage:
 
 
 def usage_in(record: Mapping[str, Any]) -> Usage:
-    """Return the usage that a stored event reports; none for all other events, and for damaged ones."""
+    """Return the usage that a stored event reports; an empty one for all other events, and for damaged ones."""
     from codeagent_lsp import events  # late: a terminal that only words a sum does without all events
 
     try:
@@ -59,7 +59,9 @@ def usage_from(data: object) -> Usage | None:
 
 
 def usage_data(usage: Usage) -> dict[str, Any] | None:
-    """Return a sum as plain data without empty fields; None if nothing was used."""
+    """Return a sum as plain data (the fields of `Usage`; tokens, `cost` in USD) without empty ones; None if nothing was
+    used.
+    """
     return {name: value for name, value in asdict(usage).items() if value} or None
 
 
@@ -76,7 +78,9 @@ def dollars(cost: float) -> str:
 
 
 def cached_percent(usage: Mapping[str, Any] | None) -> int:
-    """Return how many percent of the prompts' tokens came from a cache, rounded down; 0 if that is not known."""
+    """Return how many percent, by the data of a usage, of the prompts' tokens came from a cache, rounded down; 0 if
+    that is not known.
+    """
     prompt, cached = ((usage or {}).get(name) for name in ("prompt_tokens", "cached_tokens"))
     # Damaged files and other servers' usage: a bool is an int for isinstance.
     if type(prompt) is not int or type(cached) is not int or prompt <= 0 or cached <= 0:
@@ -85,8 +89,8 @@ def cached_percent(usage: Mapping[str, Any] | None) -> int:
 
 
 def spent_words(usage: Mapping[str, Any] | None, language: str) -> str:
-    """Return the cost as text for users, with the share of the prompts that came from a cache; '' if no price is
-    known.
+    """Return the cost, from the data of a usage, as text for users, with the share of the prompts that came from a
+    cache; '' if no price is known.
     """
     cost = (usage or {}).get("cost")
     if cost is None:

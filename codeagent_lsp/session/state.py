@@ -57,7 +57,7 @@ class WaitingWords:
                     self.heard.add(item_id)
 
     def said_to(self, run_id: str) -> tuple[events.Steered, ...]:
-        """Return what was said to a run and has not been given to the model, the oldest first."""
+        """Return what was said to a run and has not been given to the model, the oldest first; () for none."""
         return tuple(each for each in self.said.values() if each.run_id == run_id)
 
     def clear(self) -> None:
@@ -67,7 +67,7 @@ class WaitingWords:
         self.tasks.clear()
 
     def was_heard(self, item_id: str) -> bool:
-        """Return whether the model was given an item."""
+        """Return whether the model was given an item, by its id; False for an unknown one."""
         return item_id in self.heard
 
     def has(self, item_id: str) -> bool:
@@ -194,8 +194,8 @@ class RunRecord:
                 self.proposed = _join_changes(self.proposed, Changeset((change,)))
 
     def intend(self, changes: Changeset, part: AppliedPart | None) -> None:
-        """Note what the editor is about to be asked for. A `part` can be undone from now on, as far as it is in the
-        files by then.
+        """Note what the editor is about to be asked for, until `settle` notes the outcome. A `part` can be undone from
+        now on, as far as it is in the files by then.
         """
         self.unsettled, self._intended = changes.paths, part
         self.applied.extend([part] if part is not None else [])
@@ -213,7 +213,9 @@ class RunRecord:
         self.unsettled, self._intended = (), None
 
     def take_back(self, undone: Undone, outcome: events.Outcome, refused: Collection[str], now: float) -> None:
-        """Note an undo with its outcome, and the files that the editor refused; `now` is in seconds since the epoch."""
+        """Note an undo with its outcome (only after `full` and `partial` something is taken from `applied`), and the
+        files that the editor refused; `now` is in seconds since the epoch.
+        """
         # Parts that were accepted after the undo whose lines are gone over are not undone.
         until = min((part.ts for part in self.stayed), default=now) if undone.over else now
 
@@ -228,7 +230,9 @@ class RunRecord:
             self.stayed[:] = after_undo(self.stayed, lambda part: True, refused, undone.only)
 
     def roll_marks_back(self, step_id: str) -> tuple[str, ...]:
-        """Remove the marks of a step and of all that began after it; return the ids of these steps."""
+        """Remove the marks of a step and of all that began after it; return the ids of these steps. ValueError if it
+        has not begun.
+        """
         begun = list(self.marks)
         gone = tuple(begun[begun.index(step_id) :])
         for name in gone:
@@ -288,11 +292,13 @@ class CodeAgentContext:
         return total(run.usage for run in self.runs.values())
 
     def used(self, record: RunRecord) -> dict[str, Any]:
-        """Return the sums of a run and of the session, as fields of `run_completed`."""
+        """Return the sums of a run and of the session, as the fields `usage` and `session_usage` of `run_completed`,
+        None where nothing was used.
+        """
         return {"usage": usage_data(record.usage), "session_usage": usage_data(self.usage)}
 
     def begin(self, record: RunRecord) -> None:
-        """Add a new run to `runs`."""
+        """Add a new run to `runs`, by its id, in place of one with the same id."""
         self.runs[record.run_id] = record
 
     def join(self, record: RunRecord) -> None:
@@ -321,11 +327,15 @@ class CodeAgentContext:
         return KeptFacts(render(items) if items else "", plan.text() if plan else "", changed, self.focused)
 
     def stored_focus(self) -> list[dict[str, object]]:
-        """Return the files in focus as events store them: paths and editing marks, without texts."""
+        """Return the files in focus as events store them: `{path, editing}` each, without texts, from the least to the
+        most recently used.
+        """
         return [{"path": file.path, "editing": file.editing} for file in self.focused.files]
 
     def restore(self, event: events.StateChanged) -> None:
-        """Restore to-do list and files in focus from an event; the texts of the files are read when they are needed."""
+        """Restore to-do list and files in focus from an event; the texts of the files are read when they are needed. A
+        part that the event lacks stays as it is.
+        """
         if event.todos is not None:
             self.todos.restore(event.todos)
         if event.focused is not None:

@@ -64,15 +64,17 @@ class SessionStore:
         self._silent: set[str] = set()
 
     def claim(self, session_id: str) -> None:
-        """Lock a session's file for writing by this process. SessionError if another process has it."""
+        """Lock a session's file for writing by this process. An error of the disk goes to `on_problem`. SessionError if
+        another process has it, or for an invalid id.
+        """
         if session_id not in self._silent:
             with self._reporting(session_id):
                 self._open(session_id)
 
     def append(self, session_id: str, record: Mapping[str, Any]) -> None:
         """Write one record, and block until it and all before it are on the disk; records of frequent types, such as
-        messages and output, are written, but not waited for. After a failed write nothing is written any more.
-        SessionError if another process has the session.
+        messages and output, are written, but not waited for. After a failed write, which `on_problem` gets, nothing is
+        written any more. SessionError if another process has the session.
         """
         if session_id in self._silent:
             return
@@ -92,7 +94,9 @@ class SessionStore:
         return session_id not in self._silent
 
     def load(self, session_id: str) -> list[dict[str, Any]]:
-        """Return all complete records. SessionError if there is no such session."""
+        """Return all complete records (events as plain data) of a session, in order, without locking it. SessionError
+        if there is no such session.
+        """
         try:
             data = self._path(session_id).read_bytes()
         except OSError:
@@ -100,8 +104,8 @@ class SessionStore:
         return parse(data)
 
     def reopen(self, session_id: str) -> list[dict[str, Any]]:
-        """Lock an existing session for writing and return its records. SessionError if there is none, or another
-        process has it.
+        """Lock an existing session for writing and return its records as `load` does. SessionError if there is none, or
+        another process has it.
         """
         if not self._path(session_id).exists():  # claiming would make it
             raise SessionError("session.unknown", session=session_id)
@@ -120,8 +124,8 @@ class SessionStore:
         return sorted(found, key=lambda session: session.modified, reverse=True)
 
     def delete(self, session_id: str) -> None:
-        """Delete a session's file; later appends to it are ignored. SessionError if there is none, or another process
-        has it.
+        """Delete a session's file; later appends to it are ignored, in this process. SessionError if there is none, or
+        another process has it.
         """
         if not self._path(session_id).exists():
             raise SessionError("session.unknown", session=session_id)
@@ -140,7 +144,9 @@ class SessionStore:
             os.close(handle)
 
     def is_used_elsewhere(self, session_id: str) -> bool:
-        """Return whether another process has locked a session; False also if the file cannot be opened."""
+        """Return whether another process has locked a session; False also if the file cannot be opened. SessionError
+        for an invalid id.
+        """
         if session_id in self._files:
             return False
         try:
@@ -159,7 +165,9 @@ class SessionStore:
         return False
 
     def close(self) -> None:
-        """Close all files and give up their locks, so that other processes may use the sessions."""
+        """Close all files and give up their locks, so that other processes may use the sessions. A later write opens
+        its file again.
+        """
         for session_id in tuple(self._files):
             self.release(session_id)
 
@@ -211,8 +219,8 @@ class SessionStore:
 
 
 def parse(data: bytes) -> list[dict[str, Any]]:
-    """Return the complete records of a file, which may be cut at any byte; lines that are no JSON object are
-    skipped.
+    """Return the complete records of a file, which may be cut at any byte; lines that are no JSON object are skipped,
+    and so is a last line without its newline.
     """
     records: list[dict[str, Any]] = []
     complete = data[: data.rfind(b"\n") + 1]

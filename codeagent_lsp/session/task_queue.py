@@ -57,11 +57,15 @@ class TaskQueue:
         self._closed = False
 
     def takes(self, session: Session, request: RunRequest) -> bool:
-        """Return whether a request has to wait: its kind may be queued, and a long run of the session has not ended."""
+        """Return whether a request has to wait: its kind may be queued (`run`), and a long run of the session has not
+        ended.
+        """
         return request.kind in QUEUED and self._is_busy(session)
 
     def add(self, session: Session, request: RunRequest) -> str:
-        """Store a task and return the id of the run that it will be; it begins when the session is free."""
+        """Store a task in the session's file and return the id of the run that it will be; it begins when the session
+        is free.
+        """
         run_id = uuid.uuid4().hex[:16]
         queued = events.TaskQueued(
             task=request.task,
@@ -139,7 +143,9 @@ class TaskQueue:
         self._next(session)
 
     def resumed(self, session: Session) -> None:
-        """Ask the user whether to go on with the tasks of a session whose process had ended, if any wait."""
+        """Ask the user in the background whether to go on with the tasks of a session whose process had ended; nothing
+        if none wait. What was said to its runs, but not heard, becomes tasks. Returns at once.
+        """
         _drop_said(session)
         if session.context.waiting.said or session.context.waiting.tasks:
             self._held.add(session.session_id)
@@ -222,7 +228,9 @@ def _drop_said(session: Session) -> None:
 
 
 def place_of(target: Target | None) -> dict[str, Any] | None:
-    """Return a selection as plain data, from which `request_of` finds it again in a changed text; None for None."""
+    """Return a selection as plain data (absolute `path`, 0-based offsets `start` and `end`, `selected` text, and where
+    else that stands), from which `request_of` finds it again in a changed text; None for None.
+    """
     if target is None:
         return None
     selected = target.file.text[target.start : target.end]

@@ -116,8 +116,8 @@ class Toolbox:
         return self.shell.isolation if self.shell else None
 
     async def open(self) -> None:
-        """Load the redactor, and find out how commands can run here; quick after the first time. If they cannot run,
-        `shell` stays None, and `no_shell` is the reason.
+        """Load the redactor, and find out how commands can run here; quick after the first time. Call it before a tool
+        runs. If they cannot run, `shell` stays None, and `no_shell` is the reason.
         """
         proposal = self._proposal
         # First: no tool may read anything before secrets can be masked.
@@ -134,8 +134,8 @@ class Toolbox:
         self._opened = True
 
     async def judged(self) -> str:
-        """Run the hooks on what is staged and return their reason for refusing it; '' if they do not, or the run has no
-        tools.
+        """Run the hooks on what is staged, wait for them, and return their reason for refusing it; '' if they do not,
+        or the run has no tools.
         """
         return await self.hooks.before_proposal(self.context()) if self._opened else ""
 
@@ -146,8 +146,8 @@ class Toolbox:
         return await diagnose_changes(self.context(), changeset) if self._opened else None
 
     def context(self, model: Model | None = None, reply_tokens: int = 0, small: Model | None = None) -> ToolContext:
-        """Return the context of the tools. Without a model they cannot ask it; `reply_tokens` limits its answers;
-        `small` is the model for small work.
+        """Return the context of the tools. Without a model they cannot ask it; `reply_tokens` limits its answers
+        (tokens); `small` is the model for small work.
         """
         proposal, output, services = self._proposal, self._output, self._services
         session_id = self._session.session_id
@@ -188,7 +188,9 @@ class Toolbox:
         return _ModeShell(self.shell, self._services.user.mode)
 
     async def ended(self, status: str) -> None:
-        """Run the hooks for the end of the run, unless it used no tools. A cancellation only cuts them short."""
+        """Run the hooks for the end of the run, unless it used no tools, and wait for them. `status` is how it ended. A
+        cancellation only cuts them short.
+        """
         if self.shell is None:
             return
         files = [path for part in self._proposal.record.applied for path in part.changeset.paths]
@@ -300,8 +302,8 @@ class _ModeShell:
 
 
 def commands_line(isolation: Isolation | None, reason: str) -> str:
-    """Return the line on commands for the model, the same for a whole session. It names no isolation level: a small
-    model took "overlay" for a folder.
+    """Return the line on commands for the model, the same for a whole session; without an `isolation`, that commands
+    cannot run, for this `reason` in English. It names no isolation level: a small model took "overlay" for a folder.
     """
     if isolation is None:
         return f"Commands cannot run here: {reason}"
@@ -332,7 +334,9 @@ class AuditedShell:
         return self._shell.isolation
 
     async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
-        """Run the command in the wrapped shell, and record it before and after, however it ends."""
+        """Run the command in the wrapped shell, return its result, and record it before and after, however it ends;
+        errors and cancellation as of that shell.
+        """
         # Before it runs: a command that takes the machine down has to be in the log.
         self._record(command.words, command.cwd, self.isolation.level, None)
         code = KILLED
@@ -348,7 +352,9 @@ class AuditedShell:
 
 
 def hooks_of(session_id: str, services: Services, proposal: Proposal, own_view: OwnView) -> Hooks:
-    """Return the hooks of a run; `own_view` is the private view in which they run."""
+    """Return the hooks of a run; `own_view` is the private view in which they run, opened when it is needed. Nothing is
+    read yet.
+    """
     mode, record = services.user.mode, proposal.record
 
     def writes() -> bool:
@@ -420,7 +426,9 @@ class Baselines:
             self._tasks.start(self._follow(self._beside, new))
 
     def record(self, reports: Sequence[TestReport], *, whole: bool) -> None:
-        """Keep the results of a run on the user's own text; `whole` says that all tests of the files in it have run."""
+        """Keep the results of a test run on the user's own text, for `compare`; `whole` says that all tests of the
+        files in it have run.
+        """
         self._results = self._results.with_reports(reports, whole=whole)
         if whole:
             self._asked |= self._results.files
@@ -440,7 +448,7 @@ class Baselines:
         return differs
 
     def close(self) -> None:
-        """End what runs, and remove the private view in the background."""
+        """Cancel what runs, and remove the private view in the background; returns at once."""
         self._tasks.cancel()
         self._waiting.clear()
         if self._execute is not None:

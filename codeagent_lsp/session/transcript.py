@@ -49,13 +49,16 @@ _AUTOLINK = re.compile(r"<(?=(?!https?://)[A-Za-z][A-Za-z0-9+.-]*:)", re.IGNOREC
 
 
 def render(stream: Iterable[events.Event], language: str = "en") -> str:
-    """Return the whole transcript of a session's events as Markdown."""
+    """Return the whole transcript of a session's events as inert Markdown, in the language `en` or `zh-cn`; '' if they
+    say nothing.
+    """
     return "".join(part for event in stream if (part := block(event, language)))
 
 
 def block(event: events.Event, language: str = "en") -> str:
-    """Return the text that one event adds to the transcript, inert; '' if it adds nothing. A fence that it leaves open
-    is closed: what is added later would be code or not against what it was judged to be.
+    """Return the text that one event adds to the transcript, inert, in the language `en` or `zh-cn`; '' if it adds
+    nothing. A fence that it leaves open is closed: what is added later would be code or not against what it was judged
+    to be.
     """
     shown = inert(_block(event, language))
     fence = _open_fence(shown)
@@ -64,8 +67,8 @@ def block(event: events.Event, language: str = "en") -> str:
 
 def replay_events(stream: Sequence[events.Event]) -> tuple[list[dict[str, Any]], bool]:
     """Return the events, as plain data, with which a client shows a session again: whole runs from the end as far as
-    they fit, and whether some did not. Long texts are cut; of a file's changes only the last is kept, if it is
-    undecided.
+    they fit into 4,000,000 characters, at least one, and whether some did not. Texts are cut at 20,000 characters; of a
+    file's changes only the last is kept, if it is undecided.
     """
     last = {(event.run_id, event.path): event.seq for event in stream if isinstance(event, events.FileChanged)}
     told = [data for event in stream for data in _replay_event(event, last)]
@@ -219,7 +222,9 @@ def _call(call: Mapping[str, Any]) -> str:
 
 
 def inert(markdown: str) -> str:
-    """Return `markdown` with images, active HTML and links that are not safe escaped, so that they show as text."""
+    """Return `markdown` with images, active HTML and links that are not safe escaped, so that they show as text; code
+    blocks and line ends stay as they are.
+    """
     pieces = _LINE_END.split(markdown)
     lines, ends = pieces[::2], [*pieces[1::2], ""]
     code = _code_lines(lines)

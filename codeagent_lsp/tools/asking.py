@@ -70,7 +70,7 @@ class Asker(Protocol):
 
     async def ask(self, question: Question) -> tuple[str, ...] | None:
         """Wait for the user and return the chosen titles or the entered text; None without an answer. Never raises when
-        the user does not answer.
+        the user does not answer; cancelling withdraws the question.
         """
 
 
@@ -82,8 +82,8 @@ def agent_asks(question: str, words: Callable[..., str]) -> str:
 
 
 def own_titles(choices: Iterable[str], words: Callable[..., str]) -> dict[str, str]:
-    """Return the model's choices by the titles of their buttons, which are one line and unique; blank and repeated
-    choices are left out.
+    """Return the model's choices by the titles of their buttons, which are one line of at most 80 characters and
+    unique, in their order; blank and repeated choices are left out.
     """
     titles: dict[str, str] = {}
     for choice in dict.fromkeys(choice.strip() for choice in choices if choice.strip()):
@@ -92,8 +92,8 @@ def own_titles(choices: Iterable[str], words: Callable[..., str]) -> dict[str, s
 
 
 def own_title(title: str, words: Callable[..., str]) -> str:
-    """Return the title for a button; one that could be taken for an approval, such as "Allow", gets words that prevent
-    this.
+    """Return the title for a button; one that could be taken for an approval, such as "Allow", gets words, in the
+    user's language, that prevent this; any other stays as it is.
     """
     return words("question.option", choice=title) if _like_an_approval(title) else title
 

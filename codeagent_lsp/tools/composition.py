@@ -66,7 +66,9 @@ class Transformation(BaseModel):
 
 
 def transform(value: Any, transformation: Transformation) -> Any:
-    """Return the value after extraction, filter and aggregation. ToolRetry if a step does not fit the value."""
+    """Return the JSON-like value after extraction, filter and aggregation, in this order. ToolRetry if a step does not
+    fit the value.
+    """
     value = at(value, transformation.extract_path)
     if transformation.filter is not None:
         value = [item for item in _list(value, "filter") if _keeps(transformation.filter, item)]
@@ -116,7 +118,9 @@ def _shared_names(value: Any, properties: Mapping[str, Any]) -> list[str]:
 
 
 def composable(output: Mapping[str, Any] | None, schema: Mapping[str, Any]) -> bool:
-    """Return whether an output of the JSON Schema `output` (None: text) can be an argument of a tool with `schema`."""
+    """Return whether an output of the JSON Schema `output` (None: text) can be an argument of a tool with the
+    parameters `schema`, by their types alone.
+    """
     properties: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
     kinds = _kinds(output) if output is not None else {"string"}
     if "object" in kinds and output is not None and set(output.get("properties", {})) & set(properties):
@@ -130,7 +134,9 @@ def composable(output: Mapping[str, Any] | None, schema: Mapping[str, Any]) -> b
 
 
 def at(value: Any, path: str) -> Any:
-    """Return the part of a JSON-like value at a path. ToolRetry names the step that does not exist."""
+    """Return the part of a JSON-like value at a path, such as `items[0].name`, indexes from 0. `''` is the value
+    itself, `[*]` makes a list of what is below each item. ToolRetry names the step that does not exist.
+    """
     position = 0
     while position < len(path):
         match = _PART.match(path, position)

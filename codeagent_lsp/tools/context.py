@@ -78,7 +78,7 @@ class PresentTexts(Protocol):
 
     async def refresh(self, paths: Iterable[str]) -> None:
         """Ask an editor that does not report changes by itself for the present texts of these files and of all open
-        ones; nothing for other editors.
+        ones, and wait for them at most some seconds; nothing for other editors. Paths are absolute. Never raises.
         """
 
     def unknown(self, paths: Iterable[str]) -> Sequence[str]:
@@ -89,8 +89,8 @@ class PresentTexts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Port: other tools. `execute` runs a call as if the model had made it; `tool` returns a tool (ToolFailed if
-    unknown).
+    """Port: other tools. `execute` runs a call as if the model had made it, permissions included; `tool` returns a tool
+    (ToolFailed if unknown).
     """
 
     execute: Callable[[ToolCall], Awaitable[ToolResult]]

@@ -93,8 +93,8 @@ class EditDiagnostics:
         """The files, by path, of which nothing but the syntax was checked, as no server and no linter for them runs."""
 
     async def of(self, changeset: Changeset, beside: Iterable[str], seconds: float) -> Difference:
-        """Return the difference that a changeset makes, within `seconds`; `beside` are files that it does not change
-        but may break, absolute paths.
+        """Return the difference that a changeset makes, within about `seconds`; what is not known by then is in
+        `unknown`. `beside` are files, at most 20 of them, that it does not change but may break, absolute paths.
 
         What changed comes first. Of each file, the staged text is checked first: one without problems has no new ones,
         whatever it had before.
@@ -255,7 +255,9 @@ class AfterEdits:
 
 
 async def with_remark(context: ToolContext, run: Callable[[], Awaitable[ToolOutput]]) -> ToolOutput:
-    """Run a call and return its output, with the remark on diagnostics added if it has staged something."""
+    """Run a call and return its output, with the remark on diagnostics added if it has staged something; for that it
+    waits 2 s at most. Errors as of `run`.
+    """
     after, before = context.get(AfterEdits), context.staging.changeset
     output = await run()
     if after is None or (context.staging.changeset == before and not after.late):

@@ -97,7 +97,9 @@ class ToolExecutor:
         self._handler: Handler = self._with_permission(self._with_time_limit(self._run))
 
     def shown(self, path: str) -> str:
-        """Return a path of a call for display: an absolute one in the workspace relative to it, any other as it is."""
+        """Return a path of a call for display: an absolute one in the workspace relative to it, any other as it is.
+        Nothing is looked at on the disk.
+        """
         return self._context.view.roots.relative(path) if PurePath(path).is_absolute() else path
 
     async def execute(self, call: ToolCall) -> ToolResult:
@@ -129,7 +131,8 @@ class ToolExecutor:
 
     async def execute_batch(self, calls: Sequence[ToolCall], done: OnDone = lambda *_: None) -> tuple[ToolResult, ...]:
         """Run the calls of one reply and return their results in order; concurrently if all of them only read, else one
-        after the other. Of more than 64 calls the rest is not run, and fails with a result that says so.
+        after the other. Errors and cancellation as of `execute`. Of more than 64 calls the rest is not run, and fails
+        with a result that says so.
 
         `done` is called with each result, in the same order, as soon as it and those before it are there.
         """
@@ -421,9 +424,9 @@ def understood(call: ToolCall, tool: Tool[Any]) -> Invocation:
 
 
 def validate_arguments(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
-    """Return the tool's parameters object. Other spellings are understood, unknown arguments ignored, optional ones
-    that say nothing left out, and texts that hold JSON unpacked once. WrongArguments lists each wrong argument;
-    ToolRetry if all of them are refused by the tool's own checks (`NotAccepted`).
+    """Return the object of the tool's `parameters` for these arguments. Other spellings are understood, unknown
+    arguments ignored, optional ones that say nothing left out, and texts that hold JSON unpacked once. WrongArguments
+    lists each wrong argument; ToolRetry if all of them are refused by the tool's own checks (`NotAccepted`).
     """
     given = known_arguments(translate_arguments(arguments, tool.forms), tool.accepted_schema())
     fields = tool.parameters.model_fields

@@ -43,7 +43,7 @@ _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1.*?^\s*\2\s*$", re.DOTALL | re.MUL
 
 def mark_looked_for(redaction: Redaction, arguments: Mapping[str, Any], *, is_command: bool) -> str:
     """Return a note for the model if a call searches for the mark of a secret, which no file contains; '' if it does
-    not. In a command, only the arguments of programs that search count.
+    not. In a command (`is_command`), only the arguments of programs that search count.
     """
     for text in _texts(arguments):
         if "<secret:" not in text:

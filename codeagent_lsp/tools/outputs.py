@@ -55,8 +55,8 @@ class OutputStore:
         return self._view
 
     def keep(self, text: str) -> str:
-        """Store a text, cut to `file_bytes`, and return its name for the model, such as `@output/3.txt`. OSError if it
-        cannot be written.
+        """Store a text, cut to `file_bytes` in its middle, and return its name for the model, such as `@output/3.txt`.
+        OSError if it cannot be written.
         """
         data = truncate(text, self._file_bytes).encode("utf-8", "replace")
         with self._lock:
@@ -83,8 +83,8 @@ class OutputStore:
         return f"{_FOLDER}/{path.name}"
 
     def keep_file(self, data: bytes, suffix: str) -> str:
-        """Store binary data, such as a picture, and return its absolute path for the user. OSError if it is too large
-        or cannot be written.
+        """Store binary data, such as a picture, under a new number with this `suffix` (`.png`), and return its absolute
+        path for the user. OSError if it is too large or cannot be written.
         """
         if len(data) > self._file_bytes:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
@@ -101,7 +101,7 @@ class OutputStore:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def check(self, path: str) -> None:
-        """Raise FileRefused if there is no result with this name, or it was deleted to make room."""
+        """Raise FileRefused if there is no result with this name (`@output/3.txt`), or it was deleted to make room."""
         if not (self._folder / name_of(path)).is_file():
             raise FileRefused(f"{name_of(path)} is not kept any more. Run the command or tool again.")
 
@@ -161,9 +161,9 @@ def _ends(path: Path, limit: int) -> str:
 
 
 def truncate(value: str, limit: int, whole: str = "", keywords: Sequence[str] = ()) -> str:
-    """Return at most about `limit` bytes of UTF-8: head and tail, cut at line ends if possible, and between them, in up
-    to a third, lines with errors or with one of `keywords`. `whole` is the place of the complete text, which the first
-    line about omitted text names.
+    """Return `value`, or of a longer one at most about `limit` bytes of UTF-8: head and tail, cut at line ends if
+    possible, and between them, in up to a third, lines with errors or with one of `keywords`. `whole` is the place of
+    the complete text, which the first line about omitted text names.
     """
     encoded = value.encode("utf-8", "surrogatepass")
     if len(encoded) <= limit:

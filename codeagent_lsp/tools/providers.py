@@ -137,8 +137,8 @@ class Plug:
         self._turn = asyncio.Lock()
 
     async def refresh(self) -> Plugged:
-        """Update the registry and return the changes. CodeAgentError or OSError, with no change, if the
-        provider fails.
+        """Ask the provider, update the registry and return the changes; concurrent calls take turns. CodeAgentError or
+        OSError, with no change, if the provider fails.
         """
         async with self._turn:
             wanted = {tool.traits.name: tool for tool in await self._provider.tools()}
@@ -159,7 +159,9 @@ class Plug:
             return Plugged(tuple(added), tuple(removed), tuple(refused))
 
     def unplug(self) -> tuple[str, ...]:
-        """Remove all of the provider's tools from the registry and return their names. Running calls go on."""
+        """Remove all of the provider's tools from the registry and return their names, () for none. Running calls go
+        on.
+        """
         return tuple(self._remove(list(self._mine)))
 
     def _remove(self, names: list[str]) -> list[str]:

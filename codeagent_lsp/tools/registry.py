@@ -47,7 +47,7 @@ class ToolStats:
         return self.total_ms / self.calls if self.calls else 0.0
 
     def counted(self, *, ok: bool, milliseconds: float) -> ToolStats:
-        """Return these counts with one more call added."""
+        """Return these counts with one more call added, of so many milliseconds, an error unless `ok`."""
         return ToolStats(self.calls + 1, self.errors + (not ok), self.total_ms + milliseconds)
 
 
@@ -62,7 +62,8 @@ class RegisteredTool:
 
 
 class ToolRegistry:
-    """Tools by name, in registration order. Changes take effect at the next model call.
+    """Tools by name, in registration order. Changes take effect at the next model call. For one event loop, not
+    thread-safe.
 
     A tool is `registered` while it waits to be enabled, `active` when it can be called, `disabled` when it was switched
     off, `error` when it cannot work or its circuit is not closed. A tool with an open circuit is still offered: it may
@@ -111,11 +112,15 @@ class ToolRegistry:
         self.circuits.close(entry.tool.traits.name)
 
     def disable(self, name: str, reason: str = "") -> None:
-        """Disable a tool; the model gets the reason when it calls it. ToolFailed if it is unknown."""
+        """Disable a tool; the model gets the reason, an English clause, when it calls it. ToolFailed if it is
+        unknown.
+        """
         _put(self._entries, replace(self._known_entry(name), state="disabled", reason=reason))
 
     def miss(self, name: str, reason: CodeAgentError) -> None:
-        """Record why something is absent, such as an MCP server; a call of `name.anything` fails with this error."""
+        """Record why something is absent, such as an MCP server; a call of `name.anything` fails with this error. It
+        replaces an earlier one of the name.
+        """
         self.missing[name] = reason
 
     def found(self, name: str) -> None:
@@ -123,7 +128,9 @@ class ToolRegistry:
         self.missing.pop(name, None)
 
     def get(self, name: str) -> Tool[Any]:
-        """Return an active tool. ToolFailed with the reason if it is unknown, absent or not active."""
+        """Return an active tool, by its name or another one that it is known by. ToolFailed with the reason if it is
+        unknown, absent or not active.
+        """
         entry = self._entries.get(self._own(name))
         if entry is None:
             # Why the server is not there says more than that its tool is not.
@@ -154,7 +161,9 @@ class ToolRegistry:
         return None if entry is None else entry.tool.traits
 
     def names(self, state: ToolState | None = None, group: str | None = None) -> tuple[str, ...]:
-        """Return the names of the tools with this state and group; None means any."""
+        """Return the names of the tools with this state and group, in registration order; None means any. One whose
+        circuit is not closed has the state `error`.
+        """
         return tuple(
             entry.tool.traits.name
             for entry in self.entries()
@@ -162,7 +171,9 @@ class ToolRegistry:
         )
 
     def specs(self, effects: Iterable[Effect], groups: Iterable[str]) -> tuple[ToolSpec, ...]:
-        """Return the specifications of the active tools with these effects and groups, in registration order."""
+        """Return the specifications of the active tools with these effects and groups, in registration order; tools
+        with an open circuit are among them.
+        """
         wanted, members = frozenset(effects), frozenset(groups)
         return tuple(
             entry.tool.spec()
@@ -171,7 +182,9 @@ class ToolRegistry:
         )
 
     def count(self, name: str, *, ok: bool, milliseconds: float) -> None:
-        """Add one call to a tool's counts. ToolFailed if it is unknown."""
+        """Add one call, which succeeded (`ok`) or not and took so many milliseconds, to a tool's counts. ToolFailed if
+        it is unknown.
+        """
         entry = self._known_entry(name)
         _put(self._entries, replace(entry, stats=entry.stats.counted(ok=ok, milliseconds=milliseconds)))
 
@@ -196,8 +209,8 @@ def own_name(name: str, entries: Iterable[RegisteredTool]) -> str:
 def own_call(
     name: str, arguments: Mapping[str, Any] | None, entries: Iterable[RegisteredTool]
 ) -> tuple[str, Mapping[str, Any], str]:
-    """Return the name and arguments of the call of one of our tools that is meant, and why the arguments cannot be
-    understood, '' if they can; a call of no known tool is returned as it is.
+    """Return (name, arguments, problem): those of the call of one of our tools that is meant, and why the arguments
+    cannot be understood, as a sentence for the model, '' if they can; a call of no known tool is returned as it is.
     """
     own = resolve_call(name, arguments, {entry.tool.traits.name: entry.tool.forms for entry in entries})
     if own is not None:
@@ -282,14 +295,18 @@ class CircuitBreaker:
         self._circuits: dict[str, _Circuit] = {}
 
     def state(self, name: str) -> CircuitState:
-        """Return the state of a tool's circuit: closed, open or half-open."""
+        """Return the state of a tool's circuit: `closed` (also for an unknown name), `open`, or `half_open` once the
+        recovery time is over.
+        """
         circuit = self._circuits.get(name, _Circuit())
         if circuit.opened is None:
             return "closed"
         return "open" if self._seconds_left(circuit) > 0 else "half_open"
 
     def resting(self) -> tuple[Resting, ...]:
-        """Return every tool whose circuit is open or half-open."""
+        """Return every tool whose circuit is open or half-open, with its failures and the seconds until it is tried
+        again; () for none.
+        """
         return tuple(
             Resting(name, circuit.failures, circuit.error, self._seconds_left(circuit))
             for name, circuit in self._circuits.items()
@@ -297,8 +314,8 @@ class CircuitBreaker:
         )
 
     def admit(self, name: str) -> Attempt:
-        """Admit a call and return its attempt, which the caller must `settle`. CircuitOpen if the circuit does not
-        admit it.
+        """Admit a call and return its attempt, which the caller must `settle`. CircuitOpen, with a sentence for the
+        model, while the circuit is open, or half-open with a trial call running.
         """
         circuit = self._circuits.get(name, _Circuit())
         if circuit.opened is not None:
@@ -310,8 +327,8 @@ class CircuitBreaker:
         return Attempt(name, circuit.epoch)
 
     def settle(self, attempt: Attempt, outcome: CallOutcome, error: str = "") -> None:
-        """Record the outcome of an attempt; `error` is the failure's message. An outcome of an earlier epoch is
-        ignored.
+        """Record the outcome of an attempt: `success`, `failure`, or `neither` for one that says nothing of the tool,
+        such as a denied call; `error` is the failure's message. An outcome of an earlier epoch is ignored.
         """
         circuit = self._circuits.get(attempt.name, _Circuit())
         if attempt.epoch != circuit.epoch:

@@ -85,16 +85,20 @@ class Tool(ABC, Generic[P]):
 
     def approves(self, arguments: P, settings: Settings) -> bool:
         """Return whether the user's settings approve this call, judged by its arguments, so that no approval is asked
-        for.
+        for; by default as the tool's traits say (`approved`).
         """
         return self.traits.approved
 
     @abstractmethod
     async def run(self, arguments: P, context: ToolContext) -> ToolOutput:
-        """Run one call. Raises `errors.AgentError` with a sentence for the model if it fails."""
+        """Run one call and return its output. AgentError, with a sentence for the model, if it fails. It may be
+        cancelled at any wait.
+        """
 
     def spec(self) -> ToolSpec:
-        """Return the name, description and compact JSON Schema that are sent to the model."""
+        """Return the name, description and compact JSON Schema that are sent to the model, with `forms`, which
+        are not.
+        """
         return ToolSpec(
             name=self.traits.name,
             description=self.traits.description,
@@ -135,7 +139,8 @@ class Tool(ABC, Generic[P]):
 
 def compact_schema(schema: dict[str, Any], *, untold: bool = False) -> dict[str, Any]:
     """Return a pydantic JSON Schema without titles, empty defaults and object descriptions, with references resolved.
-    With `untold` it has the parameters that models are not shown as well.
+    `schema` is not changed; a recursive one cannot be given. With `untold` it has the parameters that models are not
+    shown as well.
     """
     definitions = schema.get("$defs", {})
 

@@ -81,7 +81,7 @@ class ToolGroups(Protocol):
     """Port: the tool groups that one run offers its model."""
 
     def enable(self, group: str) -> tuple[str, ...]:
-        """Offer a group from the next model call on and return the names of its tools. ToolRetry if there is no such
+        """Offer a group from the next model call on and return the names of its tools. ToolFailed if there is no such
         group.
         """
 

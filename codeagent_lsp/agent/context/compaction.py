@@ -64,7 +64,7 @@ SUBJECTS = ("path", "file", "command", "pattern", "query", "target", "name")
 @dataclass(frozen=True, slots=True)
 class KeptFacts:
     """The facts that every compaction repeats: todo list and plan as text, '' for none, paths of changed files relative
-    to the workspace, files in focus (current texts).
+    to the workspace, files in focus (current texts). All are taken when the compaction is made.
     """
 
     todos: str = ""
@@ -91,7 +91,8 @@ class CompactionPlan:
 
 def plan_compaction(messages: Sequence[Message], budget: int, *, fixed: int = 0, pressure: int = 0) -> CompactionPlan:
     """Choose what to summarise so that the conversation takes well under `budget` tokens. `fixed` tokens are taken by
-    what is kept besides; with a higher `pressure` (0 to 2) less stays.
+    what is kept besides; with a higher `pressure` (0, 1 or 2) less stays. Pure; the plan may still be too long, which
+    is for `compact` to see.
 
     The latest turn stays whole if it fits, else as many of its latest exchanges as fit, all but the last with shortened
     results; of the turns before it only the user's messages stay.
@@ -127,8 +128,9 @@ async def compact(
     keywords: Sequence[str] = (),
 ) -> tuple[Message, ...]:
     """Return the conversation in fewer tokens than before, if possible at most `budget`; unchanged when it cannot be
-    made smaller. `summarise` asks the model for the summary; without it, or if it returns '', the old steps are listed.
-    With `pressure` 2 even the last results, requests and the system message are cut.
+    made smaller; so it may be longer than `budget`. `summarise` gets messages that end with the request, and the most
+    tokens of the summary; without it, or if it returns '', the old steps are listed. With `pressure` 2 even the last
+    results, requests and the system message are cut.
     """
     # Measured without the files in focus: these get only what room is left in the end.
     spoken = size([note(_kept_text(kept))])
@@ -148,7 +150,8 @@ async def compact(
 def squeeze(messages: Sequence[Message], budget: int, keywords: Sequence[str] = ()) -> tuple[Message, ...]:
     """Return the messages with their longest texts cut until they fit: results first, then the model's text, notes,
     older requests, the latest request, the system message. Tool calls stay unchanged, but for those that take more than
-    a quarter of the budget: their results have been given already.
+    a quarter of the budget: their results have been given already. `budget` is in estimated tokens; the result may be
+    longer, as each text keeps at least about 80 tokens. `keywords` (lower case) mark the lines to keep.
     """
     made = [_with_short_calls(message, budget // 4) for message in messages]
     # The longest of a kind first, so that few texts are cut, and those can spare it.
@@ -184,7 +187,9 @@ def _short_value(value: Any) -> Any:
 
 
 def within(text: str, tokens: int, keywords: Sequence[str] = ()) -> str:
-    """Return the most relevant parts of `text` in about `tokens` tokens."""
+    """Return `text`, or of one with more than `tokens` estimated tokens an excerpt that takes about as many, at least
+    200 characters: whole lines with gaps marked, those with `keywords` (lower case) preferred.
+    """
     needed, limit = estimate_tokens(text), len(text)
     if needed <= tokens:
         return text
@@ -325,7 +330,10 @@ def _rank(messages: Sequence[Message], index: int) -> int:
 
 
 def digest(exchanges: Sequence[Exchange], earlier: str, limit: int) -> str:
-    """Return one line per step, the latest ones in at most `limit` characters, after `earlier` in a third of it."""
+    """Return the steps of the exchanges as text, one line each: after an excerpt of `earlier` in a third of `limit`
+    characters (at least 200) as many of the latest lines as fit into the rest, and before them the number of those left
+    out.
+    """
     before = excerpt(earlier, limit // 3) if earlier else ""
     lines = [line for exchange in exchanges for line in _lines(exchange)]
     room, kept = limit - len(before), list[str]()
@@ -340,8 +348,8 @@ def digest(exchanges: Sequence[Exchange], earlier: str, limit: int) -> str:
 
 
 def short_result(call: ToolCall, text: str) -> str:
-    """Return an old tool result, shortened: files as a reference, output of commands cut at 2,000 characters, others
-    unchanged.
+    """Return an old tool result, shortened: the text of a file longer than 240 characters as a sentence that names the
+    call, output of commands as an excerpt of 2,000 characters, others unchanged.
     """
     from codeagent_lsp.tools.catalogue import result_of  # late: it loads all tools, which a run has done by now
 

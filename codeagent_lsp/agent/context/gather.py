@@ -47,7 +47,9 @@ _NAMES = (_NAME, _ASCII_NAME, _BARE_NAME, re.compile(_BARE_NAME.pattern, re.ASCI
 
 
 def with_heading(name: str, file: FileText) -> str:
-    """Return the text of a file for the model, under a line that says what it is; of a large one its beginning."""
+    """Return the text of a file for the model, with line numbers as `render` writes them, below a line that names it;
+    of one with more than `LARGE_FILE_LINES` lines only its beginning.
+    """
     if len(split_lines(file.text)) <= LARGE_FILE_LINES:
         return whole_file(name, render(file))
     return f"{BEGINNING} {name}, as it is now:\n{render(file)}"
@@ -63,9 +65,10 @@ def starting_context(
     stands: Callable[[str, str], bool] = lambda name, text: False,
     headed: Callable[[str, FileText], str] = with_heading,
 ) -> str:
-    """Return the text to put before a task, at most about `budget` characters; files in `skip` are left out. `headed`
-    returns a file's text for the model with a heading. With `listed` the names of files are included, for runs without
-    a repo map.
+    """Return the text to put before a task, at most about `budget` characters, '' for none: the texts of at most 4
+    files that the task names. Files in `skip` (absolute paths) are left out, as are those that cannot be read. Blocks.
+    `headed` returns a file's text for the model with a heading. With `listed` the names of files are included, for runs
+    without a repo map.
 
     `stands(name, text)` returns whether the conversation already has that text of that file ('' for the list of names),
     so that it is not repeated.
@@ -99,7 +102,7 @@ def starting_context(
 
 def if_it_stands(name: str, shown: str, stands: Callable[[str, str], bool]) -> str | None:
     """Return a sentence in place of a file with its heading, `shown`, if the conversation has that text already; else
-    None.
+    None. `stands(name, text)` is as for `starting_context`.
     """
     heading, _, text = shown.partition("\n")
     return f"{heading.partition(',')[0]} stands above, unchanged." if stands(name, text) else None
@@ -113,8 +116,8 @@ HEAD_LINES = 12
 
 
 def headed_or_parts(task: str) -> Callable[[str, FileText], str]:
-    """Return a function that formats a file, by name and text, for a task: whole up to 400 lines, else its outline and
-    the lines around names of the task.
+    """Return a function that formats a file, by its relative path and its text, for a task: whole up to 400 lines, else
+    its outline and the lines, numbered from 1, around words of the task; where none occurs, its first 12 lines.
     """
     words = frozenset(word for word in _CODE_WORD.findall(task) if len(word) > LEAST_WORD)
 
@@ -141,7 +144,9 @@ def headed_or_parts(task: str) -> Callable[[str, FileText], str]:
 
 
 def names_in_code(text: str) -> frozenset[str]:
-    """Return the words of a text that look like code: with an underscore, a dot or capitals inside, or in backticks."""
+    """Return the words of a text that look like code: with an underscore, a dot or capitals inside, or in backticks;
+    empty if there are none.
+    """
     quoted = (word for part in _QUOTED.findall(text) for word in _CODE_WORD.findall(part))
     return frozenset((*quoted, *(match[0] for match in _LIKE_CODE.finditer(text))))
 
@@ -176,7 +181,9 @@ def _ranges(lines: Sequence[str], numbers: Iterable[int]) -> str:
 
 
 def named_files(task: str, files: Iterable[str], skip: Iterable[str] = ()) -> list[str]:
-    """Return at most 4 files whose path or name occurs in the task, in that order; ambiguous names are left out."""
+    """Return at most 4 of `files` (absolute paths) whose path or name occurs in the task, in the order in which they
+    are named there; a name that fits several files is left out, and so are those in `skip`.
+    """
     left_out = frozenset(skip)
     by_name: dict[str, list[str]] = {}
     for path in files:

@@ -41,7 +41,8 @@ LOWEST_RATIO, HIGHEST_RATIO = 0.25, 4.0
 
 class History:
     """The messages of a conversation, in order, always well-formed. `on_append` gets each message before it is added,
-    `on_replace` the whole conversation after a compaction.
+    `on_replace` the whole conversation before it replaces the old one; if one raises, nothing is changed. For one event
+    loop, not thread-safe.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class History:
         return frozenset(self._call_ids)
 
     def append(self, message: Message) -> None:
-        """Add a message, after `on_append` has recorded it."""
+        """Add a message as the last one, after `on_append` has recorded it; if that raises, it is not added."""
         # Stored before it counts: after a crash the file has all that the model may have seen.
         self._on_append(message)
         self.add_stored(message)
@@ -78,14 +79,16 @@ class History:
         self._call_ids.update(call.id for call in message.tool_calls)
 
     def replace(self, messages: Sequence[Message]) -> None:
-        """Replace the conversation by a compacted one, made well-formed, after `on_replace` has recorded it."""
+        """Replace the conversation by a compacted one, made well-formed (see `well_formed`), after `on_replace` has
+        recorded it. The ids of removed calls stay in `call_ids`.
+        """
         compacted = well_formed(messages)
         self._on_replace(compacted)
         self._messages = list(compacted)
 
     def close_turn(self) -> None:
-        """Complete the turn, however it ended: every call without a result gets one, and the last message becomes the
-        assistant's.
+        """Complete the turn, however it ended: every call without a result gets one that says it was interrupted, and
+        if the last message is then not an answer of the assistant, one is appended. Nothing if the turn is complete.
         """
         self._close_open_calls()
         if self._messages and (self._messages[-1].role != "assistant" or self._messages[-1].tool_calls):
@@ -97,7 +100,9 @@ class History:
 
 
 def note(text: str) -> Message:
-    """Return a message from the program to the model, in the user's role; it does not begin a turn."""
+    """Return a message from the program to the model, of role `user` and name `note`, so that `is_request` is False for
+    it.
+    """
     return Message("user", text, name=NOTE)
 
 
@@ -107,8 +112,9 @@ def is_request(message: Message) -> bool:
 
 
 def reference(messages: Sequence[Message], call: ToolCall, text: str) -> str | None:
-    """Return a short reply for a file that is read again unchanged while its text is still in the conversation; else
-    None. Only the latest full text of the same call counts, so a file that changed and changed back is sent again.
+    """Return a short reply for a `read_file` call whose result `text` is still in the conversation, unchanged; None for
+    other tools and for texts of fewer than 400 characters. Only the latest full text of the same call counts, so a file
+    that changed and changed back is sent again.
     """
     if call.name != READING or len(text) < WORTH_REFERRING:
         return None
@@ -127,12 +133,16 @@ def reference(messages: Sequence[Message], call: ToolCall, text: str) -> str | N
 
 
 def whole_file(path: str, text: str) -> str:
-    """Return the text of a whole file with a heading, in the form in which it is put into the conversation."""
+    """Return the text of a whole file below a heading with its path (relative to the workspace), as it is put into the
+    conversation and found again by `reference`.
+    """
     return f"{WHOLE} {path}, as it is now:\n{text}"
 
 
 def open_calls(messages: Sequence[Message]) -> list[tuple[str, str]]:
-    """Return id and tool name of the calls in the last assistant message that have no result."""
+    """Return (call id, tool name) of each call in the last assistant message that has no result; [] if another message
+    follows its results.
+    """
     answered: set[str] = set()
     for message in reversed(messages):
         if message.role == "tool":
@@ -145,7 +155,9 @@ def open_calls(messages: Sequence[Message]) -> list[tuple[str, str]]:
 
 
 def well_formed(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Return the conversation with missing results filled in and orphaned or duplicate ones removed."""
+    """Return the conversation with a result, "interrupted", for every call that has none, and without results that have
+    no call or come twice. Pure.
+    """
     result: list[Message] = []
     waiting: dict[str, str] = {}
 
@@ -204,19 +216,24 @@ class FocusedFiles:
         return next((file for file in self.files if file.path == path), None)
 
     def seen(self, path: str, text: str) -> FocusedFiles:
-        """Return the files with one that the model has just seen in full as the last; the oldest are dropped to stay
-        within the limit, and one that is larger than it is not added.
+        """Return the files with one (path relative to the workspace) that the model has just seen in full as the last;
+        the least recently used are dropped to stay within the limit, those being edited last, and one that is larger
+        than it is not added.
         """
         known = self.get(path)
         return self._with(FocusedFile(path, text, known is not None and known.editing))
 
     def used(self, path: str) -> FocusedFiles:
-        """Return the files with `path` as the most recently used one; unknown paths change nothing."""
+        """Return the files with `path` (relative to the workspace) as the most recently used one; unknown paths change
+        nothing.
+        """
         known = self.get(path)
         return self if known is None else self._with(known)
 
     def editing(self, paths: Iterable[str]) -> FocusedFiles:
-        """Return the files with exactly `paths` (relative to the workspace) marked as being edited."""
+        """Return the files with exactly `paths` (relative to the workspace) marked as being edited; paths not among
+        them are ignored.
+        """
         chosen = frozenset(paths)
         return replace(self, files=tuple(replace(file, editing=file.path in chosen) for file in self.files))
 
@@ -225,7 +242,8 @@ class FocusedFiles:
         return replace(self, files=tuple(file for file in self.files if file.path != path))
 
     def refreshed(self, current: Mapping[str, str | None]) -> FocusedFiles:
-        """Return the files with their current texts; a file whose text is None is removed. Files that are not in
+        """Return the files with the texts in `current` (by path relative to the workspace); a file whose text is None
+        is removed, and the least recently used are dropped if they have outgrown the limit. Files that are not in
         `current` stay unchanged.
         """
         fresh = [replace(file, text=current.get(file.path, file.text) or "") for file in self.files]
@@ -234,7 +252,9 @@ class FocusedFiles:
         return replace(self, files=left)._evicted()
 
     def newest(self, room: int) -> tuple[FocusedFile, ...]:
-        """Return the files that fit into `room` characters: those being edited first, then the most recently used."""
+        """Return the files that fit into `room` characters together, rendered: those being edited first, then the most
+        recently used; one that does not fit is skipped.
+        """
         latest_first = self.files[::-1]
         chosen = []
         for file in sorted(latest_first, key=lambda file: not file.editing):
@@ -244,7 +264,9 @@ class FocusedFiles:
         return tuple(chosen)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the files as plain JSON data, from which `from_dict` makes them again."""
+        """Return the files as plain JSON data, `{limit, files: [{path, text, editing}]}`, from which `from_dict` makes
+        them again.
+        """
         return {"limit": self.limit, "files": [asdict(file) for file in self.files]}
 
     @classmethod
@@ -276,7 +298,9 @@ def render_focused_file(path: str, text: str) -> str:
 
 
 def size(messages: Iterable[Message]) -> int:
-    """Return the estimated tokens of a conversation."""
+    """Return the estimated tokens of a conversation (see `estimate_tokens`): texts and calls, 6 for each message, 1,600
+    for each picture.
+    """
     return sum(map(_cost, messages))
 
 
@@ -290,7 +314,9 @@ class Sizes:
         self._of_tools = 0
 
     def of(self, messages: tuple[Message, ...]) -> int:
-        """Return the estimated tokens of the conversation with these messages."""
+        """Return what `size` returns for these messages; if they continue those of the last call, only the new ones are
+        counted.
+        """
         known = len(self._seen)
         # Cheap, though it compares all: tuples compare by identity first, and the messages are the same objects.
         if messages[:known] == self._seen:
@@ -308,13 +334,16 @@ class Sizes:
 
 
 def tools_size(tools: Iterable[ToolSpec]) -> int:
-    """Return the estimated tokens of tool descriptions."""
+    """Return the estimated tokens of tool descriptions (see `estimate_tokens`), as they are sent, without their
+    `forms`.
+    """
     return sum(estimate_tokens(str(without_forms(tool))) for tool in tools)
 
 
 def composition(messages: Iterable[Message], tools: Iterable[ToolSpec], counted: int) -> dict[str, int]:
-    """Return the tokens of a prompt by kind, such as `tools` or `files`: estimates, scaled to the number that the
-    server has `counted` (0 if it stated none). Kinds without tokens are left out.
+    """Return the tokens of a prompt by kind (`tools`, `system`, `talk`, `notes`, `summary`, `files`, `output`,
+    `results`, `pictures`): estimates, scaled to the number that the server has `counted` (0 if it stated none). Kinds
+    without tokens are left out.
     """
     kinds = Counts[str]({"tools": tools_size(tools)})
     for message in messages:
@@ -327,7 +356,8 @@ def composition(messages: Iterable[Message], tools: Iterable[ToolSpec], counted:
 
 @dataclass(frozen=True, slots=True)
 class TokenMeter:
-    """Converts estimates into tokens, calibrated by the server's last token count of a prompt that was estimated here.
+    """Converts estimates into tokens; an immutable value, calibrated by the server's last token count of a prompt that
+    was estimated here.
 
     The counted prompt is exact; text added since is scaled by the same ratio, but never below the middle between that
     and the estimate, since new text may be denser than the old.
@@ -348,7 +378,9 @@ class TokenMeter:
         return TokenMeter(estimated, counted) if estimated > 0 and counted > 0 else self
 
     def tokens(self, estimated: int) -> int:
-        """Return the tokens of a prompt from its estimate."""
+        """Return the tokens of a prompt from its estimate, rounded up: at least the last count, if the estimate is at
+        least that of the counted prompt.
+        """
         # A shorter prompt than the counted one was compacted: what is left may be of another kind, so the count says
         # less.
         if self.counted and estimated >= self.estimated:
@@ -356,7 +388,9 @@ class TokenMeter:
         return ceil(estimated * self._careful)
 
     def estimate(self, tokens: int) -> int:
-        """Return the largest estimate of a new prompt that is no more than `tokens`."""
+        """Return the largest estimate, rounded down, of a new prompt that takes no more than `tokens` by the server's
+        count, as far as is known.
+        """
         return int(tokens / self._careful)
 
     @property
@@ -385,7 +419,9 @@ class ConversationParts:
 
 
 def take_apart(messages: Sequence[Message]) -> ConversationParts:
-    """Split a conversation into its parts; messages are neither changed nor lost."""
+    """Return a conversation split into its parts (see `ConversationParts`); no message is changed or lost, and tool
+    results stay with the message that made the calls.
+    """
     system = tuple(message for message in messages if message.role == "system")
     rest = [message for message in messages if message.role != "system"]
     last = max((index for index, message in enumerate(rest) if message.name == SUMMARY), default=-1)
@@ -401,7 +437,7 @@ def take_apart(messages: Sequence[Message]) -> ConversationParts:
 
 
 def flat(exchanges: Iterable[Exchange]) -> tuple[Message, ...]:
-    """Return the messages of exchanges as one tuple."""
+    """Return the messages of all exchanges, in their order, as one tuple."""
     return tuple(message for exchange in exchanges for message in exchange)
 
 

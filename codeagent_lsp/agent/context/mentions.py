@@ -52,7 +52,9 @@ class Mention:
 
 
 def mentions_in(words: str, most: int = MOST_MENTIONS) -> tuple[Mention, ...]:
-    """Return the mentions in the words, each once, in order; at most `most`. Code in the words has none."""
+    """Return the mentions in the words, each once, in order; at most `most`. Code in the words, fenced or between
+    backticks, has none. Whether a file exists is not looked at.
+    """
     # Blanks of the same length, so that offsets stay.
     prose = _CODE.sub(lambda match: " " * len(match[0]), words)
     found = (_mention(match) for match in _MENTION.finditer(prose))
@@ -73,8 +75,8 @@ def shorter_readings(mention: Mention) -> Iterator[Mention]:
 
 
 def write_mention(path: str, lines: tuple[int, int] | None = None) -> str:
-    """Return the mention of a file as a user writes it: `@path`, quoted if necessary, with `#L3-L9` for `lines` (the
-    first and the last one, 1-based).
+    """Return the mention of a file as a user writes it: `@path`, the path as it is given, quoted if necessary, with
+    `#L3-L9` for `lines` (the first and the last one, 1-based).
     """
     match = _MENTION.fullmatch(f"@{path}")
     plain = match is not None and _mention(match) == Mention("file", f"@{path}", path)

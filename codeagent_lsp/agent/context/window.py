@@ -43,8 +43,8 @@ async def nothing_kept() -> KeptFacts:
 class ConversationWindow:
     """The history of one run inside one model's window.
 
-    `kept` returns the current facts that every compaction repeats; `summarise` asks the model for a summary, None for
-    none.
+    Compactions are reported by `emit`. `kept` returns the current facts that every compaction repeats; `summarise` asks
+    the model for a summary, None for none.
     """
 
     def __init__(
@@ -66,7 +66,9 @@ class ConversationWindow:
         self._floor = 0  # tokens after the last compaction
 
     async def fit(self, tools: Sequence[ToolSpec]) -> None:
-        """Compact until the next prompt fits. ContextOverflow when it does not after three compactions."""
+        """Compact the history until the next prompt, with these tools, fits the window beside the reply; nothing if it
+        fits. May ask the model for a summary. ContextOverflow when it does not after three compactions.
+        """
         while self._due(tools) and self._in_a_row < MOST_IN_A_ROW:
             await self._compact(tools, self._aim)
             # What a compaction could not get below: a conversation that is full right after it must not be compacted
@@ -78,7 +80,8 @@ class ConversationWindow:
 
     async def shrink(self, tools: Sequence[ToolSpec], told: int | None = None) -> bool:
         """Compact because the server found the prompt too long; return whether it got smaller, so that a new request is
-        worthwhile. `told` is the window that the server named, in tokens: from now on it is the limit.
+        worthwhile. `told` is the window that the server named, in tokens: from now on it is the limit, if it is smaller
+        than the known one.
         """
         if told is not None and told < self._limits.window:
             # The reply was planned for the larger window, and prompt and reply share the stated one.
@@ -109,7 +112,8 @@ class ConversationWindow:
     def admit(self, calls: Sequence[ToolCall], results: Sequence[str], tools: Sequence[ToolSpec]) -> tuple[str, ...]:
         """Return the results as they go into the history: unchanged files as a reference, long texts as excerpts.
 
-        Together they take at most a quarter of the room that the conversation has.
+        Together they take about a quarter of the room that the conversation has, at most, but 200 tokens or so in any
+        case. ValueError if there are not as many results as calls.
         """
         messages = self._history.messages
         texts = [reference(messages, call, text) or text for call, text in zip(calls, results, strict=True)]

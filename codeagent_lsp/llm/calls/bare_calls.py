@@ -50,8 +50,8 @@ UNSURE = (
 
 
 def read_json(source: str, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
-    """Return the calls of a text that consists of JSON values, repaired if broken and call-like; None if it is anything
-    else.
+    """Return the calls of a text that consists of JSON values, separated by nothing, blanks, `;` or `,`, repaired if
+    broken and call-like; None if it is anything else.
     """
     found: list[Raw] = []
     position = 0
@@ -76,7 +76,9 @@ def read_json(source: str, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
 
 
 def read_strict(source: str) -> list[Raw] | None:
-    """Return the calls in one JSON value, which is not repaired; None if it is broken or not a call."""
+    """Return the calls in one JSON value, one object or a list of them, which is not repaired; None if it is broken or
+    not a call.
+    """
     try:
         return dialects.from_value(jsontext.loads(source))
     except ValueError:
@@ -84,7 +86,9 @@ def read_strict(source: str) -> list[Raw] | None:
 
 
 def read_python(source: str, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
-    """Return the calls of a text that consists of Python calls; None if it is anything else."""
+    """Return the calls of a text that consists of Python calls; with parameters by the tools' names for positional
+    ones; None if it is anything else.
+    """
     if not re.match(r"\[?\s*[A-Za-z_][\w.\-]*\s*\(", source):
         return None
     # Names such as `git-diff` are no identifiers; the text as it is goes first, as the replacement also changes
@@ -95,7 +99,7 @@ def read_python(source: str, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
 
 def read_action(text: str, start: int, tools: tuple[ToolSpec, ...]) -> tuple[list[Raw], int]:
     """Parse `NAME[{…}]`, `NAME(key="value")`, or NAME with a line `Action Input: {…}` below, at the offset `start`,
-    each on lines of its own; return the calls and the offset behind them.
+    each on lines of its own; return the calls, [] for none, and the offset behind them, or behind NAME.
     """
     begin = re.compile(r"[\w.\-]+").match(text, start).end()  # type: ignore[union-attr] # the caller has found it
     if given := ACTION_INPUT.match(text, begin):
@@ -138,7 +142,9 @@ def is_known(name: str, tools: Iterable[ToolSpec]) -> bool:
 
 
 def normalise_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the known tool that `name` means (`functions.x:0`, another case, `a.b` for `a__b`), or None."""
+    """Return the known name that `name` means (`functions.x:0`, another case, `a.b` for `a__b`); None if it means none
+    or several.
+    """
     names = list(known)
     stripped = _strip_name(name)
     # From exact to loose, so that a tool with an odd name of its own is never taken for another.
@@ -154,13 +160,15 @@ def normalise_name(name: str, known: Iterable[str]) -> str | None:
 
 
 def bare_name(name: str) -> str:
-    """Return a name without what models put around it: quotes, `functions.` and the like, a number."""
+    """Return a tool's name without what models put around it: quotes, prefixes such as `functions.`, a number (`:0`),
+    marks such as `<|channel|>`.
+    """
     return re.sub(r"^(?:functions\.|default_api[.:])?(?:tools\.)?", "", _strip_name(name))
 
 
 def check(name: str, arguments: Mapping[str, Any] | None, tools: Iterable[ToolSpec]) -> ToolCall | str:
-    """Return the call with its name and arguments coerced to a known tool, or a sentence for the model on what to
-    correct.
+    """Return the call with its name and arguments coerced to the tool that it means, or sentences in English for the
+    model on what to correct: no such tool, arguments None or nested too deeply, or such as do not fit the schema. Pure.
     """
     by_name = {tool["name"]: tool for tool in tools}
     call = _resolve_meant(name, arguments, by_name)

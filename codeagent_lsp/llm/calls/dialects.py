@@ -21,8 +21,9 @@ from codeagent_lsp.llm.calls import jsontext
 
 @dataclass(frozen=True)
 class Raw:
-    """A call as written: `arguments` None if they are not an object; `textual` if values are unparsed text; `unsure` if
-    a value holds a part of the tags that arguments are written in, so that it may end elsewhere.
+    """A call as written, with its name as it stands there: `arguments` None if they are not an object; `textual` if
+    values are unparsed text; `unsure` if a value holds a part of the tags that arguments are written in, so that it may
+    end elsewhere.
     """
 
     name: str
@@ -53,8 +54,8 @@ _WRAPPERS = ("tool_calls", "tool_uses", "calls", "function_calls")
 
 
 def from_value(value: Any, *, meant: bool = False) -> list[Raw] | None:
-    """Return the calls that a JSON value denotes; None if it does not have the form of any. With `meant`, the text
-    around it marks it as a call, so that a name alone is enough.
+    """Return the calls that a JSON value (one object, or a list of them) denotes, in any of the usual keys; None if it
+    does not have the form of any. With `meant`, the text around it marks it as a call, so that a name alone is enough.
     """
     if isinstance(value, list):
         inner = [from_value(item, meant=meant) for item in value]
@@ -104,8 +105,8 @@ def as_torn(calls: list[Raw], source: str) -> list[Raw]:
 
 
 def read_hermes(text: str, start: int) -> Read:
-    """Parse `<tool_call>` with JSON, Qwen-Coder XML or GLM pairs inside, closed or not, at the offset `start`; return
-    the calls and the offset behind them.
+    """Parse `<tool_call>` with JSON, Qwen-Coder XML or GLM pairs inside, closed or not, at the offset `start` of its
+    `<`; return the calls and the offset behind them.
     """
     begin = _skip(text, text.index(">", start) + 1)
     # Some models put a code block inside the tags.
@@ -121,8 +122,8 @@ def read_hermes(text: str, start: int) -> Read:
 
 
 def read_function(text: str, start: int) -> Read:
-    """Parse `<function=NAME>` with `<parameter=K>V</parameter>` or a JSON object inside; return the calls, [] for none,
-    and the offset behind them.
+    """Parse `<function=NAME>` (Qwen-Coder) with `<parameter=K>V</parameter>` or a JSON object inside, at the offset
+    `start`; return the calls, [] for none, and the offset behind them.
     """
     head = re.compile(r"<function(?:=|\s+name=)[\"']?([^>\"'\s]+)[\"']?\s*>").match(text, start)
     if head is None:
@@ -137,8 +138,8 @@ def read_function(text: str, start: int) -> Read:
 
 
 def read_invoke(text: str, start: int) -> Read:
-    """Parse one or several `<invoke name="…">` with `<parameter name="…">`, inside any wrapper; return the calls, []
-    for none, and the offset behind them.
+    """Parse one or several `<invoke name="…">` with `<parameter name="…">`, inside any wrapper, or JSON or Python calls
+    in it, at the offset `start`; return the calls, [] for none, and the offset behind them.
     """
     calls: list[Raw] = []
     position = start
@@ -159,8 +160,8 @@ _INVOKED = re.compile(r"\s*(?:<[\w:]+>\s*)?<invoke\s+name=[\"']?([^>\"'/\s]+)[\"
 
 
 def read_kimi(text: str, start: int) -> Read:
-    """Parse repeated `<|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>{…}<|tool_call_end|>`; return the
-    calls, [] for none, and the offset behind them.
+    """Parse repeated `<|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>{…}<|tool_call_end|>`; at the
+    offset `start`; return the calls, [] for none, and the offset behind them.
     """
     pattern = re.compile(
         r"\s*(?:<\|tool_calls?_section_begin\|>\s*)?<\|tool_call_begin\|>\s*([^\s<{]+)\s*"
@@ -172,7 +173,7 @@ def read_kimi(text: str, start: int) -> Read:
 
 
 def read_deepseek(text: str, start: int) -> Read:
-    """Parse repeated `<｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME`, then JSON, fenced or not.
+    """Parse repeated `<｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME`, then JSON, fenced or not, at `start`.
 
     Return the calls, [] for none, and the offset behind them.
     """
@@ -185,8 +186,8 @@ def read_deepseek(text: str, start: int) -> Read:
 
 
 def read_mistral(text: str, start: int) -> Read:
-    """Parse `[TOOL_CALLS]` before a JSON list, or before repeated `NAME[ARGS]{…}`; return the calls, [] for none, and
-    the offset behind them.
+    """Parse `[TOOL_CALLS]` before a JSON list, or before repeated `NAME[ARGS]{…}`; at the offset `start`; return the
+    calls, [] for none, and the offset behind them.
     """
     if text[_skip(text, start + len("[TOOL_CALLS]")) :][:1] in ("[", "{"):
         return read_wrapped(text, start)
@@ -198,8 +199,8 @@ def read_mistral(text: str, start: int) -> Read:
 def read_harmony(text: str, start: int) -> Read:
     """Parse `<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{…}<|call|>`, also in another channel,
     with the name before the channel, and without the tokens, which some servers remove. Content that is not JSON, such
-    as code for a `python` tool, makes a call without readable arguments. Return the calls, [] for none, and the offset
-    behind them.
+    as code for a `python` tool, makes a call without readable arguments. Return the calls at the offset `start`, [] for
+    none, and the offset behind them. The format is OpenAI's, of its gpt-oss models.
     """
     calls: list[Raw] = []
     position = start
@@ -219,7 +220,7 @@ def read_harmony(text: str, start: int) -> Read:
 
 def read_gemma(text: str, start: int) -> Read:
     """Parse `<|tool_call>call:NAME{key:<|"|>text<|"|>,other:5}<tool_call|>`, in which keys have no quotes and texts
-    have tokens for them; return the calls, [] for none, and the offset behind them.
+    have tokens for them; at the offset `start`; return the calls, [] for none, and the offset behind them.
     """
     calls: list[Raw] = []
     position = start
@@ -233,8 +234,8 @@ def read_gemma(text: str, start: int) -> Read:
 
 
 def read_wrapped(text: str, start: int) -> Read:
-    """Parse JSON values, separated by `;` or nothing, or Python calls, after the opening marker of a dialect; return
-    the calls, [] for none, and the offset behind them.
+    """Parse JSON values, separated by `;` or nothing, or Python calls, after the opening marker of a dialect at the
+    offset `start`; return the calls, [] for none, and the offset behind them.
     """
     begin = _eat(text, start, _OPENING)
     calls, position = _read_values(text, begin)
@@ -260,7 +261,9 @@ def _read_values(text: str, start: int) -> Read:
 
 
 def read_python(source: str) -> list[Raw] | None:
-    """Parse `[f(a=1), g("x")]` or `f(a=1)`; None for anything else. Positional arguments are named `0`, `1`, …"""
+    """Parse `[f(a=1), g("x")]` or `f(a=1)` and return the calls; None for anything else. Nothing is evaluated.
+    Positional arguments are named `0`, `1`, …
+    """
     try:
         tree = ast.parse(source.strip(), mode="eval")
         body = tree.body

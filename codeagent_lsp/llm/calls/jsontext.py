@@ -128,8 +128,8 @@ def _string_text(token: str) -> str:
 
 
 def loads_object(source: str, *, repair: bool = False) -> dict[str, Any] | None:
-    """Return the JSON object in `source`, also one encoded in a JSON string; None for anything else, and for a `torn`
-    one.
+    """Return the JSON object in `source`, also one encoded in a JSON string; None for anything else, and, with
+    `repair`, for a `torn` one. Never raises.
     """
     if repair and torn(source):
         return None
@@ -193,8 +193,8 @@ def ambiguous(source: str) -> bool:
 
 
 def span(source: str, start: int) -> int | None:
-    """Return the offset behind the JSON object or array that begins at `start`, by its brackets outside of strings;
-    None when it never closes.
+    """Return the offset behind the JSON object or array that begins at `start`, by its brackets outside of strings,
+    whether it is valid or not; None when it never closes.
     """
     depth, inside, position = 0, False, start
     pattern = _STRUCTURE

@@ -82,8 +82,8 @@ class LooseCall(NamedTuple):
 
 
 def loose_call(text: str, is_tool: Callable[[str], bool]) -> LooseCall | None:
-    """Return the call in an unknown form that seems to end `text`, a reply in which none was found; None if there is
-    none, or the reply is longer than 20,000 characters.
+    """Return the call in an unknown form that seems to end `text`, a reply in which none was found; `is_tool` returns
+    whether a name means a known tool. None if there is none, or the reply is longer than 20,000 characters.
     """
     reply = re.sub(_END, "", text.strip()) if len(text) <= _LONGEST else ""
     if (fence := list(_FENCE.finditer(reply))[-1:]) or (fence := list(_OPEN_FENCE.finditer(reply))[-1:]):

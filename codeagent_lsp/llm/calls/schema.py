@@ -32,24 +32,30 @@ _HALF = re.compile("[\ud800-\udfff]")  # of a pair that stands for one character
 
 
 class Misfit(ValueError):
-    """Raised for a value that does not fit the schema; the message names the path and what is allowed there."""
+    """Raised for a value that does not fit the schema; the message, in English for the model, names the path of the
+    value and what is allowed there.
+    """
 
 
 def fit(arguments: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments, coerced to the schema `parameters`. Raises Misfit when that is impossible."""
+    """Return the arguments, coerced to the JSON Schema `parameters` as far as that loses nothing (`"5"` to 5);
+    arguments that it does not name stay. Misfit if a required one is missing or one cannot be coerced.
+    """
     return dict(_object(dict(arguments), parameters, "", 0))
 
 
 def from_text(values: Mapping[str, str], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments from a dialect that writes all values as text: they stay text if the schema allows it, else they
-    are parsed as JSON.
+    """Return arguments from a dialect that writes all values as text: they stay text if the schema `parameters` allows
+    it, else they are parsed as JSON, and stay text if they are none.
     """
     properties = parameters.get("properties") or {}
     return {key: _read(value, properties.get(key) or {}) for key, value in values.items()}
 
 
 def types_of(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the JSON types that a schema allows; empty when it allows any."""
+    """Return the names of the JSON types that a schema allows, those of its alternatives (`anyOf` and the like)
+    included; () when it allows any.
+    """
     stated = schema.get("type")
     names = stated if isinstance(stated, list | tuple) else [stated] if isinstance(stated, str) else []
     for option in _options(schema):
@@ -127,7 +133,9 @@ def _says_nothing(value: Any, schema: Mapping[str, Any]) -> bool:
 
 
 def matches(value: Any, types: tuple[str, ...]) -> bool:
-    """Return whether `value` has one of the JSON types."""
+    """Return whether `value` has one of the JSON types: a bool is no number, and a type with an unknown name is that of
+    any value.
+    """
     kinds: dict[str, Any] = {
         "string": str,
         "object": dict,

@@ -43,13 +43,15 @@ class StreamParser:
         self._result: Extraction | None = None
 
     def feed(self, chunk: str) -> list[ToolCall]:
-        """Take the next piece; always returns an empty list."""
+        """Take the next piece of the reply's text; always returns [], as calls are known only at the end (`close`)."""
         self._pieces.append(chunk)
         self._fresh.append(chunk)
         return []
 
     def visible(self) -> str:
-        """Return the text that has become safe to show since the last call: none of it can belong to a tool call."""
+        """Return the text that has become safe to show since the last call: none of it can belong to a tool call; ''
+        for none.
+        """
         shown = self._stream_filter.feed("".join(self._fresh))
         self._fresh.clear()
         self._shown.append(shown)
@@ -66,7 +68,9 @@ class StreamParser:
         return self._result
 
     def rest(self) -> str:
-        """Return the part of the answer's text that `visible` held back although it is text."""
+        """Return the part of the answer's text that `visible` held back although it is text, after the last `feed`; ''
+        if the text shown is not its beginning.
+        """
         shown = "".join(self._shown)
         text = self.result().text
         # What was shown cannot be taken back: where it is not the beginning of the text, nothing is added behind it.
@@ -74,7 +78,9 @@ class StreamParser:
 
 
 class StreamFilter:
-    """Filters one reply: each `feed` of a piece returns the text that has become safe to show."""
+    """Holds back what may belong to a tool call in one reply while it streams; one object for each reply. What it still
+    holds at the end is not returned: see `StreamParser.rest`.
+    """
 
     def __init__(self) -> None:
         self._text = ""  # text not shown yet, after one shown character, which may be a line break

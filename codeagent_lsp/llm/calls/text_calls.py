@@ -53,19 +53,21 @@ Pairs = list[tuple[ToolCall, Message | None]]
 
 
 def reply_schema(tools: tuple[ToolSpec, ...]) -> dict[str, Any]:
-    """Return a JSON Schema for a reply, with one alternative per tool and one for the plain answer."""
+    """Return a JSON Schema for a reply, `{"tool": NAME, "args": {…}}`, with one alternative per tool and one for the
+    plain answer, `final_answer` with a `text`.
+    """
     answer = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
     options = [_option(tool["name"], tool["parameters"]) for tool in tools]
     return {"oneOf": [*options, _option(ANSWER, answer)]}
 
 
 def write_call(call: ToolCall) -> str:
-    """Return a call in the JSON form that the model has to use."""
+    """Return a call in the JSON form that a model under a grammar has to use, `{"tool": NAME, "args": {…}}`."""
     return json.dumps({"tool": call.name, "args": dict(call.arguments)}, ensure_ascii=False)
 
 
 def write_answer(text: str) -> str:
-    """Return a plain answer in the JSON form that the model has to use."""
+    """Return a plain answer in the same form, as a call of `final_answer` with the argument `text`."""
     return write_call(ToolCall(ANSWER, {"text": text}))
 
 
@@ -77,7 +79,9 @@ class AnswerReader:
         self._state = "before"
 
     def feed(self, piece: str) -> str:
-        """Return the part of the answer that this piece completes; '' for calls."""
+        """Add the next piece of the JSON and return the part of the answer's text that it completes; '' for calls, and
+        after the text's end.
+        """
         if self._state == "done":
             return ""
         self._held += piece
@@ -147,13 +151,15 @@ def _plain(source: Any, depth: int = 0) -> dict[str, Any]:
 
 
 def constrained_instructions(tools: tuple[ToolSpec, ...]) -> str:
-    """Return the instructions, with the tools, for replies that a grammar forces to be one JSON object each."""
+    """Return the instructions, with the tools, for replies that a grammar forces to be one JSON object each, as
+    `reply_schema` describes them.
+    """
     answer = f"- {ANSWER}(text: string): answer the user; ends the task"
     return _CONSTRAINED + "\n".join([*map(_line, tools), answer])
 
 
 def instructions(tools: tuple[ToolSpec, ...]) -> str:
-    """Return the instructions, with the tools, for replies in free text."""
+    """Return the instructions, with the tools, for replies in free text: a line for each tool, in their order."""
     return _TEXT + "\n".join(map(_line, tools))
 
 
@@ -199,10 +205,11 @@ def as_text(
     *,
     together: bool = False,
 ) -> tuple[Message, ...]:
-    """Return the messages as text, with `instructions` added to the system message.
+    """Return the messages as text of alternating roles, with `instructions` added to the system message. `write_call`
+    and `write_answer` return the text of a call and of a plain answer.
 
-    Each call of a message becomes a message of its own, followed by its result; with `together` all calls stay in
-    one message, after its text.
+    Each call of a message becomes a message of its own, followed by its result as the user's, and text beside the calls
+    is left out; with `together` all calls stay in one message, after its text.
     """
     source = _with_instructions(list(messages), instructions)
     written: list[Message] = []

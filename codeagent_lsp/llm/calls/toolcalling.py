@@ -46,7 +46,7 @@ class Untried(Protocol):
         """Remember, in the state folder, that it called tools by the API."""
 
     async def asked(self) -> ToolCalling:
-        """Probe the model and return the mode in which it calls tools."""
+        """Probe the model by requests and return the mode in which it calls tools."""
 
 
 class ToolCallingModel(WrappedModel):
@@ -70,7 +70,7 @@ class ToolCallingModel(WrappedModel):
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """Yield the answer in the mode that the model was found to support. If the request has no tools, or a schema of
-        its own, no format is imposed. ModelError as the wrapped model.
+        its own, no format is imposed. Its `Reply` comes last. ModelError as the wrapped model.
         """
         by_mode = {"native": self._native, "constrained": self._stream_constrained, "text": self._text}
         plain = not request.tools or request.response_schema is not None
@@ -205,7 +205,9 @@ class TextCallsModel(WrappedModel):
     """
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """Yield the answer; calls in its text are only searched for if the request has tools. Raises ModelError."""
+        """Yield the answer, its `Reply` last; calls in its text are only searched for if the request has tools and no
+        schema of its own. ModelError as the wrapped model.
+        """
         if not request.tools or request.response_schema is not None:
             async with aclosing(self._model.stream(request)) as items:
                 async for item in items:

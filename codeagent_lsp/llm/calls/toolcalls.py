@@ -163,24 +163,31 @@ class Extraction:
 
 
 def begins_call(line: str) -> bool:
-    """Return whether a line begins a call in one of the known forms, of whatever tool."""
+    """Return whether a line begins a call in one of the known forms, of whatever tool: a marker of a dialect, JSON with
+    a tool's name, `Action:`.
+    """
     return _CALL_LINE.match(line) is not None
 
 
 def before_calls(text: str) -> str:
-    """Return a text up to the first line that begins a call."""
+    """Return a text up to the first line that begins a call (see `begins_call`), without blanks at its end; all of it
+    if none does.
+    """
     found = _CALL_LINE.search(text)
     return text if found is None else text[: found.start()].rstrip()
 
 
 def parse(text: str, tools: Iterable[ToolSpec]) -> list[ToolCall]:
-    """Return the tool calls in `text`, a complete reply, in order."""
+    """Return the tool calls in `text`, a complete reply, in order; [] for none. Calls that do not fit the tools are
+    left out; `extract` says why.
+    """
     return list(extract(text, tools).calls)
 
 
 def extract(text: str, tools: Iterable[ToolSpec]) -> Extraction:
     """Return the calls in `text`, a complete reply, the text around them, and the problem with any call that is not
-    understood.
+    understood or does not fit the tools. Thinking is left out; of more than 4 Mi characters the rest is not read. Never
+    raises; pure.
     """
     finder = _Finder(tuple(tools))
     # Calls in thoughts are plans, not calls.

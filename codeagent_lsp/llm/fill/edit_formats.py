@@ -18,8 +18,9 @@ SPARE_TOKENS = 256
 
 @dataclass(frozen=True, slots=True)
 class RecentEdit:
-    """A place that the user changed: some lines with a line or two around them, before and after. `diff` is the body of
-    a unified diff of the same lines, with its header of line numbers, without a line break at its end.
+    """A place in the file `path` that the user changed: some lines with a line or two around them, before and after.
+    `diff` is the body of a unified diff of the same lines, with its header of line numbers, without a line break at its
+    end.
     """
 
     path: str
@@ -51,7 +52,7 @@ class EditRequest:
 
     @property
     def marked(self) -> tuple[str, str]:
-        """The window before and after the cursor."""
+        """The window as (before, after): its text before and after the cursor."""
         return self.window[: self.cursor], self.window[self.cursor :]
 
 
@@ -87,7 +88,9 @@ class Rewriter(Protocol):
 
 
 def format_of(name: str) -> EditFormat | None:
-    """Return the format of a model by its name or that of its weights; None for one that is not a next-edit model."""
+    """Return the format of a model by its name or that of its weights; None for one that is not a known next-edit
+    model.
+    """
     lowered = name.lower().replace("_", "-")
     return next((form for form in FORMATS if re.search(form.names, lowered)), None)
 

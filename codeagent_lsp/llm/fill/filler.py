@@ -23,8 +23,9 @@ class Piece:
 @dataclass(frozen=True, slots=True)
 class FillRequest:
     """The text before and after the cursor of the file `path`, and pieces of other places, the most relevant last.
-    `comment` begins a comment line in the file's language, for servers that take pieces in no other way; `stop` are
-    texts at which the model ends. `sample` 0 asks for the most likely text, each other number for another one.
+    `max_tokens` limits the answer. `comment` begins a comment line in the file's language, for servers that take pieces
+    in no other way; `stop` are texts at which the model ends. `sample` 0 asks for the most likely text, each other
+    number for another one.
     """
 
     prefix: str
@@ -43,7 +44,9 @@ class FillRequest:
 
 
 class Filler(Protocol):
-    """Port: a model that fills in the middle. `slow` says that it runs on this machine's processor."""
+    """Port: a model that fills in the middle. `slow` says that it runs on this machine's processor. The caller that
+    opened it calls `close`.
+    """
 
     @property
     def name(self) -> str:
@@ -64,8 +67,9 @@ class Filler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A family of models with the same tokens: `names` is a pattern of their names, `form` the prompt with prefix and
-    suffix, `file` the token that begins another file, '' if there is none, `ends` the tokens at which an answer ends.
+    """A family of models with the same tokens: `names` is a regular expression for their names in lower case with `-`
+    for `_`, `form` the prompt with prefix and suffix, `file` the token that begins another file, '' if there is none,
+    `ends` the tokens at which an answer ends.
     """
 
     names: str
@@ -122,7 +126,7 @@ def family_of(name: str) -> Family | None:
 
 
 def tokens_of(family: Family) -> tuple[str, ...]:
-    """Return all special tokens of a family: those of its prompt and those that end an answer."""
+    """Return all special tokens of a family, each once: those of its prompt and those that end an answer."""
     parts = (part.strip() for part in _MARK.split(family.form))
     return tuple(dict.fromkeys(part for part in (*parts, family.file, *family.ends) if part))
 
@@ -143,7 +147,7 @@ one).
 
 def prompt_of(family: Family, request: FillRequest) -> str:
     """Return the prompt with the special tokens; pieces are added as other files if the family has a token for these,
-    otherwise they are left out.
+    otherwise they are left out. Tokens that the texts quote are broken (`harmless`).
     """
     # One substitution for both: a prefix that itself has `{suffix}` in it stays as it is.
     sides = {"{prefix}": harmless(request.prefix), "{suffix}": harmless(request.suffix)}
@@ -156,7 +160,7 @@ def prompt_of(family: Family, request: FillRequest) -> str:
 
 def harmless(text: str) -> str:
     """Return a text in which every special token is broken by a blank, so that a file that quotes one does not end the
-    prompt.
+    prompt; unchanged if it has none.
     """
     for token in UNMISTAKABLE:
         if token in text:
@@ -167,6 +171,6 @@ def harmless(text: str) -> str:
 
 
 def cut_tokens(text: str) -> tuple[str, bool]:
-    """Return an answer up to its first special token, and whether there was one."""
+    """Return (text, ended): an answer up to its first special token of any family, and whether there was one."""
     ends = [at for token in UNMISTAKABLE if (at := text.find(token)) >= 0]
     return (text[: min(ends)], True) if ends else (text, False)

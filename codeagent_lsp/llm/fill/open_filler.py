@@ -56,8 +56,8 @@ class Found:
 
 
 async def open_filler(settings: ModelSettings, around: Surroundings) -> Found | None:
-    """Return the model that fills in by these settings, which the caller closes; None if none can. ModelError if a
-    server does not answer or refuses.
+    """Return the model that fills in by these settings, whose `filler` the caller closes; None if none can. ModelError
+    if a server does not answer or refuses.
     """
     if settings.provider in _NEVER:
         return None
@@ -86,8 +86,8 @@ class HttpRewriter:
 
 
 async def open_rewriter(settings: ModelSettings, around: Surroundings) -> Rewriter:
-    """Return the next-edit model of these settings, which the caller closes. ModelError, also for a model whose format
-    is not known.
+    """Return the next-edit model of these settings, which the caller closes. ModelRejected for a model whose format is
+    not known, or if there is no server; another ModelError if it does not answer or refuses.
     """
     where = await _where(settings, around)
     if where is None:
@@ -153,7 +153,7 @@ class EmbeddedFiller:
 
     async def stream(self, request: FillRequest) -> AsyncGenerator[str, None]:
         """Yield the text between prefix and suffix as it comes; starts the child if needed. ModelError if it cannot
-        run.
+        run; to end it early, close the generator.
         """
         http = await self._ready()
         async with aclosing(http.stream(request)) as texts:
@@ -161,7 +161,7 @@ class EmbeddedFiller:
                 yield text
 
     async def close(self) -> None:
-        """Close the connections and release the child."""
+        """Close the connections and release the child, which stops if nothing else uses it; call it once."""
         await self._drop()
         await self._host.release()
 
@@ -195,8 +195,8 @@ class HttpFiller(Generic[Request]):
         self._http = Exchange(where, LIMITS, {})
 
     async def stream(self, request: Request) -> AsyncGenerator[str, None]:
-        """Yield the answer as it comes. ModelError if no way works; to end it early, close the generator: the server
-        then stops.
+        """Yield the answer as it comes. A way that is refused is replaced by the next one before the first piece.
+        ModelError if no way works; to end it early, close the generator: the server then stops.
         """
         fresh = False
         while True:

@@ -36,7 +36,9 @@ class Way(Generic[Request]):
 
 
 def infill(slot: int | None = None) -> Way[FillRequest]:
-    """Return the `Way` of llama.cpp's `/infill` endpoint, using the server's slot `slot`, or any slot for None."""
+    """Return the `Way` of llama.cpp's `/infill` endpoint (its server's README), which takes pieces as `input_extra`,
+    using the server's slot `slot`, or any slot for None.
+    """
 
     def body(_: str, request: FillRequest) -> Body:
         pieces = [{"filename": piece.path, "text": harmless(piece.text)} for piece in request.pieces]
@@ -78,7 +80,9 @@ MISTRAL = Way("mistral", lambda where: f"{where.api}/fim/completions", _suffix, 
 
 
 def by_tokens(family: Family) -> Way[FillRequest]:
-    """Return the way for servers that complete any prompt, with the family's special tokens in it."""
+    """Return the `Way` for servers that complete any prompt (`/v1/completions`), with the family's special tokens in
+    it.
+    """
 
     def body(model: str, request: FillRequest) -> Body:
         stops = (*request.stop, *tokens_of(family))[:4]  # OpenAI's limit; the rest is cut from the answer
@@ -88,7 +92,9 @@ def by_tokens(family: Family) -> Way[FillRequest]:
 
 
 def ollama_by_tokens(family: Family) -> Way[FillRequest]:
-    """Return the way for Ollama and a model whose template has no suffix: the family's tokens in a raw prompt."""
+    """Return the `Way` (`/api/generate`) for Ollama and a model whose template has no suffix: the family's tokens in a
+    raw prompt.
+    """
 
     def body(model: str, request: FillRequest) -> Body:
         return _ollama(model, request, {"prompt": prompt_of(family, request), "raw": True})
@@ -97,7 +103,9 @@ def ollama_by_tokens(family: Family) -> Way[FillRequest]:
 
 
 def rewriting(kind: str, form: EditFormat) -> Way[EditRequest]:
-    """Return the way in which a server of this kind completes the prompt of a next-edit model."""
+    """Return the `Way` in which a server of this kind (a key of `KINDS`) completes the prompt of a next-edit model:
+    raw, or by `/edit/completions` for a format that is a message.
+    """
     if form.as_message:
         return Way(
             "edit", lambda at: f"{at.api}/edit/completions", partial(_message, form), _openai_text, is_cut=_is_cut
@@ -112,7 +120,9 @@ def rewriting(kind: str, form: EditFormat) -> Way[EditRequest]:
 
 
 def with_comments(request: FillRequest) -> str:
-    """Return the prefix with the pieces before it as lines of comment, for servers that take no other files."""
+    """Return the prefix with the pieces before it as lines of comment, for servers that take no other files; special
+    tokens are broken (`harmless`).
+    """
     lines = []
     for piece in request.pieces:
         lines.append(f"{request.comment} {piece.path}:")

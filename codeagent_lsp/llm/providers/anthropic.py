@@ -151,7 +151,9 @@ class MessagesAssembler:
         self._size = 0
 
     def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
-        """Add one event and return the text or reasoning in it that can be shown. ModelError if it is an error."""
+        """Add one event and return the text or reasoning in it that can be shown. ModelError if it is an error,
+        ModelReplyInvalid if the reply is too long.
+        """
         match chunk.get("type"):
             case "error":
                 raise self._failure(chunk.get("error"))
@@ -306,7 +308,9 @@ def _index(chunk: Mapping[str, Any]) -> int:
 
 
 def system_blocks(messages: Iterable[Message], mark: Mapping[str, Any] = MARK) -> list[dict[str, Any]]:
-    """Return the system prompt as content blocks of the API, with a mark for the prompt cache; [] without one."""
+    """Return the system messages, joined by blank lines, as one content block of the API (`{"type": "text", …}`), with
+    a mark for the prompt cache; [] without any.
+    """
     told = [message.content for message in messages if message.role == "system" and message.content.strip()]
     return [{"type": "text", "text": "\n\n".join(told), **mark}] if told else []
 
@@ -324,8 +328,9 @@ def tool_blocks(tools: tuple[ToolSpec, ...], mark: Mapping[str, Any] = MARK) -> 
 
 
 def turns(messages: Iterable[Message], info: ModelInfo) -> list[dict[str, Any]]:
-    """Return the conversation without its system messages as turns of the API: user and assistant alternate, and the
-    last two user turns have a mark for the cache. Turns without text or call are left out, as the API refuses them.
+    """Return the conversation without its system messages as turns of the API (`{"role", "content"}`): user and
+    assistant alternate, the user first, and the last two user turns have a mark for the cache. Turns without text or
+    call are left out, as the API refuses them.
     """
     made: list[dict[str, Any]] = []
     for message in messages:
@@ -346,8 +351,8 @@ def turns(messages: Iterable[Message], info: ModelInfo) -> list[dict[str, Any]]:
 
 
 def begun_without_thinking(told: list[dict[str, Any]]) -> bool:
-    """Return whether the last turn continues, after tool results, an assistant's turn that began without thinking, as
-    another model does. Models with a thinking budget refuse to think then.
+    """Return whether the last of these turns (as `turns` makes them) continues, after tool results, an assistant's turn
+    that began without thinking, as another model does. Models with a thinking budget refuse to think then.
     """
     begun: dict[str, Any] = {}
     for at, turn in enumerate(told):

@@ -46,8 +46,8 @@ def not_started(reason: object) -> ModelUnreachable:
 
 class EmbeddedHost:
     """The child process of one file of weights, shared by all users that took it: started when first needed and again
-    if it died, stopped when the last one releases it. `context_window` is in tokens; with `fills` its server has a
-    second slot, for filling in.
+    if it died, stopped when the last one releases it. Belongs to one event loop. `context_window` is in tokens; with
+    `fills` its server has a second slot, for filling in.
     """
 
     def __init__(self, weights: Path, context_window: int = CONTEXT_WINDOW, *, fills: bool = False) -> None:
@@ -76,7 +76,9 @@ class EmbeddedHost:
         return await asyncio.shield(self._loading)
 
     async def release(self) -> None:
-        """Count one user less; stop the child and wait for that if there is none left."""
+        """Count one user less; stop the child and wait for that if there is none left. A start that goes on is
+        cancelled.
+        """
         self._users -= 1
         if self._users > 0:
             return
@@ -118,7 +120,9 @@ class EmbeddedHosts:
         self._hosts: dict[tuple[Path, int, bool], EmbeddedHost] = {}
 
     def take(self, weights: Path, context_window: int, *, fills: bool) -> EmbeddedHost:
-        """Return the host for these weights and this window in tokens, taken once: the caller has to release it."""
+        """Return the host for these weights and this window in tokens, with slots for filling in if it `fills`, taken
+        once: the caller has to release it.
+        """
         key = (weights, context_window, fills)
         host = self._hosts.setdefault(key, EmbeddedHost(weights, context_window, fills=fills))
         return host.taken()
@@ -151,7 +155,9 @@ class EmbeddedModel:
         return self._info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """Yield the answer of the child's server, started if needed. ModelError if it cannot run."""
+        """Yield the answer of the child's server, started if needed. Its `Reply` comes last. ModelError if it cannot
+        run or answer.
+        """
         model = await self.ready()
         async with aclosing(model.stream(request)) as items:
             async for item in items:

@@ -50,7 +50,8 @@ def main() -> int:
 def start(
     model: str, *, n_ctx: int, threads: int, port: int = 0, key: str = "", fills: bool = False, slots: int = 1
 ) -> Any:
-    """Start and return an `xllamacpp.Server` on loopback; port 0 takes a free one, a `key` is required of clients.
+    """Start and return an `xllamacpp.Server` on loopback; port 0 takes a free one, `threads` of the processor compute,
+    a `key` is required of clients. Blocks while the file `model` is loaded; what the engine raises is not converted.
 
     With `fills` it has two slots over one memory, so that neither loses the prompt that it has read to the other; else
     `slots` requests are answered at a time, each with a window of `n_ctx` tokens.

@@ -156,7 +156,9 @@ class GeminiAssembler(deltas.Assembler):
         )
 
     def finish(self, *, done_marker: bool) -> Reply:
-        """Return the reply with its parts. Raises ModelError when it was cut or filtered."""
+        """Return the reply with its parts. A call that the model could not write is its `problem`. ModelStreamBroken
+        when it was cut, ModelRejected when it was filtered.
+        """
         reply = super().finish(done_marker=done_marker)
         # Signatures of thoughts belong to their parts, and the API wants them back at their places.
         reply = replace(reply, carried=pack(self._model_info, self._parts))
@@ -197,7 +199,9 @@ class GeminiAssembler(deltas.Assembler):
 
 
 async def model_entries(where: Endpoint, limits: TimeLimits) -> list[dict[str, Any]]:
-    """Return the models that can chat, each with its name as `id`. Raises ModelError if they cannot be read."""
+    """Return the entries of the API's list for the models that can chat, each with its name as `id`; only the first
+    1,000 are asked for. Raises ModelError if they cannot be read.
+    """
     value = await get_json(_with_key(where), f"{_base(where)}/models?pageSize=1000", limits) or {}
     models = _objects(value.get("models"))
     able = [model for model in models if "generateContent" in (model.get("supportedGenerationMethods") or ())]
@@ -271,8 +275,9 @@ def _usage(told: object) -> dict[str, Any] | None:
 
 
 def contents(messages: Iterable[Message], info: ModelInfo, *, signed: bool) -> list[dict[str, Any]]:
-    """Return the turns of a conversation in the form of the API, without its system message. `signed` is for models
-    that refuse a turn whose first call has no thought signature.
+    """Return the turns of a conversation in the form of the API, `{role, parts}` with roles that alternate and the user
+    first, without its system message; never empty. `signed` is for models that refuse a turn whose first call has no
+    thought signature.
     """
     turns: list[dict[str, Any]] = []
     for role, parts in _turns(list(messages), info, signed=signed):
@@ -354,8 +359,8 @@ def _answer(part: Part, said: Message) -> Part:
 
 
 def declaration(tool: ToolSpec) -> Schema:
-    """Return a tool in the form of the API; `parameters` is left out if there are none, as the API refuses empty
-    objects.
+    """Return a tool in the form of the API (`FunctionDeclaration`), its name as `wire_name` spells it; `parameters` is
+    left out if there are none, as the API refuses empty objects.
     """
     named = {"name": wire_name(tool["name"]), "description": tool["description"]}
     if not tool["parameters"].get("properties"):
@@ -364,7 +369,9 @@ def declaration(tool: ToolSpec) -> Schema:
 
 
 def reduce_schema(schema: Mapping[str, Any]) -> Schema:
-    """Return a schema with references resolved and without the keywords that the API does not know."""
+    """Return a JSON Schema with references resolved and without the keywords that the API does not know (its `Schema`
+    type).
+    """
     return _reduce(schema, {**schema.get("definitions", {}), **schema.get("$defs", {})}, ())
 
 

@@ -117,8 +117,9 @@ class HttpModel:
         return self._info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """Yield the answer; transient failures are retried before the first item, as the `RetryPolicy` allows, and an
-        empty answer once. Raises ModelError; a window that a server states in one is remembered.
+        """Yield the answer, its `Reply` last; transient failures are retried before the first item, as the
+        `RetryPolicy` allows, and an empty answer once. ModelError if it fails; a window that a server states in one is
+        remembered. Closing the generator cancels the request.
         """
         once = partial(self._exchange, request)
         patiently = partial(patient, once, self._policy)
@@ -276,8 +277,8 @@ def refusal(error: ModelError) -> str:
 
 
 def most_tokens(text: str) -> int:
-    """Return an upper estimate of the tokens in a text, for all usual tokenizers: 1 for 3 ASCII characters, 5 for 4
-    others.
+    """Return an upper estimate of the tokens in a text, for all usual tokenizers: 1 for every 3 ASCII characters plus 5
+    for every 4 others, each rounded up; 0 for ''.
     """
     ascii_count = sum(1 for c in text if c.isascii())
     return -(-ascii_count // 3) + -(-(len(text) - ascii_count) * 5 // 4)
@@ -303,7 +304,9 @@ async def patient(
 ) -> AsyncGenerator[StreamItem, None]:
     """Yield the items of `source`, which is opened again after a transient failure before the first item.
 
-    Exponential backoff with jitter, or as the server asks; `sleep` waits the given seconds.
+    Exponential backoff with jitter, or as the server asks; `sleep` waits the given seconds. The last failure is raised
+    when the policy's attempts or time are used up, and at once if it is permanent; ModelBusy if the server asks for too
+    long a wait.
     """
     waits = _Waits(policy)
     attempts = AsyncRetrying(
@@ -341,7 +344,7 @@ async def retry_if_empty(source: ReplySource, name: str) -> AsyncGenerator[Strea
 
 
 def is_empty(reply: Reply) -> bool:
-    """Return whether a reply holds no text, no call and no problem."""
+    """Return whether a reply holds no text but white space, no call and no problem; reasoning does not count."""
     return not (reply.text.strip() or reply.tool_calls or reply.problem)
 
 

@@ -50,7 +50,7 @@ class Kind:
 
     async def facts(self, where: Endpoint, name: str, limits: TimeLimits) -> Facts:
         """Ask the server for its facts about one model, besides its entry in the list, and return them; empty if this
-        kind has none.
+        kind has none or the server does not answer.
         """
         found: Facts = await _load_named(self.tells)(where, name, limits) if self.tells else Facts()
         return found
@@ -90,7 +90,9 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
 
 
 def kind_of(url: str) -> str:
-    """Return the kind that a URL's host is known to speak; '' for other hosts, and for one's path `/openai`."""
+    """Return the kind, a key of `KINDS`, that a URL's host is known to speak; '' for other hosts, and for a path that
+    ends with `/openai`, where a host offers OpenAI's API.
+    """
     parts = urlsplit(url)
     # Google's address for the OpenAI protocol.
     host = "" if parts.path.rstrip("/").endswith("/openai") else (parts.hostname or "").lower()

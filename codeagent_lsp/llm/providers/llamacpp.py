@@ -57,8 +57,8 @@ class LlamaCppModel(OpenAIModel):
         self._place: dict[str, Any] = {} if slot is None else {"id_slot": slot}
 
     async def count_tokens(self, text: str) -> int:
-        """Return the server's own count; an upper estimate if it does not answer, or for more than 400,000
-        characters.
+        """Return the server's own count (`/tokenize`); an upper estimate if it does not answer, or for more than
+        400,000 characters.
         """
         if len(text) > _EXACT_LIMIT:
             return most_tokens(text)
@@ -70,7 +70,7 @@ class LlamaCppModel(OpenAIModel):
 
     async def apply_template(self, request: ModelRequest) -> str:
         """Return the prompt that the server makes of the messages by the model's chat template. ModelStreamBroken if it
-        does not.
+        does not within 10 s, ModelUnreachable if it cannot be reached.
         """
         value = await self._ask("/apply-template", {"messages": wire.chat_messages(request.messages)})
         prompt = (value or {}).get("prompt")
@@ -124,7 +124,7 @@ class LlamaCppModel(OpenAIModel):
 
 
 async def read_props(where: Endpoint, limits: TimeLimits) -> Props | None:
-    """Return the properties of the server at `where`; None if it is not llama.cpp or does not answer."""
+    """Return the properties (`/props`) of the server at `where`; None if it is not llama.cpp or does not answer."""
     value = await fetch_json(where, f"{where.root}/props", limits)
     settings = (value or {}).get("default_generation_settings")
     if value is None or not isinstance(settings, dict):
@@ -135,7 +135,9 @@ async def read_props(where: Endpoint, limits: TimeLimits) -> Props | None:
 
 
 def as_chat_chunk(chunk: dict[str, Any]) -> dict[str, Any]:
-    """Convert a chunk of `/completion` to the shape of a chat chunk."""
+    """Return a chunk of llama.cpp's `/completion` (JSON data) in the shape of a chat completions chunk, with token
+    counts and `timings` in the last one.
+    """
     reason = None
     if chunk.get("stop"):
         reason = "length" if chunk.get("stop_type") == "limit" or chunk.get("truncated") else "stop"

@@ -233,8 +233,8 @@ async def read_facts(where: Endpoint, name: str, limits: TimeLimits) -> Facts:
 
 
 async def loaded_window(where: Endpoint, name: str, limits: TimeLimits) -> int:
-    """Return the window in tokens with which the model is loaded, else the one that is requested first; a request with
-    another one makes the server load it again.
+    """Return the window in tokens with which the model is loaded, else the one that is requested first (also if the
+    server does not answer); a request with another one makes the server load it again.
     """
     shown, running = await asyncio.gather(_show(where, name, limits), _running(where, name, limits))
     loaded = running.get("context_length")
@@ -244,7 +244,9 @@ async def loaded_window(where: Endpoint, name: str, limits: TimeLimits) -> int:
 
 
 def as_chat_chunk(chunk: dict[str, Any]) -> dict[str, Any]:
-    """Convert a line of `/api/chat` to the shape of a chat chunk; each call in it is complete."""
+    """Return a line of Ollama's `/api/chat` (JSON data) in the shape of a chat completions chunk; each call in it is
+    complete, and the last one has the token counts.
+    """
     message: dict[str, Any] = chunk["message"] if isinstance(chunk.get("message"), dict) else {}
     given = message["tool_calls"] if isinstance(message.get("tool_calls"), list) else []
     calls = [call.get("function") for call in given if isinstance(call, dict)]

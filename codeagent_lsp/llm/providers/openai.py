@@ -176,12 +176,12 @@ def marks_prefix(where: Endpoint, info: ModelInfo) -> bool:
 
 
 def refuses_marks(reason: str) -> bool:
-    """Return whether the text of a refusal is about a mark for the cache."""
+    """Return whether the text of a refusal is about a mark for the prompt cache (`prompt_cache_breakpoint`)."""
     return next(iter(BREAKPOINT)) in reason
 
 
 async def list_models(where: Endpoint, limits: TimeLimits) -> list[str]:
-    """Return the model names that `/models` lists; [] if there is no list or the server cannot be reached."""
+    """Return the model names that `/models` lists; in its order; [] if there is no list or the request fails."""
     try:
         return [str(entry["id"]) for entry in await model_entries(where, limits)]
     except ModelError:
@@ -189,8 +189,8 @@ async def list_models(where: Endpoint, limits: TimeLimits) -> list[str]:
 
 
 async def model_entries(where: Endpoint, limits: TimeLimits) -> list[dict[str, Any]]:
-    """Return the entries of `/models` that have an `id`; [] if the server has no such list. ModelError if the server is
-    unreachable.
+    """Return the entries of `/models`, JSON objects, that have an `id`; [] if the server has no such list (404).
+    ModelError if it is unreachable or refuses.
     """
     try:
         value = await get_json(where, f"{where.api}/models", limits)
@@ -214,7 +214,9 @@ async def read_facts(where: Endpoint, name: str, limits: TimeLimits) -> Facts:
 
 
 async def fetch_json(where: Endpoint, url: str, limits: TimeLimits) -> dict[str, Any] | None:
-    """Return the JSON object that a GET gives; None for any other value and for any failure."""
+    """Return the JSON object that a GET gives; None for any other value and for any failure; never raises
+    ModelError.
+    """
     try:
         return await get_json(where, url, limits)
     except ModelError:
@@ -222,7 +224,9 @@ async def fetch_json(where: Endpoint, url: str, limits: TimeLimits) -> dict[str,
 
 
 async def get_json(where: Endpoint, url: str, limits: TimeLimits) -> dict[str, Any] | None:
-    """Return the JSON object that a GET gives, None for any other value. ModelError if the request fails."""
+    """Return the JSON object that a GET gives, None for any other value. ModelError if the request fails or its status
+    is not a success. No retries.
+    """
     return json_object(await _get(where, url, limits))
 
 
@@ -245,7 +249,9 @@ async def _get(where: Endpoint, url: str, limits: TimeLimits) -> bytes:
 
 
 def facts_of(entry: Mapping[str, Any]) -> Facts:
-    """Return the facts in one entry of a server's list of models."""
+    """Return the facts in one entry of a server's list of models, under the names that the servers named above use;
+    None for each that it does not state.
+    """
     # OpenRouter tells limits under `top_provider`, llama.cpp under `meta`.
     places = [entry, *(value for key in ("top_provider", "meta") if isinstance(value := entry.get(key), Mapping))]
     return Facts(

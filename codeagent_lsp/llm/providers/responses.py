@@ -125,7 +125,9 @@ class ResponsesAssembler:
         return self.ended
 
     def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
-        """Add one event and return the text or reasoning in it that can be shown. ModelError if it is an error."""
+        """Add one event and return the text or reasoning in it that can be shown. ModelError if it is an error,
+        ModelReplyInvalid if the reply is too long.
+        """
         kind, response = chunk.get("type"), chunk.get("response")
         if kind == "error":
             raise self._failure(chunk.get("error") if isinstance(chunk.get("error"), Mapping) else chunk)
@@ -149,7 +151,9 @@ class ResponsesAssembler:
         return []
 
     def finish(self, *, done_marker: bool) -> Reply:
-        """Return the reply. Raises the error of a failed response, ModelStreamBroken when the stream was cut."""
+        """Return the reply. ModelStreamBroken when the stream was cut, ModelRejected when it was filtered, another
+        ModelError for a failed response.
+        """
         if not self.ended:
             raise ModelStreamBroken("model.stream_cut", url=self._where.root)
         if self._response.get("error"):
@@ -242,12 +246,14 @@ def instructions(messages: Iterable[Message]) -> str:
 
 
 def items(messages: Iterable[Message], info: ModelInfo) -> list[dict[str, Any]]:
-    """Return the conversation without its system messages, as input items of the API."""
+    """Return the conversation without its system messages, as input items of the API, in order: messages, calls,
+    results, and the reasoning of the same model.
+    """
     return list(chain.from_iterable(_items(message, info) for message in messages if message.role != "system"))
 
 
 def tools(specs: tuple[ToolSpec, ...]) -> list[dict[str, Any]]:
-    """Return the tools in the form of the API, their names as `wire_name` spells them."""
+    """Return the tools in the form of the API (`{"type": "function", …}`), their names as `wire_name` spells them."""
     return [
         {"type": "function", **without_forms(spec), "name": wire.wire_name(spec["name"]), "strict": False}
         for spec in specs

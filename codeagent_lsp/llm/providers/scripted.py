@@ -116,7 +116,9 @@ class ScriptedModel:
 
 
 def load_script(path: Path) -> ScriptedModel:
-    """Return the model of a script file. Raises ModelNotFound when it cannot be read or is not a script."""
+    """Return the model of a script file. ModelNotFound when it cannot be read or is not a script (the form is in this
+    module's docstring). Blocks.
+    """
     try:
         # Editors on Windows put a byte order mark before the text.
         source = path.read_text(encoding="utf-8-sig")

@@ -85,7 +85,8 @@ class Commands:
 
     async def execute(self, name: str, arguments: list[Any]) -> Any:
         """Execute a command and return its answer, JSON data. UsageError for an unknown command or wrong arguments;
-        SessionError and other errors as the command raises them.
+        SessionError and other errors as the command raises them. A command that starts a run answers with its ids,
+        before the run has ended.
         """
         item = declared(name)
         if item is None:
@@ -98,7 +99,7 @@ class Commands:
         return await answer if asyncio.iscoroutine(answer) else answer
 
     def close(self) -> None:
-        """Cancel reading in the background."""
+        """Cancel reading of names and commands in the background; returns at once."""
         self.menu.close()
         self.prompting.close()
 
@@ -152,7 +153,9 @@ class ChangeCommands:
         self._later = later
 
     def table(self) -> Table:
-        """Return the handlers by the names of their commands."""
+        """Return the handlers by the names of their commands; each takes checked arguments and returns JSON data or a
+        coroutine.
+        """
         return {
             "codeagent.review": self._review,
             "codeagent.apply": self._apply,
@@ -261,7 +264,9 @@ async def _show(backend: Backend, name: str, function: str, path: str | None) ->
 
 
 def page(title: str, found: ToolOutput) -> str:
-    """Return a graph as a Markdown page: a Mermaid chart, then the same as a list."""
+    """Return a graph as a Markdown page: a Mermaid chart (`found.data["mermaid"]`), then the same as a list
+    (`found.text`).
+    """
     return f"# {title}\n\n```mermaid\n{found.data['mermaid'].strip()}\n```\n\n```text\n{found.text.strip()}\n```\n"
 
 
@@ -345,7 +350,9 @@ def lend_commands(backend: Backend) -> Table:
 
 
 def model_commands(backend: Backend) -> Table:
-    """Return the handlers of `codeagent.model.*` and `codeagent.doctor` by name."""
+    """Return the handlers of `codeagent.model.list`, `codeagent.model.select` and `codeagent.doctor` by name; each
+    takes checked arguments and returns a coroutine.
+    """
     models, front = backend.models, backend.front
 
     async def doctor(given: Arguments) -> list[dict[str, Any]]:
@@ -374,7 +381,9 @@ class PlanCommands:
         self._later = later
 
     def table(self) -> Table:
-        """Return the handlers by the names of their commands."""
+        """Return the handlers by the names of their commands; each takes checked arguments and returns JSON data or a
+        coroutine.
+        """
         return {
             "codeagent.plan.show": self._show,
             "codeagent.plan.edit": self._edit,

@@ -65,7 +65,8 @@ def run_request(
     hide: Callable[[str], str] = str,
 ) -> RunRequest:
     """Return the request for a command that starts a run; `hide` masks secrets in its title. UsageError when its file
-    cannot be read, and for a task without words.
+    cannot be read or its text in the editor is not known, for a task without words, pictures that cannot be used, and a
+    wrong number of attempts.
     """
     given = (arguments.get(key) for key in ("task", "question", "instruction", "source"))
     own = str(next(filter(None, given), "")).strip()
@@ -99,7 +100,9 @@ def run_request(
 
 
 def title(kind: RunKind, short: str, target: Target | None, language: str) -> str:
-    """Return the title of a run for the user, at most a line: the label of its kind, and `short` or the file's name."""
+    """Return the title of a run for the user, one line: `label: subject`, the label of its kind, and `short` or the
+    file's name; for `run` `short` alone.
+    """
     if kind == "run":
         return short
     name = kind.replace(".", "_").lower()
@@ -126,8 +129,8 @@ def chosen_hunks(arguments: Mapping[str, Any], view: FileView) -> ChosenHunks | 
 
 
 def chosen_files(arguments: Mapping[str, Any], view: FileView) -> frozenset[str] | None:
-    """Convert file names or URIs to absolute paths. None when there is no such argument; PathRefused for one outside of
-    the workspace.
+    """Convert file names or URIs to absolute paths. None when there is no such argument `files`; PathRefused for one
+    outside of the workspace, UsageError for a URI that is no file.
     """
     if "files" not in arguments:
         return None
@@ -135,8 +138,8 @@ def chosen_files(arguments: Mapping[str, Any], view: FileView) -> frozenset[str]
 
 
 def step_edits(steps: Sequence[Any]) -> list[StepEdit]:
-    """Return the steps of a plan as the user wants them, from a command's argument. UsageError for one of another
-    shape.
+    """Return the steps of a plan as the user wants them, from a command's argument. UsageError for one that is not
+    `{stepId?, title, description?}`.
     """
     edits = []
     for item in steps:
@@ -158,8 +161,8 @@ def _path(name: str, view: FileView) -> str:
 
 
 def attachment_mentions(arguments: Mapping[str, Any], view: FileView) -> str:
-    """Return the attached places as mentions (`@path#L3-L9`), joined by blanks. UsageError for one that is malformed or
-    not in the workspace.
+    """Return the attached places as mentions (`@path#L3-L9`), joined by blanks, with lines counted from 1; '' for none,
+    pictures are left out. UsageError for one that is malformed or not in the workspace.
     """
     found = []
     for item in arguments.get("attachments", ()):
@@ -174,7 +177,9 @@ def attachment_mentions(arguments: Mapping[str, Any], view: FileView) -> str:
 
 
 def check_arguments(command: Command, arguments: list[Any]) -> dict[str, Any]:
-    """Return the argument object; members that are null count as missing. UsageError says what is wrong with it."""
+    """Return the one argument of a command, a JSON object, {} for none; members that are null count as missing.
+    UsageError for an unknown or missing member or a wrong type, which it names.
+    """
     if len(arguments) > 1 or (arguments and not isinstance(arguments[0], Mapping)):
         raise UsageError("command.arguments", command=command.name)
     # Lua and Emacs Lisp clients send null for what they leave out.
@@ -192,7 +197,7 @@ def check_arguments(command: Command, arguments: list[Any]) -> dict[str, Any]:
 
 
 def is_range(value: Any) -> bool:
-    """Return whether a value has the shape of a range of LSP."""
+    """Return whether a JSON value has the shape of an LSP `Range`, whatever text it is for."""
     return isinstance(value, Mapping) and all(_is_position(value.get(end)) for end in ("start", "end"))
 
 
@@ -200,8 +205,8 @@ def is_range(value: Any) -> bool:
 
 
 async def recorded_run(backend: Backend, run_id: str) -> Run:
-    """Return a run by its id; its session is loaded if necessary. SessionError if there is none, or another process
-    works with its session.
+    """Return a run by its id; its session is loaded if necessary, without becoming the current one. SessionError if
+    there is none, or another process works with its session.
     """
     try:
         return backend.manager.runs.get(run_id)

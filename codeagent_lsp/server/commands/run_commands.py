@@ -82,7 +82,9 @@ def prompt_commands(
 
 
 def question_commands(backend: Backend) -> Table:
-    """Return the handlers of `codeagent.cancel`, `codeagent.pending` and `codeagent.respond` by name."""
+    """Return the handlers of `codeagent.cancel`, `codeagent.pending` and `codeagent.respond` by name; each takes
+    checked arguments and returns JSON data.
+    """
 
     def respond(given: Arguments) -> dict[str, bool]:
         answer = given.get("answer")
@@ -220,7 +222,9 @@ class QueueCommands:
 
 
 def started_answer(manager: SessionManager, run_id: str) -> dict[str, Any]:
-    """Return the answer of a command that started or queued a run: `runId`, `sessionId`, and `queued` if it waits."""
+    """Return the answer of a command that started or queued a run: `runId`, `sessionId`, and `queued` (True) if it
+    waits. SessionError for an unknown run.
+    """
     for session in manager.sessions():
         if run_id in session.context.waiting.tasks:
             return {"runId": run_id, "sessionId": session.session_id, "queued": True}
@@ -228,7 +232,9 @@ def started_answer(manager: SessionManager, run_id: str) -> dict[str, Any]:
 
 
 def waiting_words(sessions: Iterable[Session]) -> list[dict[str, Any]]:
-    """Return the words and tasks that wait in these sessions as plain data, in the form of `codeagent.pending`."""
+    """Return the words and tasks that wait in these sessions as plain data, in the form of the command
+    `codeagent.pending`: `kind` (`steer`, `queued`), `itemId`, `runId`, `title`, of tasks also `task`; [] for none.
+    """
     sessions = tuple(sessions)
     return [
         item

@@ -136,7 +136,9 @@ def knowledge_commands(backend: Backend, later: Later) -> Table:
 
 
 def listed_skills(backend: Backend) -> list[dict[str, Any]]:
-    """Return rows for all skills and agents with their state, then for those that are broken. Blocks."""
+    """Return rows of plain data for all skills and agents (`kind`, `name`, `description`, `place`, `approved`, …), then
+    for those that are broken (`kind` `problem`, `folder`, `reason`). Blocks.
+    """
     view = backend.views.plain()
     catalogue = backend.knowledge.skills.catalogue(view)
     profiles, problems = backend.knowledge.agents.look(view)
@@ -156,7 +158,9 @@ def listed_skills(backend: Backend) -> list[dict[str, Any]]:
 
 
 def listed_items(backend: Backend) -> list[dict[str, Any]]:
-    """Return what the workspace brings that needs the user's trust, and whether it has it. Blocks."""
+    """Return what the workspace brings that needs the user's trust, and whether it has it, as rows of plain data:
+    `kind`, `name`, `path`, `digest`, `description`, `trusted`. Blocks.
+    """
     trust = backend.knowledge.trust
     return [
         {"kind": item.kind, "name": item.name, "path": item.path, "digest": item.digest, "description": item.line,
@@ -166,7 +170,9 @@ def listed_items(backend: Backend) -> list[dict[str, Any]]:
 
 
 def memory_page(entries: tuple[MemoryEntry, ...], language: str, *, enabled: bool) -> str:
-    """Return the remembered entries as a Markdown page, the newest first."""
+    """Return the remembered entries as a Markdown page, the newest first, in the language `en` or `zh-cn`; it says if
+    there are none, or memory is not `enabled`.
+    """
     lines = [f"# {text('memory.title', language)}", ""]
     lines += [] if enabled else [text("memory.off", language), ""]
     lines += [

@@ -60,13 +60,15 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """An error in the stream, with its reason in English; the framer continues after it."""
+    """An error in the stream, with its reason in English; the framer continues at the next message after it."""
 
     reason: str
 
 
 class Framer:
-    """A parser of frames: put bytes in with `feed`, take frames out with `next` until it returns None."""
+    """A parser of frames: put bytes in with `feed`, take frames out with `next` until it returns None. A body longer
+    than `max_body` bytes is damage. Not thread-safe.
+    """
 
     def __init__(self, max_body: int = MAX_BODY) -> None:
         self.skipped = 0  # bytes thrown away since the last good header
@@ -80,15 +82,15 @@ class Framer:
         self._refused = False
 
     def feed(self, data: bytes) -> None:
-        """Add received bytes."""
+        """Add received bytes, any number, in order; b"" changes nothing."""
         self._buffer += data
 
     def unread(self, tail: bytes) -> None:
-        """Put back the end of the last body, which belongs to the next message."""
+        """Put back the end of the last body, which belongs to the next message; call it before the next `next`."""
         self._buffer[:0] = tail
 
     def next(self) -> Body | Damage | None:
-        """Return the next frame, or None until more bytes are fed."""
+        """Return the next frame, a body or the damage before it, or None until more bytes are fed. Never raises."""
         while True:
             if self._searching and not self._search():
                 return None
@@ -174,8 +176,8 @@ class Framer:
 
 
 def find_header(data: bytes | bytearray, start: int = 0) -> int:
-    """Return the offset of the first complete `Content-Length` line in `data`, or -1. Fast, for the usual spellings
-    only.
+    """Return the offset of the first complete `Content-Length` line in `data`, from `start` on, or -1. Fast, for the
+    usual spellings only.
     """
     places = []
     for spelling in _SPELLINGS:
@@ -227,7 +229,9 @@ Message = Request | Notification | Response | Malformed
 
 
 def read(body: bytes) -> tuple[Message, bytes]:
-    """Parse the message in a body. Also return the bytes after it that belong to the next message (usually none)."""
+    """Parse the body of a JSON-RPC 2.0 message and return (message, rest): the message, `Malformed` for all that is
+    none, and the bytes after it that belong to the next message (usually b""). Never raises.
+    """
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
@@ -267,7 +271,9 @@ def classify(value: Any) -> Message:
 
 
 def is_id(value: Any) -> bool:
-    """Return whether a JSON value can be the id of a request."""
+    """Return whether a JSON value can be the id of a request: a string or a finite number (JSON-RPC 2.0), but
+    not null.
+    """
     # `1e999` is read as infinity, with which no JSON answer could be made.
     if isinstance(value, float):
         return math.isfinite(value)
@@ -311,7 +317,9 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 def make_converter() -> cattrs.Converter:
-    """Return a converter for the LSP types that does not coerce types, e.g. a number to a string."""
+    """Return a cattrs converter for the types of lsprotocol that refuses wrong types instead of coercing them, e.g. a
+    number to a string.
+    """
     converter = cattrs.Converter()
     for kind in (str, int, float, bool):
         converter.register_structure_hook(kind, _strict)
@@ -367,7 +375,9 @@ def structure_result(converter: cattrs.Converter, method: str, result: Any) -> A
 
 
 def wrong_key(error: BaseException) -> str:
-    """Return the path of the first wrong key in a converter's error, and what is wrong with it; never the value."""
+    """Return a clause in English with the path of the first wrong key in a cattrs error, such as `textDocument.uri`,
+    and what is wrong with it; never the value.
+    """
     path = ""
     while True:
         path += _step(error)

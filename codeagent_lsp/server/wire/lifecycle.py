@@ -62,7 +62,9 @@ class Departure:
         self._begun = asyncio.Event()
 
     def bind(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Set the loop that is woken when leaving begins; from then on the process ends within 1.9 s."""
+        """Set the loop that is woken when leaving begins, at once if it has begun; from then on the process ends within
+        1.9 s.
+        """
         with self._lock:
             self._loop = loop
             if self.code is not None:
@@ -78,7 +80,7 @@ class Departure:
                 self._announce(self._loop, code)
 
     async def wait(self) -> int:
-        """Wait until leaving begins and return the exit code."""
+        """Wait until leaving begins and return the exit code; after `bind`, in its loop. Cancellable."""
         await self._begun.wait()
         _log.info("Leaving: %s.", self.reason)
         return self.code or 0
@@ -110,7 +112,7 @@ def take_stdio() -> Channel:
 
 
 def guard_stdio() -> None:
-    """Give this process and its children an empty stdin, and stderr as stdout."""
+    """Give this process and its children an empty stdin, and stderr as stdout; without a stderr nothing is printed."""
     # What was printed so far still goes where it was meant to go.
     sys.stdout.flush()
     null = os.open(os.devnull, os.O_RDWR)
@@ -125,7 +127,9 @@ def guard_stdio() -> None:
 
 
 def leave_on_signals(leave: Callable[[int, str], None]) -> None:
-    """Install handlers for SIGTERM and SIGINT that call `leave(128 + number, reason)` in the main thread."""
+    """Install handlers for SIGTERM and SIGINT that call `leave(128 + number, reason)` in the main thread, where it has
+    to be called.
+    """
 
     def handle(number: int, _frame: FrameType | None) -> None:
         leave(128 + number, signal.Signals(number).name)
@@ -136,8 +140,8 @@ def leave_on_signals(leave: Callable[[int, str], None]) -> None:
 
 
 async def watch_parent(pid: int | None, leave: Callable[[int, str], None], code: Callable[[], int]) -> None:
-    """Wait until the client's process has ended, then call `leave`; returns at once for a process that cannot be seen
-    from here.
+    """Wait until the client's process has ended, looking every 2 s, then call `leave(code(), reason)`; returns at once
+    for a process that cannot be seen from here.
     """
     if pid is None or pid <= 0 or not is_alive(pid):
         return
@@ -147,7 +151,9 @@ async def watch_parent(pid: int | None, leave: Callable[[int, str], None], code:
 
 
 async def run_callbacks(callbacks: Iterable[Callback], seconds: float = CLOSE_SECONDS) -> None:
-    """Run the callbacks concurrently, for `seconds` at most; failures are logged."""
+    """Run the callbacks concurrently, for `seconds` at most, then cancel those that are late; failures are logged, not
+    raised.
+    """
     tasks = [asyncio.ensure_future(_guard(callback)) for callback in callbacks]
     if tasks:
         _, late = await asyncio.wait(tasks, timeout=seconds)
@@ -158,7 +164,7 @@ async def run_callbacks(callbacks: Iterable[Callback], seconds: float = CLOSE_SE
 
 
 def end_process(code: int) -> NoReturn:
-    """End the process at once, without waiting for any thread; standard streams are flushed."""
+    """End the process at once with this exit code, without waiting for any thread; standard streams are flushed."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -185,7 +191,9 @@ class Phase(Enum):
     SHUT = auto()
 
     def refusal(self, method: str) -> tuple[int, str] | None:
-        """Return the error code and reason why a request is refused in this phase, or None."""
+        """Return (code, reason), the JSON-RPC error code and a clause in English, if a request of this method is
+        refused in this phase; None if it is not (LSP, life cycle messages).
+        """
         if self is Phase.SHUT:
             return INVALID_REQUEST, "the server is shutting down"
         if method == types.INITIALIZE:
@@ -228,7 +236,9 @@ class Channel:
 
 
 def pipe_channel(read_fd: int, write_fd: int) -> Channel:
-    """Return a channel that reads from and writes to two file descriptors, which stay open."""
+    """Return a channel that reads from and writes to two file descriptors, `read_fd` and `write_fd`, which stay open;
+    both calls block.
+    """
 
     def write(data: bytes) -> None:
         view = memoryview(data)
@@ -258,7 +268,9 @@ class Reader:
         self._ahead = threading.BoundedSemaphore(MAX_AHEAD)
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Start reading; the thread ends with the stream or with the process."""
+        """Start reading in a daemon thread, which hands messages to `loop`; call it once. The thread ends with the
+        stream or with the process.
+        """
         threading.Thread(target=self._run, args=(loop,), name="lsp-reader", daemon=True).start()
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -71,7 +71,7 @@ class Outgoing:
         self._closed = False
 
     def start(self) -> None:
-        """Start the writing thread; it ends with the process."""
+        """Start the writing thread, a daemon; it ends with the process. Call it once."""
         threading.Thread(target=self._run, name="lsp-writer", daemon=True).start()
 
     def send(
@@ -111,7 +111,9 @@ class Outgoing:
         self._give_up(f"the client has not read {self._hard_limit} bytes", 3)
 
     def flush(self, seconds: float) -> bool:
-        """Wait until everything is written, for `seconds` at most; return whether it is."""
+        """Wait until everything is written, for `seconds` at most; return whether it is, True also once the client is
+        given up. Blocks.
+        """
         deadline = time.monotonic() + seconds
         with self._changed:
             return self._changed.wait_for(
@@ -196,7 +198,7 @@ class _Waiting:
 
 class ClientRequests:
     """The requests to the client that are not answered yet. `structure(method, result)` converts an answer and raises
-    ValueError for a bad one.
+    ValueError for a bad one. For the event loop's thread.
     """
 
     def __init__(self, structure: Callable[[str, Any], Any]) -> None:
@@ -208,7 +210,7 @@ class ClientRequests:
         return len(self._waiting)
 
     def add(self, method: str) -> tuple[str, Future[Any]]:
-        """Return a new id and the future that its answer resolves."""
+        """Return (id, future) for a new request: the future gets the result, or an EditorError."""
         identity, future = f"server-{next(self._numbers)}", Future[Any]()
         self._waiting[identity] = _Waiting(method, future)
         return identity, future
@@ -218,13 +220,17 @@ class ClientRequests:
         self._waiting.pop(identity, None)
 
     def expire(self, identity: str, seconds: float) -> None:
-        """End a request that was not answered in time, with an EditorError."""
+        """End a request that was not answered in time, within these seconds, with an EditorError; nothing for an
+        unknown id.
+        """
         waiting = self._waiting.pop(identity, None)
         if waiting is not None:
             _fail(waiting.future, EditorError("editor.timeout", method=waiting.method, seconds=f"{seconds:g}"))
 
     def answer(self, identity: Any, raw: dict[str, Any]) -> None:
-        """Resolve the request that a response belongs to; an unknown id is ignored."""
+        """Resolve the request that a response (`raw`, the whole message) belongs to: with its result, or an EditorError
+        for an error or a result of another type. An unknown id is ignored.
+        """
         # The id is the client's word and may be a list, which no dict can look up.
         waiting = self._waiting.pop(identity, None) if isinstance(identity, str) else None
         if waiting is None or waiting.future.done():

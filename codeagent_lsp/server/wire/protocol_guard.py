@@ -72,7 +72,9 @@ class GuardedProtocol(LanguageServerProtocol):
         super().__init__(server, converter)
 
     def receive(self, message: Message) -> None:
-        """Handle one message; never raises."""
+        """Handle one message of the client, in the event loop, and return at once: requests are answered later, exactly
+        once. Never raises.
+        """
         match message:
             case Request():
                 self._request(message)
@@ -84,8 +86,8 @@ class GuardedProtocol(LanguageServerProtocol):
                 self._refuse(message.id, message.code, message.reason)
 
     async def request(self, method: str, params: Any, timeout: float) -> Any:  # noqa: ASYNC109
-        """Send a request to the client and return the result as an LSP type. EditorError if it refuses or does not
-        answer within `timeout` seconds.
+        """Send a request to the client and return the result as an LSP type. EditorError if it refuses, is gone or does
+        not answer within `timeout` seconds. Cancelling forgets the request.
         """
         identity, future = self._ask(method, params, timeout)
         try:
@@ -94,8 +96,8 @@ class GuardedProtocol(LanguageServerProtocol):
             self.requests.forget(identity)
 
     def notify(self, method: str, params: Any | None = None) -> None:
-        """Send a notification. Queued progress reports are merged; events, logs and telemetry may be dropped from the
-        queue.
+        """Queue a notification for sending and return at once, from any thread. Queued progress reports are merged;
+        events, logs and telemetry may be dropped from the queue.
         """
         plain = self._converter.unstructure(params)
         key, is_report = _progress_key(method, plain)
@@ -228,8 +230,8 @@ async def _log_later(later: Later, method: str) -> None:
 
 
 def describe(error: BaseException, method: str, language: str) -> dict[str, Any]:
-    """Return the `error` member of an answer. Errors of our own have their message in `language`, all others only their
-    type.
+    """Return the `error` member of a JSON-RPC answer: `code`, `message`, and for errors of our own `data` with their
+    code. Errors of our own have their message in `language`, all others only their type.
     """
     if isinstance(error, JsonRpcException):
         return {"code": error.code, "message": error.message}
@@ -272,12 +274,14 @@ class OpenRequests:
         return identity in self._requests
 
     def add(self, identity: MessageId, method: str) -> OpenRequest:
-        """Add a request and return it; its id must not be in use."""
+        """Add a request and return it; its id must not be in use, or the earlier one is never answered."""
         request = self._requests[identity] = OpenRequest(identity, method)
         return request
 
     def answer(self, request: OpenRequest, body: bytes) -> bool:
-        """Answer a request unless it has been answered; return whether this call did it."""
+        """Answer a request with `body`, the bytes of a whole answer, unless it has been answered; return whether this
+        call did it.
+        """
         # By identity: the client may use the id again once a request is cancelled, and a late result must not answer
         # that.
         if self._requests.get(request.id) is not request:
@@ -292,13 +296,15 @@ class OpenRequests:
         return self.answer(request, encode(refusal))
 
     def cancel(self, identity: Any) -> None:
-        """Answer a request as cancelled at once, and stop its handler; a later result is dropped."""
+        """Answer a request, by its id (any JSON value), as cancelled at once, and stop its handler; a later result is
+        dropped.
+        """
         request = self._requests.get(identity) if is_id(identity) else None
         if request is not None and self.answer_cancelled(request) and request.task is not None:
             request.task.cancel()
 
     def cancel_others(self) -> None:
-        """Cancel every request except the one whose handler calls this."""
+        """Cancel every request whose handler waits for something, except the one that calls this."""
         here = asyncio.current_task()
         # A copy, as each cancelling removes one.
         for request in tuple(self._requests.values()):
@@ -402,7 +408,7 @@ async def _drive_on(generator: Generator[Any, Any, Any], later: Later, executor:
 
 
 def message(**members: Any) -> dict[str, Any]:
-    """Return a JSON-RPC message with those members that are not None."""
+    """Return a JSON-RPC 2.0 message as a dict: `jsonrpc`, and those of the given members that are not None."""
     return {"jsonrpc": "2.0", **{name: value for name, value in members.items() if value is not None}}
 
 
@@ -412,12 +418,16 @@ def result(identity: MessageId, value: Any) -> dict[str, Any]:
 
 
 def error(identity: MessageId | None, code: int, reason: str) -> dict[str, Any]:
-    """Return the JSON-RPC refusal of a request; an unknown id is sent as `null`."""
+    """Return the JSON-RPC refusal of a request, with an error `code` of JSON-RPC or LSP and the reason in English; an
+    unknown id is sent as `null`.
+    """
     return {"jsonrpc": "2.0", "id": identity, "error": {"code": code, "message": reason}}
 
 
 def encode(message: Any) -> bytes:
-    """Encode a message as JSON in ASCII, so that lone surrogates do no harm; ValueError for NaN."""
+    """Return a message as JSON in ASCII, so that lone surrogates do no harm. ValueError for NaN, TypeError for a value
+    without a JSON form.
+    """
     return json.dumps(message, separators=(",", ":"), allow_nan=False, default=_plain).encode("ascii")
 
 

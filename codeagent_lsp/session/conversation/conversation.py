@@ -72,8 +72,8 @@ _GIVEN = re.compile(rf"^{WHOLE} (.+), as it is now:$", re.MULTILINE)
 
 
 class Conversation:
-    """The conversation of one run with the model. Call `open` once, before everything else; each `loop` continues after
-    the last one.
+    """The conversation of one run with the model. Call `open` once, before everything else but `window` and `limits`;
+    each `loop` continues after the last one.
     """
 
     def __init__(self, parts: RunParts, model: Model, planning: Planning, planner: RunPlanner) -> None:
@@ -109,7 +109,8 @@ class Conversation:
 
     async def open(self, request: RunRequest | None = None, also: str = "") -> None:
         """Begin the conversation: the system prompt, the session's earlier messages, and the request with the note
-        `also` before it. `request` is None if a run is resumed.
+        `also` before it. `request` is None if a run is resumed. May take seconds: it looks how commands run and waits
+        for the repo map.
         """
         parts, known = self._parts, self._parts.session.context
         # First: it says how commands run here, which the system prompt tells.
@@ -167,11 +168,13 @@ class Conversation:
         return any(name not in said for name in names_in_code(request.instruction))
 
     def tell(self, words: str) -> None:
-        """Append a note from the program to the model, in the user's role."""
+        """Append a note from the program to the model, in the user's role. The model reads it with the next call."""
         self._history.append(note(words))
 
     def answer(self, words: str) -> None:
-        """Append the user's answer to the question with which the model ended its last reply."""
+        """Append the user's answer to the question with which the model ended its last reply. The next call of the loop
+        sends it.
+        """
         self._history.append(Message("user", words))
 
     async def loop(
@@ -183,8 +186,8 @@ class Conversation:
     ) -> LoopResult:
         """Run the agent loop until the model answers, makes a plan, or reaches a limit, and return its result.
         `iterations` limits the model calls (None: the setting); `only` are the names of the tools it may call (None:
-        all that are offered); with `reading` it may neither change nor run anything. Errors of the model are raised as
-        ModelError.
+        all that are offered); with `reading` it may neither change nor run anything. ModelError if the model fails;
+        cancelling leaves a well-formed conversation.
         """
         assert self._context is not None, "a conversation is opened first"
         self._mode.reading = reading
@@ -217,12 +220,12 @@ class Conversation:
 
     @property
     def reads_first(self) -> bool:
-        """Return whether the model may read before it makes a plan: others use up their few calls by that."""
+        """Whether the model may read before it makes a plan: others use up their few calls by that."""
         return self._model.info.capable
 
     async def plan(self, calls: int) -> LoopResult:
-        """Let the model make a plan, or change it, and return the loop's result; one that does not read first has so
-        many `calls` for it.
+        """Let the model make a plan, or change it, and return the loop's result, which may have none; errors as for
+        `loop`; one that does not read first has so many `calls` for it.
         """
         if self.reads_first:
             return await self.loop(reading=True)
@@ -364,7 +367,9 @@ class Availability:
         return "\n".join(self._rests(name, reason) for name, reason in self._off.items() if name in resting)
 
     def news(self) -> str:
-        """Return a note for the model on the changes since the last call, '' for none; emit them for the user."""
+        """Return a note for the model on tools suspended or usable again and groups added since the last call, '' for
+        none; emit them for the user.
+        """
         off, groups = _off(self._registry), _groups(self._registry)
         names = self._registry.names()
         lines = []
@@ -430,11 +435,15 @@ class Focusing:
         self._edited = edited
 
     async def given(self, text: str) -> None:
-        """Update the focus with the whole files in a text that was put into the conversation."""
+        """Update the focus with the whole files in a text (those below the heading of `whole_file`) that was put into
+        the conversation.
+        """
         await self._look([(name, text) for name in _GIVEN.findall(text)])
 
     async def after(self, messages: Sequence[Message]) -> None:
-        """Update the focus with the files read by the model's last calls, with whose results `messages` end."""
+        """Update the focus with the files read by the model's last calls, with whose results `messages` end. Reads
+        files in a thread. Nothing happens if there was no call.
+        """
         results: dict[str, str] = {}
         for message in reversed(messages):
             if message.role == "assistant":
@@ -443,7 +452,9 @@ class Focusing:
             results[message.tool_call_id] = message.content
 
     async def refresh(self) -> None:
-        """Read the files in focus again and store their present texts."""
+        """Read the files in focus again, in a thread, and store their present texts; files that are gone leave the
+        focus.
+        """
         paths = self._session.context.focused.paths
         texts = await asyncio.to_thread(lambda: {path: self._text(path)[1] for path in paths})
         self._focus(replace(self._session.context.focused, limit=self._limit).refreshed(texts))

@@ -51,8 +51,8 @@ class PromptContext:
         self._loop = asyncio.get_running_loop()
 
     async def prompt(self, mode: str = "") -> str:
-        """Return the system prompt's part about this workspace, with the repo map; the same text for a whole session.
-        `mode` is the name of a subagent, '' for the run itself.
+        """Return the system prompt's part about this workspace, with the repo map; the same text for a whole session,
+        '' for none. `mode` is the name of a subagent, '' for the run itself.
         """
         background = await asyncio.to_thread(
             self._background.prompt, self._knowledge, self._view, mode or self._mode, self._window, self._unseen
@@ -69,7 +69,9 @@ class PromptContext:
         return "\n\n".join(filter(None, (news, below)))
 
     async def map_for(self, request: RunRequest) -> str:
-        """Return the repo map for a request, with the changes to the overview; '' for none."""
+        """Return the repo map for a request, with the changes to the overview; '' for none, also if the index fails.
+        Waits a few seconds at most.
+        """
         target = request.target.file.path if request.target is not None else None
         names = [self._view.roots.relative(target)] if target is not None else []
         context = self._parts.session.context
@@ -77,7 +79,9 @@ class PromptContext:
         return await self._maps.before(request, (*names, *context.focused.paths), edited)
 
     async def below(self, messages: Sequence[Message]) -> str:
-        """Return nested instructions for the files of the model's last calls, unless they were sent; '' for none."""
+        """Return nested instructions for the files of the model's last calls in `messages`, unless they were sent as
+        they are now; '' for none.
+        """
         last = next((message for message in reversed(messages) if message.role == "assistant"), None)
         return await self._below(self._worked_on(last)) if last is not None else ""
 

@@ -63,7 +63,8 @@ class Budgets:
 
 def budgets(setting: int | Literal["auto"], window: int, *, capable: bool = False) -> Budgets:
     """Return the budgets of the maps for a window in tokens. A small window gets no overview; `setting` is the budget
-    of both together, or `auto`. A capable model gets one map, that of the task, and looks into files itself.
+    of both together, or `auto`. A capable model gets one map, that of the task, and looks into files itself. Budgets
+    below 100 tokens become 0.
     """
     if capable:
         return Budgets(0, ONE_MAP if setting == "auto" else min(setting, window // 4), lines=True)
@@ -82,7 +83,9 @@ class RepoMaps:
         self._tokens = tokens
 
     async def overview(self) -> str:
-        """Return the system prompt's overview, the same for a whole session; '' for none, also if the index fails."""
+        """Return the system prompt's overview, the same for a whole session; with its heading; '' for none, also if the
+        index fails. Waits a few seconds at most.
+        """
         budget = self._tokens.overview
         if budget not in self._told.texts:
             made = await self._overview()
@@ -93,7 +96,8 @@ class RepoMaps:
     async def before(self, request: RunRequest, focused: Iterable[str], edited: Iterable[str] = ()) -> str:
         """Return the text before a task: the changes to the overview, and the task's own map; '' for none.
 
-        `focused` are the files in focus; `edited` the files changed by the session's runs, once for each run.
+        `focused` are the files in focus; `edited` the files changed by the session's runs, once for each run; all
+        relative to the workspace. Waits a few seconds at most for the index.
         """
         task = "\n".join((request.instruction, *request.diagnostics))
         parts = [await self._changes(), await self.for_task(task, tuple(focused), Counter(edited))]
@@ -104,7 +108,9 @@ class RepoMaps:
     async def for_task(
         self, text: str, focused: tuple[str, ...] = (), recent: Mapping[str, float] | None = None
     ) -> str:
-        """Return the map for a task in these words; '' for none. `recent` counts the runs that changed a file."""
+        """Return the map for a task in these words, with its heading; '' for none, also if the index fails. `focused`
+        are files by path relative to the workspace, `recent` counts for such a path the runs that changed it.
+        """
         if self._index is None or not self._tokens.task:
             return ""
         from codeagent_lsp.index.rank import Task  # late: the parts of an index are heavy
@@ -148,8 +154,8 @@ class RepoMaps:
 
 
 async def unless_failed(work: Awaitable[T]) -> T | None:
-    """Return the awaited result; None if there is no index (yet). Any other error is logged and gives None, too, since
-    a run works without a map.
+    """Return the awaited result; None for an AgentError, as if there is no index (yet). Any other error is logged and
+    gives None, too, since a run works without a map.
     """
     try:
         return await work

@@ -88,7 +88,9 @@ class ToolSelection:
         return ""
 
     def offer(self, names: Iterable[str]) -> None:
-        """Offer the groups of these tools; unknown names are ignored."""
+        """Offer the groups of these tools, in whatever spelling, from the next model call on; unknown names are
+        ignored.
+        """
         entries = self._registry.entries()
         wanted, known = {own_name(name, entries) for name in names}, self._groups()
         for group, tools in known.items():
@@ -192,7 +194,9 @@ class FixedTools:
         return self._heads[key]
 
     def also(self) -> tuple[ToolSpec, ...]:
-        """Return the specs of the tools that may be called besides those in the prompt."""
+        """Return the specs of the tools that may be called besides those in the prompt, the descriptions of which are
+        not sent.
+        """
         declared = {spec["name"] for spec in self.specs()}
         return tuple(spec for spec in self._all() if spec["name"] not in declared)
 
@@ -259,7 +263,7 @@ class FixedTools:
 
 def lean(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return a JSON Schema for a prompt, without what only validation needs: limits of length and number, closed
-    objects, and defaults that mean "off".
+    objects, and defaults that mean "off" (False, 0, ''). The schema itself is not changed.
     """
 
     def clean(node: Any) -> Any:

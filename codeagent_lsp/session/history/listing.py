@@ -17,7 +17,10 @@ FOLDER, DATABASE = "sessions", "runs.sqlite"
 
 
 def listed(run: RecordedRun, state: str = "") -> dict[str, Any]:
-    """Return a run as plain data without empty fields; `state` replaces the recorded one, '' keeps it."""
+    """Return a run as plain data for JSON without empty fields: `runId`, `sessionId`, `kind`, `title`, `state`, `step`,
+    `started` and `modified` (seconds since the epoch), `tokens`, `cost` in USD, `cachedPercent`. `state` replaces the
+    recorded one, '' keeps it.
+    """
     row = {
         "runId": run.run_id,
         "sessionId": run.session_id,
@@ -35,7 +38,7 @@ def listed(run: RecordedRun, state: str = "") -> dict[str, Any]:
 
 
 def found_rows(found: list[Found]) -> list[dict[str, Any]]:
-    """Return the runs that a search found, each with its `excerpt`."""
+    """Return the runs that a search found, in their order, each as `listed` does, with its `excerpt`."""
     return [{**listed(each.run), "excerpt": each.excerpt} for each in found]
 
 

@@ -49,7 +49,7 @@ class RecordedRun:
     text: str = ""
 
     def absorb(self, record: Mapping[str, Any]) -> None:
-        """Update by a stored event of the run."""
+        """Update by a stored event of the run, in their order; events of other types only change the time `changed`."""
         self.changed = max(self.changed, float(record.get("ts", 0)))
         match record.get("type"):
             case "task_queued":
@@ -150,7 +150,9 @@ class RunHistory:
         self._database = Database(path, STAMP, _create)
 
     def runs(self, limit: int) -> list[RecordedRun]:
-        """Return at most `limit` runs, those that changed last first."""
+        """Return at most `limit` runs, those that changed last first. Blocks, for reading what is new in the session
+        files.
+        """
         self.refresh()
         rows = self._database.rows(_LIST, (limit,))
         return [RecordedRun(*row) for row in rows]
@@ -162,8 +164,8 @@ class RunHistory:
         return rows[0][0] if rows else None
 
     def search(self, query: str, limit: int) -> list[Found]:
-        """Return at most `limit` runs that fit best, the best first: those with all words, else those with any; [] for
-        none.
+        """Return at most `limit` runs that fit best, the best first: those with all words of the query, the last of
+        which may be a beginning, else those with any; [] for none. Blocks.
         """
         self.refresh()
         for expression in expressions(query):
@@ -310,7 +312,9 @@ def _size(path: Path) -> int:
 
 
 def separate_words(words: str) -> str:
-    """Return text with separators between characters that stand for words or syllables, and with composed letters."""
+    """Return text with a separator (U+200B) after each character of a script without spaces between words, such as
+    Chinese, and with composed letters (Unicode NFC), so that SQLite's full-text search finds its parts.
+    """
     return _UNSPACED.sub(rf"\1{SEPARATOR}", unicodedata.normalize("NFC", words))
 
 
@@ -320,8 +324,8 @@ def join_words(words: str) -> str:
 
 
 def expressions(query: str) -> tuple[str, ...]:
-    """Return full-text expressions of SQLite to try in turn: all words, the last of which may go on, then any of them;
-    () for a query without words.
+    """Return full-text expressions of SQLite (FTS5) to try in turn: all words, the last of which may go on, then any of
+    them; () for a query without words.
     """
     phrases = [" ".join(_WORD.findall(separate_words(each))) for each in query.split()]
     quoted = [f'"{phrase}"' for phrase in phrases if phrase]
@@ -333,7 +337,9 @@ def expressions(query: str) -> tuple[str, ...]:
 
 
 def excerpt(words: str, query: str) -> str:
-    """Return the words around the first place at which one of the query's words occurs, on one line."""
+    """Return at most 160 characters around the first place at which one of the query's words occurs, on one line, with
+    `…` where it is cut; from the beginning if none does.
+    """
     flat = " ".join(words.split())
     low = flat.lower()
     places = [low.find(word) for word in _WORD.findall(query.lower())]

@@ -84,10 +84,12 @@ class Borrower(Protocol):
     name: str
 
     async def next(self) -> LentCall | CallCancelled | None:
-        """Wait for its next call or cancellation and return it; None when it has disconnected."""
+        """Wait for its next call or cancellation and return it; None when it has disconnected. Cancellable."""
 
     async def answer(self, number: int, text: str, *, ok: bool) -> None:
-        """Send the result of a call; nothing happens if it has disconnected."""
+        """Send the result of the call with this number, an error unless `ok`; nothing happens if it has
+        disconnected.
+        """
 
     async def leave(self, reason: str) -> None:
         """Close the other agent's connection: with the reason `cancelled` if the user has ended it, else `ended`."""
@@ -95,7 +97,7 @@ class Borrower(Protocol):
 
 def lent(borrower: Borrower, quiet_seconds: float = QUIET_SECONDS) -> OwnWork:
     """Return the work of a run that carries out the calls of this agent until it disconnects, and then ends the
-    connection.
+    connection. Its changes are proposed after `quiet_seconds` without a call, too.
     """
 
     async def work(parts: RunParts, request: RunRequest) -> Ended:

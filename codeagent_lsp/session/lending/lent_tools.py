@@ -55,7 +55,7 @@ class LentTool:
         return next((name for name in given if plain(name) in hidden), "")
 
     def schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of its arguments."""
+        """Return the JSON Schema of its arguments, an object, without the hidden ones."""
         if self.tool is None:
             return dict(_NOTHING)
         schema = self.tool().input_schema()
@@ -125,7 +125,9 @@ def lent_tool(name: str) -> LentTool | None:
 
 
 def in_lent_names(text: str) -> str:
-    """Return a message for the other agent in which the names of our tools are replaced by those that it knows."""
+    """Return a message for the other agent in which the names of our tools are replaced, as whole words, by those that
+    it knows.
+    """
     names = {tool.own_name: tool.name for tool in LENT_TOOLS}
     return re.sub(rf"\b(?:{'|'.join(names)})\b", lambda found: names[found.group()], text)
 
@@ -138,7 +140,9 @@ def with_kept_named(text: str) -> str:
 
 
 def open_files(view: FileView) -> str:
-    """Return the open files, each with what is not saved of it, and the folders that paths are relative to. Blocks."""
+    """Return the open files, as lines for the model, at most 200, each with what is not saved of it, below the folders
+    that paths are relative to. Blocks.
+    """
     folders = ", ".join(view.roots.folders) or "none"
     lines = [f"Workspace: {folders}"]
     paths = view.open_paths()

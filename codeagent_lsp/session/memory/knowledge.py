@@ -60,7 +60,9 @@ class Knowledge:
         return self.skills.trust
 
     def brought(self, view: FileView) -> tuple[WorkspaceItem, ...]:
-        """Return the skills, commands, agents, hooks and own tools of the workspace, trusted or not. Blocks."""
+        """Return the skills, commands, agents, hooks and own tools of the workspace, trusted or not, as items for the
+        question whether they are trusted; () for none. Blocks.
+        """
         libraries = (self.skills.items(view), self.commands.items(view), self.agents.items(view))
         return (*chain.from_iterable(libraries), *hook_items(self.hooks, view), *tool_items(view.roots))
 
@@ -108,8 +110,8 @@ class Background:
 
     def prompt(self, knowledge: Knowledge, view: FileView, mode: str, window: int, on_unseen: OnUnseen) -> str:
         """Return the system prompt's part for `mode` (`direct`, `ask` or an agent's name) and a window in tokens; made
-        once, so that it stays the same for a session. `on_unseen` is called once with the name of each instruction file
-        that has invisible characters.
+        once, so that it stays the same for a session; '' for none. `on_unseen` is called once with the name of each
+        instruction file that has invisible characters.
         """
         key = (mode, window)
         # Made once: a prompt cache holds only as long as the prompt begins with the same bytes. Changes are news.
@@ -122,7 +124,9 @@ class Background:
             return self._prompts[key]
 
     def news(self, knowledge: Knowledge, view: FileView, mode: str, window: int, on_unseen: OnUnseen, task: str) -> str:
-        """Return the note before a task: parts that changed since they were sent, and skills that fit; '' for none."""
+        """Return the note before a task: parts that changed since they were sent, and skills that fit; '' for none.
+        What it returns counts as sent; `mode`, `window` and `on_unseen` are as for `prompt`.
+        """
         changed = []
         known = knowledge.skills.catalogue(view).skills
         with self._lock:
@@ -137,8 +141,9 @@ class Background:
     def below(
         self, knowledge: Knowledge, view: FileView, paths: Iterable[str], window: int, on_unseen: OnUnseen
     ) -> str:
-        """Return the instructions in subfolders that apply to these files (absolute paths) and are new or changed; ''
-        for none.
+        """Return the instructions in subfolders that apply to these files (absolute paths) and are new or changed since
+        they were sent, for the conversation; '' for none. `window` is in tokens and bounds their bytes to half of it,
+        from 600 bytes to 32 KiB.
         """
         limit = min(INSTRUCTIONS_LIMIT, max(LEAST, window // 2))
         found = nested_instructions(view, paths, limit, may_read(knowledge.permissions(), view.roots))

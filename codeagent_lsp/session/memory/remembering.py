@@ -69,7 +69,7 @@ class MemoryStore:
         return self.entries() if self.enabled() else ()
 
     def add(self, entries: Iterable[MemoryEntry]) -> None:
-        """Merge new entries into the stored ones and write the file."""
+        """Merge new entries into the stored ones (`merge_entries`) and write the file; nothing without entries."""
         new = tuple(entries)
         if not new:
             return
@@ -77,7 +77,7 @@ class MemoryStore:
             self._write(entries=[asdict(entry) for entry in merge_entries(self.entries(), new)])
 
     def forget(self, entry_id: str | None = None) -> int:
-        """Remove one entry, or all for None; return how many were removed."""
+        """Remove one entry, or all for None; return how many were removed, 0 for an unknown id."""
         with self._lock:
             known = self.entries()
             kept = [asdict(entry) for entry in known if entry_id is not None and entry.entry_id != entry_id]
@@ -103,7 +103,7 @@ class MemoryStore:
             self._write(waiting=list(known)[-MAX_WAITING:])
 
     def done(self, session_id: str, seq: int) -> None:
-        """Record that a session was read up to `seq`, and remove it from those that wait."""
+        """Record that a session was read up to the event with the number `seq`, and remove it from those that wait."""
         with self._lock:
             seen = self._read().get("seen")
             known = {**(seen if isinstance(seen, dict) else {}), session_id: seq}
@@ -153,7 +153,9 @@ class Remembering:
             self._rest(self._after_run)
 
     def session_ended(self) -> None:
-        """Schedule the reading, because another session has become the current one."""
+        """Schedule the reading of what runs have left to read, because another session has become the current one;
+        returns at once.
+        """
         self._rest(self._after_session)
 
     async def close(self) -> None:

@@ -55,9 +55,9 @@ Try = Callable[[frozenset[int]], Awaitable[Tried]]
 
 
 async def minimal(parts: Sequence[PartTraits], attempt: Try, nothing: Tried, most: int = MAX_TRIES) -> Minimal:
-    """Return the parts that matter, found in at most `most` tries. All of them together work, and `nothing` is the
-    result without any. The result works, and unless the tries do not suffice, it does not work without any one of its
-    parts.
+    """Return the parts that matter, found in at most `most` tries, none if it works with `nothing`; `attempt` tries a
+    set of parts, by their 0-based numbers. All of them together work, and `nothing` is the result without any. The
+    result works, and unless the tries do not suffice, it does not work without any one of its parts.
     """
     search = _Search(parts, attempt, most)
     if not nothing.works:

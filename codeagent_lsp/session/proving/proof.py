@@ -78,8 +78,8 @@ class ProposalProof:
     minimal: MinimalProof | None = None
 
     def data(self, now: str) -> dict[str, Any] | None:
-        """Return the proof as plain data for an event, with `outdated` for results on another state than `now`, a
-        digest; None if nothing was tried.
+        """Return the proof as plain data for an event, `{tests, diagnostics, minimal}` without what was not tried, with
+        `outdated` for results on another state than `now`, a digest; None if nothing was tried.
         """
         found: dict[str, Any] = {}
         if (tests := self.tests) is not None:
@@ -110,8 +110,8 @@ class ProposalProof:
         return found or None
 
     def words(self, now: str, text: Words) -> tuple[str, ...]:
-        """Return a sentence for the user on each result; those on another state than `now`, a digest, are marked as
-        outdated.
+        """Return a sentence for the user on each result, () for none; `text` returns a sentence of the catalogue; those
+        on another state than `now`, a digest, are marked as outdated.
         """
         said: list[tuple[str, str]] = []
         if (tests := self.tests) is not None:
@@ -156,9 +156,9 @@ def proof_from(data: Mapping[str, Any]) -> ProposalProof:
 def state_digest(
     changeset: Changeset, own: Callable[[str], str | None], name: Callable[[str], str], accepted: Iterable[str] = ()
 ) -> str:
-    """Return a digest of the files that a run has changed: those staged, with its changes, and those that the user has
-    `accepted` (paths), as they are now. Accepting a change does not alter it. `own` returns a file's present text,
-    `name` its path relative to the workspace, so that the workspace's place does not matter.
+    """Return a digest (SHA-256 in hexadecimal) of the files that a run has changed: those staged, with its changes, and
+    those that the user has `accepted` (paths), as they are now. Accepting a change does not alter it. `own` returns a
+    file's present text, `name` its path relative to the workspace, so that the workspace's place does not matter.
     """
     parts = {name(path): _digest(own(path)) for path in accepted}
     for change in changeset:

@@ -70,19 +70,23 @@ class Proofs:
         self._keep(replace(self._record.proof, tests=made))
 
     def diagnosed(self, found: Difference, changeset: Changeset) -> None:
-        """Record the diagnostics of these changes, in place of earlier ones."""
+        """Record the diagnostics that these changes make and remove, in place of earlier ones, with the digest of the
+        present state.
+        """
         lines = new_lines(found, self._view.roots.relative)
         counts = len(found.new), len(found.fixed), len(found.unknown)
         made = DiagnosticsProof(self.state(changeset), *counts, lines, found.sources)
         self._keep(replace(self._record.proof, diagnostics=made))
 
     def minimized(self, minimal: MinimalProof) -> None:
-        """Record which parts of the changes matter, in place of an earlier result."""
+        """Record which parts of the changes matter, in place of an earlier result. It counts only for the texts whose
+        digest it has.
+        """
         self._keep(replace(self._record.proof, minimal=minimal))
 
     def data(self, changeset: Changeset, text: Words) -> dict[str, Any] | None:
-        """Return the proof of these changes as an event carries it, with `words` for the user; None if nothing was
-        tried.
+        """Return the proof of these changes as an event carries it (`ProposalProof.data`), with `words` for the user;
+        None if nothing was tried.
         """
         now = self.state(changeset)
         proof = self._of(now)
@@ -90,8 +94,8 @@ class Proofs:
         return None if data is None else {**data, "words": list(proof.words(now, text))}
 
     def unneeded(self, changeset: Changeset) -> tuple[str, ...]:
-        """Return the parts of these changes that their tests do not need, as `path#id`, or the path of a whole file;
-        none once the text has changed.
+        """Return the parts of these changes that their tests do not need, as `path#id`, or the path of a whole file; ()
+        once the text has changed, or if that was not tried.
         """
         minimal = self._record.proof.minimal
         if minimal is None or minimal.digest != self.state(changeset):
@@ -107,7 +111,9 @@ class Proofs:
         return self._of(now).words(now, text)
 
     def green(self, changeset: Changeset) -> frozenset[str]:
-        """Return what is green in the state of these changes, as `Tally` names it."""
+        """Return what is green in the state of these changes, as `Tally` names it: files and folders whose tests all
+        passed; empty if none ran.
+        """
         return self._green.get(self.state(changeset), frozenset())
 
     def look_at(self, view: FileView) -> None:
@@ -115,7 +121,9 @@ class Proofs:
         self._view = view
 
     def state(self, changeset: Changeset) -> str:
-        """Return the digest of the state that these changes make with the user's present texts."""
+        """Return the digest of the state that these changes make with the user's present texts. Blocks for reading
+        them.
+        """
         changes = (change for part in self._record.applied for change in part.changeset)
         accepted = {path for change in changes for path in (change.path, change.moved_from) if path}
         return state_digest(changeset, partial(own_text, self._view), self._view.roots.relative, accepted)

@@ -64,7 +64,7 @@ async def trial_place(parts: RunParts, own_text: Callable[[str], FileText | None
 
 async def tests_with(parts: RunParts, own_text: Callable[[str], FileText | None], changeset: Changeset) -> TriedTests:
     """Run all tests on the user's texts (`own_text`, by absolute path) with the changes over them, and return the
-    result. ToolFailed if none can run.
+    result. ToolFailed if none can run. Takes as long as the tests.
     """
     place = await trial_place(parts, own_text, changeset)
     tallies: list[Tally] = []
@@ -112,15 +112,18 @@ _MISSING = re.compile(
 
 
 def may_be_small(before: Verdict, plan: CheckPlan) -> bool:
-    """Return whether tests that failed may be repaired by a small change, and can be run again and again."""
+    """Return whether tests that failed may be repaired by a small change, and can be run again and again: the results
+    are known, no command of the user's own, and nothing is missing or misnamed.
+    """
     return before.known and bool(before.failed) and not plan.command and not _MISSING.search(before.report)
 
 
 async def passing_changes(
     parts: RunParts, file: ShownFile, changes: Sequence[Variant], plan: CheckPlan
 ) -> Repairs | None:
-    """Return the changes with which the tests of the plan pass; None where none does, or more than `MOST_PASSING`, or
-    the tests are slow, or cannot be kept from the user's files.
+    """Return those of `changes` to one file, tried in order for at most about 40 s, with which the tests of the plan
+    pass; None where none does, or more than 4, or the tests take more than 2 s, or cannot be kept from the user's
+    files.
     """
     proposal = parts.proposal
     try:

@@ -50,7 +50,9 @@ class Recording:
         self._open: dict[str, str] = {}  # titles of open approvals by request id
 
     def observe(self, event: events.Event) -> None:
-        """Queue one event for the trace, and for the audit log if it is one of those; returns at once."""
+        """Queue one event for the trace, and for the audit log if it is one of those (requests, approvals, applied
+        changes); returns at once and never raises.
+        """
         if self._trace is not None:
             self._trace.event(events.to_dict(event))
         match event:
@@ -69,21 +71,29 @@ class Recording:
                 self._write("applied", event.run_id, files=files, outcome=event.outcome)
 
     def model(self, session_id: str, run_id: str, kind: str, data: Mapping[str, Any]) -> None:
-        """Record a request to a model (`kind` is `request`), or its reply, as plain data in the trace."""
+        """Record a request to a model (`kind` is `request`), or its reply, as plain data in the trace; nothing if
+        tracing is off.
+        """
         if self._trace is not None:
             write = self._trace.request if kind == "request" else self._trace.reply
             write(session_id, run_id, data)
 
     def decision(self, run_id: str, tool: str, subject: str, decision: str, reason: str) -> None:
-        """Record how the permission rules and the mode decided about a tool call: `allow`, `ask` or `deny`."""
+        """Record how the permission rules and the mode decided about a tool call (`allow`, `ask` or `deny`) in the
+        audit log.
+        """
         self._write_decision(run_id, tool, subject, decision, "rule", reason)
 
     def command(self, run_id: str, command: str, cwd: str, isolation: str, exit_code: int | None) -> None:
-        """Record a command, before it runs (no exit code) and after it has ended."""
+        """Record a command, in the audit log, before it runs (`exit_code` None) and after it has ended. `cwd` is an
+        absolute path.
+        """
         self._write("command", run_id, command=command, cwd=cwd, isolation=isolation, exit_code=exit_code)
 
     def note(self, what: str, **details: Any) -> None:
-        """Record something that belongs to no run, such as a login or a stored key (never the key itself)."""
+        """Record something that belongs to no run, such as a login or a stored key (never the key itself), in the audit
+        log; `what` is its type.
+        """
         self._write(what, "", **details)
 
     def close(self) -> None:
@@ -123,7 +133,9 @@ def open_records(folder: Path, settings: TraceSettings, secrets: Iterable[str], 
 
 
 def audit_writer(folder: Path, sanitizer: Sanitizer) -> RecordWriter:
-    """Return the writer of the audit log in the state folder of a workspace."""
+    """Return the writer of the audit log `audit.jsonl` in the state folder of a workspace, in files of at most 8 MiB,
+    of which 5 are kept, synced to the disk.
+    """
     # Synced, so that a crash of the machine loses none of it.
     return RecordWriter(folder / AUDIT_FILE, sanitizer, max_bytes=MAX_BYTES, keep=KEEP, durable=True)
 
@@ -142,7 +154,9 @@ class GuardedModel(WrappedModel):
         self._record = record
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """Stream the wrapped model's reply to the request with its secrets masked; record request, reply and error."""
+        """Stream the wrapped model's reply to the request with its secrets masked; record request, reply and error.
+        ModelError as the wrapped model.
+        """
         hidden = replace(request, messages=tuple(map(self._hidden, request.messages)))
         # Before the call, so that a request whose answer never comes is in the trace.
         self._record("request", request_data(hidden, self.info))
@@ -162,8 +176,8 @@ class GuardedModel(WrappedModel):
 
 
 def request_data(request: ModelRequest, info: ModelInfo) -> dict[str, Any]:
-    """Return a model request as plain data for the trace; tools only by name, since their descriptions are part of the
-    program.
+    """Return a model request as plain data for the trace (`model`, `provider`, `messages`, …); tools only by name,
+    since their descriptions are part of the program.
     """
     return {
         "model": info.name,
@@ -179,7 +193,9 @@ def request_data(request: ModelRequest, info: ModelInfo) -> dict[str, Any]:
 
 
 def reply_data(reply: Reply) -> dict[str, Any]:
-    """Return a model's reply as plain data for the trace, with its token usage."""
+    """Return a model's reply as plain data for the trace, with its token usage (`text`, `tool_calls`, `finish_reason`,
+    `usage`, …).
+    """
     usage = reply.usage
     return {
         "text_length": len(reply.text),

@@ -36,7 +36,9 @@ class Redactor:
         self._waiting: list[events.Event] = []
 
     async def ready(self) -> OpenRecords:
-        """Return the records, after loading them in a thread if that has not happened."""
+        """Return the records, after loading them in a thread if that has not happened; concurrent calls load them once,
+        also if one is cancelled. Errors of `load` are raised.
+        """
         if self._opened is None:
             if self._loading is None:
                 # One task for all callers, shielded: a run that is cancelled must not end the loading for the others.
@@ -56,9 +58,9 @@ class Redactor:
             self._opened.masking.own.learn(self._keys())
 
     def clean(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a stored event with its secrets masked. Left as they are: events with the texts of files, the `place`
-        and the pictures of a task, and data that a model needs back byte for byte. Unchanged before the parts are
-        loaded.
+        """Return a stored event, as plain data, with its secrets masked. Left as they are: events with the texts of
+        files, the `place` and the pictures of a task, and data that a model needs back byte for byte. Unchanged before
+        the parts are loaded.
         """
         if self._opened is None or record.get("type") in WITH_TEXTS:
             return record
@@ -78,7 +80,9 @@ class Redactor:
         (await self.ready()).masking.own.learn(secrets)
 
     async def note(self, what: str, **details: Any) -> None:
-        """Write a note that belongs to no run into the audit log."""
+        """Write a note of the type `what` that belongs to no run into the audit log, with `details` as its fields;
+        loads the parts if necessary.
+        """
         (await self.ready()).recording.note(what, **details)
 
     @property
@@ -95,7 +99,9 @@ class Redactor:
             self._waiting.append(event)
 
     async def before(self, model: Model, session_id: str, run_id: str) -> Model:
-        """Return the model wrapped for a run: secrets in requests are masked, requests and replies are recorded."""
+        """Return the model wrapped for a run: secrets in requests are masked, requests and replies are recorded. Waits
+        for the parts to be loaded.
+        """
         # late: with the rest of what a run needs
         from codeagent_lsp.session.redaction.recording import GuardedModel
 

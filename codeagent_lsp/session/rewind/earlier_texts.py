@@ -54,7 +54,9 @@ class EarlierTexts:
         return self.texts[path]
 
     def take_back(self, applied: Changeset) -> None:
-        """Take back changes that were applied; call it for the newest changeset first."""
+        """Take back changes that were applied; call it for the newest changeset first. Places that were changed since
+        become `conflicts`; no file is written.
+        """
         for change in applied.inverse():
             taken = self.text(change.path) if change.moved_from is not None else None
             if self.over and taken is not None and self.text(change.moved_from or "") is None:
@@ -78,7 +80,7 @@ class EarlierTexts:
                 self._make(made)
 
     def moves(self) -> dict[str, str]:
-        """Return the files that will be at another path: the new path and the present one of each."""
+        """Return the files that will be at another path: absolute paths, the present one by the new one."""
         return {
             path: origin
             for path, origin in self.origins.items()
@@ -89,7 +91,9 @@ class EarlierTexts:
         }
 
     def changed(self) -> dict[str, str | None]:
-        """Return the new texts of all files that will be different; of moved ones only those that change as well."""
+        """Return the new texts, by absolute path (None: deleted), of all files that will be different; of moved ones
+        only those that change as well.
+        """
         moved = self.moves()
         # Their texts are None because the move takes them away; a deletion besides would be done twice.
         left = set(moved.values())
@@ -120,7 +124,10 @@ def _over(change: FileChange, now: str) -> FileChange:
 
 
 def earlier_texts(applied: Iterable[Changeset], read: Read, *, over: bool = False) -> EarlierTexts:
-    """Return the texts before these changes, which were applied in this order; `read` returns the present ones."""
+    """Return the texts before these changes, which were applied in this order; `read` returns the present ones by
+    absolute path. With `over`, what was changed on the same lines since is taken back, too. No file is written; blocks
+    for reading.
+    """
     result = EarlierTexts(read, over)
     for changeset in reversed(tuple(applied)):
         result.take_back(changeset)
@@ -138,7 +145,7 @@ class FirstRead:
         self._files: dict[str, FileText | None] = {}
 
     def file(self, path: str) -> FileText | None:
-        """Return a file; None if there is none that can be read."""
+        """Return the file at this absolute path; None if there is none that can be read. Blocks at the first call."""
         if path not in self._files:
             self._files[path] = file = own_file(self.view, path)
             # An editor may go on showing a file that is deleted: its buffer goes with the window, unsaved.
@@ -147,7 +154,7 @@ class FirstRead:
         return self._files[path]
 
     def text(self, path: str) -> str | None:
-        """Return the text of a file; None if there is none that can be read."""
+        """Return the text of the file at this absolute path; None if there is none that can be read."""
         file = self.file(path)
         return None if file is None else file.text
 
@@ -182,7 +189,9 @@ class TakingBack:
         return replace(applied, outcome=outcome, conflicts=(*self.conflicts, *applied.conflicts))
 
     def places(self) -> tuple[HunkConflict, ...]:
-        """Return the hunks of these changes, and `conflicts`, as places of the user's present text."""
+        """Return the hunks of these changes, and `conflicts`, as places of the user's present text, their lines counted
+        from 1.
+        """
         found = []
         for change in self.changeset:
             base, text = split_lines(change.base or ""), split_lines(change.text or "")
@@ -195,7 +204,7 @@ class TakingBack:
 
 def names_of(files: Iterable[str], applied: Iterable[Changeset]) -> frozenset[str]:
     """Return these files (absolute paths) with all other paths that they had before or got later by the moves in these
-    changes, also by several in a row.
+    changes, also by several in a row. Pure.
     """
     names, moves = set(files), [(each.path, each.moved_from) for made in applied for each in made if each.moved_from]
     for _ in moves:
@@ -226,8 +235,8 @@ def taking_back(
 
 
 def deleted_by(applied: Iterable[Changeset], still_shown: Callable[[str], bool]) -> dict[str, str | None]:
-    """Return the texts of the files, by path, that these changes have deleted or moved away and that the editor still
-    shows.
+    """Return the texts of the files, by absolute path (None if it is not known), that these changes have deleted or
+    moved away and that the editor still shows.
     """
     changes = [each for made in applied for each in made]
     gone = {each.path: each.base for each in changes if each.kind == "delete"}
@@ -236,7 +245,9 @@ def deleted_by(applied: Iterable[Changeset], still_shown: Callable[[str], bool])
 
 
 def rebased_on_present(earlier: EarlierTexts, read: FirstRead) -> TakingBack:
-    """Return the changes that bring the files from their present texts, which `read` has, to these earlier ones."""
+    """Return the changes that bring the files from their present texts, which `read` has, to these earlier ones, with
+    the conflicts found before. No file is written.
+    """
     changed, moves = earlier.changed(), earlier.moves()
     files = {
         file.path: file for path in (*changed, *moves.values(), *earlier.runs) if (file := read.file(path)) is not None
@@ -249,9 +260,9 @@ def rebased_on_present(earlier: EarlierTexts, read: FirstRead) -> TakingBack:
 
 
 def renamed_since(texts: Mapping[str, str], view: FileView, since: float, made: Collection[str] = ()) -> dict[str, str]:
-    """Return the new paths of files that have left their old ones, by these. `texts` are those that they had at
-    `since`, seconds since the epoch. A file has left if nothing is there, or if one unlike it came to its place.
-    Only one that has come since, not `made` by the agent, and is unlike all others counts. Blocks.
+    """Return the new paths of files that have left their old ones, by these; all are absolute. `texts` are those that
+    they had at `since`, seconds since the epoch. A file has left if nothing is there, or if one unlike it came to its
+    place. Only one that has come since, not `made` by the agent, and is unlike all others counts. Blocks.
     """
     asked = {path: text for path, text in texts.items() if text.strip()}
     present = {path: own_file(view, path) for path in asked}
@@ -303,12 +314,14 @@ def _folders(old: Path, new: Path) -> tuple[Path, Path]:
 
 
 def edited_texts(changeset: Changeset) -> dict[str, str]:
-    """Return the texts, by path, that the files of edits had before these; other changes are left out."""
+    """Return the texts, by absolute path, that the files of edits had before these; other changes are left out."""
     return {each.path: each.base for each in changeset if each.kind == "edit" and each.base is not None}
 
 
 def made_texts(changeset: Changeset) -> dict[str, str]:
-    """Return the texts, by path, of new files that are long enough to be known again under another name."""
+    """Return the texts, by path, of new files that are long enough, at least 3 lines, to be known again under another
+    name.
+    """
     new = {each.path: each.text for each in changeset if each.kind == "create" and each.text is not None}
     return {path: text for path, text in new.items() if len(split_lines(text)) >= FEW_LINES}
 

@@ -44,7 +44,9 @@ TAKEN_BACK = "The user took back what was changed for: {titles}. Read files agai
 
 
 class OneRun(Protocol):
-    """Port: a run of a session, as far as rewinding needs it."""
+    """Port: a run of a session, as far as rewinding needs it: its session, its record, and what it has staged
+    (`proposal`).
+    """
 
     @property
     def session(self) -> Session: ...
@@ -91,8 +93,8 @@ def check(session: Session, run_id: str, runs: Runs) -> tuple[str, ...]:
 
 
 def plan_rewind(session: Session, gone: tuple[str, ...], runs: Runs, read: FirstRead) -> EarlierTexts:
-    """Return the texts before these runs, and before what was taken from attempts at them. Rewinds among them, and what
-    these took back, are ignored.
+    """Return the texts that a rewind of these runs (ids) leads to: those before them, and before what was taken from
+    attempts at them. Rewinds among them, and what these took back, are ignored. Nothing is changed; blocks.
     """
     return earlier_texts(follow_moves(_applied_parts(session, gone, runs), read.view)[0], read.text)
 
@@ -107,7 +109,7 @@ def _applied_parts(session: Session, gone: tuple[str, ...], runs: Runs) -> list[
 
 async def rewind(parts: RunParts, gone: tuple[str, ...], what: What, runs: Runs) -> Ended:
     """Take back what these runs changed, said, or both (`what`), as the work of a run of the kind `session.rewind`;
-    return its status and summary. Places that the user changed since stay.
+    return (status, summary). Places that the user changed since stay. SessionError if the editor refuses all of it.
     """
     session, output, titles = parts.session, parts.output, _titles(parts.session, gone)
     conflicts: tuple[str, ...] = ()
@@ -189,7 +191,7 @@ def _standing(session: Session, rewind_id: str) -> events.SessionRewound:
 
 
 def at_work(session: Session, runs: Runs) -> frozenset[str]:
-    """Return the ids of the runs of a session that have not ended."""
+    """Return the ids of the runs of a session that have not ended; empty for none."""
     return frozenset(name for name in runs.active() if runs.get(name).session is session)
 
 
@@ -238,7 +240,7 @@ def _titles(session: Session, gone: tuple[str, ...]) -> str:
 
 
 class Known(Protocol):
-    """Port: a run of any session, with its record."""
+    """Port: a run of any session, also one that has ended, with its session and its record."""
 
     @property
     def session(self) -> Session: ...
@@ -265,13 +267,13 @@ def load_attempts(session: Session, run_ids: Iterable[str], resume: Callable[...
 
 
 def attempts_at(gone: Collection[str], runs: Iterable[Each]) -> list[Each]:
-    """Return those of `runs` that are attempts at the runs in `gone`, ids."""
+    """Return those of `runs` that are attempts at the runs whose ids are in `gone`, in their order; [] for none."""
     return [run for run in runs if run.record.attempt_of in gone]
 
 
 def applied_data(attempt: Known, refused: Iterable[str]) -> list[dict[str, Any]]:
-    """Return as plain data what is taken back of an attempt's applied changes; not the files that the editor
-    `refused`.
+    """Return as plain data, `{ts, step, changes}` each, what is taken back of an attempt's applied changes; not the
+    files that the editor `refused`.
     """
     taken = taken_from(attempt.record.applied, refused)
     return [{"ts": part.ts, "step": part.step_id, "changes": staged_data(part.changeset)} for part in taken]

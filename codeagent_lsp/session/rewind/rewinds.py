@@ -44,8 +44,8 @@ def after_undo(
     refused: Iterable[str],
     only: Collection[str] | None = None,
 ) -> list[AppliedPart]:
-    """Return the parts that can still be undone after an undo of some, limited to the files `only` unless None, in
-    which the editor `refused` some files.
+    """Return the parts that can still be undone after an undo of those that `is_undone` says, limited to the files
+    `only` unless None, in which the editor `refused` some files.
     """
     files = frozenset(refused)
     left = []
@@ -60,7 +60,9 @@ def after_undo(
 
 
 def taken_from(applied: Iterable[AppliedPart], refused: Iterable[str]) -> tuple[AppliedPart, ...]:
-    """Return what is undone of some parts when the editor refused some files: all that `after_undo` does not leave."""
+    """Return what is undone of some parts when the editor refused some files: all that `after_undo` does not leave.
+    `refused` are absolute paths; parts of which nothing is undone are left out.
+    """
     files = frozenset(refused)
     taken = []
     for part in applied:
@@ -100,7 +102,9 @@ class Rewinds:
     silenced: frozenset[str] = frozenset()
 
     def take(self, event: events.SessionRewound, runs: Mapping[str, Changed]) -> None:
-        """Take from the runs of a rewind what it has taken back."""
+        """Take from the runs (by id) of a rewind what it has taken back: their changes, unless it was about the
+        conversation alone, and their part of that, unless it was about changes alone. Unknown runs are passed over.
+        """
         taken: dict[str, tuple[AppliedPart, ...]] = {}
         for run_id in event.gone if event.what != "talk" else ():
             if run := runs.get(run_id):
@@ -133,7 +137,9 @@ class Rewinds:
 
 
 def silenced_in(records: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-    """Return the ids of the runs whose part of the conversation is taken back after all of these stored events."""
+    """Return the ids of the runs whose part of the conversation is taken back after all of these stored events of a
+    session, in their order.
+    """
     standing: dict[str, events.SessionRewound] = {}
     for record in records:
         if record.get("type") not in (events.SessionRewound.type, events.SessionRestored.type):
@@ -147,7 +153,7 @@ def silenced_in(records: Iterable[Mapping[str, Any]]) -> frozenset[str]:
 
 
 def staged_data(changeset: Changeset) -> list[dict[str, Any]]:
-    """Return staged changes as plain data, for an event."""
+    """Return staged changes as plain data (`FileChange.to_dict`), for an event, texts included."""
     return [change.to_dict() for change in changeset]
 
 

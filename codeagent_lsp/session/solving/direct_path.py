@@ -93,7 +93,7 @@ class DirectPath:
 
     async def rewrite(self, request: RunRequest, target: Target) -> Solution:
         """Do a quick action: stage new code for the selection, checked by its syntax and the tests beside the file;
-        return the solution.
+        return the solution. ModelError if the model fails.
         """
         parts = self._parts
         await parts.toolbox.open()
@@ -116,7 +116,9 @@ class DirectPath:
         return await solver.solve(is_task=True)
 
     async def check(self, request: RunRequest) -> Verdict | None:
-        """Run the checks on a change that was made by tools; result as of `TaskWorkspace.check_change`."""
+        """Run the checks on a change that was made by tools and return the result, None if there is nothing to run, as
+        `TaskWorkspace.check_change` does.
+        """
         workspace = TaskWorkspace(self._parts, Subject(self._brief(Work(request))), small=False)
         return await workspace.check_change()
 
@@ -207,7 +209,7 @@ class SolutionWords:
         self._parts = parts
 
     def outcome(self, solution: Solution) -> tuple[events.RunStatus, str]:
-        """Return the run's status and summary; not `completed` while a change is missing or tests fail."""
+        """Return (status, summary) of the run: `completed`, or `stopped` while a change is missing or tests fail."""
         text = self._parts.output.text
         if solution.ending == "answered":
             return "completed", solution.text
@@ -224,8 +226,8 @@ class SolutionWords:
         return "stopped", "\n".join(filter(None, lines))
 
     def conversation(self, solution: Solution) -> str:
-        """Return the message about this task for later turns of the conversation: the answer, the changed files,
-        failing tests.
+        """Return the text of the assistant's message about this task for later turns of the conversation: the answer,
+        the relative paths of the changed files, failing tests.
         """
         relative = self._parts.proposal.view.roots.relative
         names = ", ".join(relative(path) for path in self._parts.proposal.changeset.paths)
@@ -236,7 +238,9 @@ class SolutionWords:
         return "\n".join(filter(None, (solution.text, "" if solution.ending == "answered" else changed, failing)))
 
     def done(self, verdict: Verdict | None) -> str:
-        """Return a sentence for the user on the changed files and the result of the check."""
+        """Return a sentence for the user on the changed files, by relative path, and the result of the check, if there
+        was one.
+        """
         proposal, text = self._parts.proposal, self._parts.output.text
         names = ", ".join(map(proposal.view.roots.relative, proposal.changeset.paths))
         return " ".join(filter(None, (text("solve.changed", names=names), self._check_words(verdict))))

@@ -148,7 +148,7 @@ class SelectionWorkspace(_RunWorkspace):
         self._plan: CheckPlan | None = None
 
     async def check(self) -> Verdict | None:
-        """Run the tests beside the file; None if there are none."""
+        """Run the tests beside the file; None if there are none or commands cannot run."""
         if self._plan is None:
             self._plan = await asyncio.to_thread(self._beside, [self._name]) if self._checks else CheckPlan()
         return await self._check(self._plan)
@@ -158,7 +158,9 @@ class SelectionWorkspace(_RunWorkspace):
         return Material((ShownFile(self._name, self._file),))
 
     async def stage(self, texts: Mapping[str, str], material: Material) -> str:
-        """Stage the new text; return '', or the reason of a refusal for the model."""
+        """Stage the new text of the file, by its relative path in `texts`; return '', or the reason of a refusal for
+        the model.
+        """
         try:
             self._staging.write({self._file.path: texts[self._name]}, read=[self._file])
         except EditRefused as refusal:
@@ -208,7 +210,9 @@ class TaskWorkspace(_RunWorkspace):
         return texts, material, self._parts.output.text("solve.left", name=asked.word, places=places) if left else ""
 
     async def repairs(self, before: Verdict | None) -> Repairs | None:
-        """Return the small changes with which the failing tests pass, where the task is a repair."""
+        """Return the small changes with which the failing tests pass, where the task is a repair; None if it is none,
+        or none is found in about 40 s.
+        """
         plan = await self._plan_check()
         if before is None or not self._subject.brief.repairs or not may_be_small(before, plan):
             return None
@@ -222,8 +226,9 @@ class TaskWorkspace(_RunWorkspace):
         return await passing_changes(self._parts, file, changes, plan)
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
-        """Return the files and other material to show to the model for the task in its present state, in at most `room`
-        tokens.
+        """Return, from a thread, the files and other material to show to the model for the task in its present state,
+        in at most `room` tokens: also the files that the model has asked for (`wanted`, relative paths), and with
+        `wide` definitions that are only related.
         """
         subject = replace(self._subject, wanted=wanted)
 
@@ -233,7 +238,9 @@ class TaskWorkspace(_RunWorkspace):
         return await asyncio.to_thread(gathered)
 
     async def stage(self, texts: Mapping[str, str], material: Material) -> str:
-        """Stage all texts or none, each by the permission rules for edits; return '', or the reason of a refusal."""
+        """Stage all texts (whole files by relative path) or none, each by the permission rules for edits; return '', or
+        the reason of a refusal.
+        """
         before = self.staged()
         read = {file.name: file.read for file in material.files}
         view = self._parts.proposal.view

@@ -64,7 +64,7 @@ class TaskWork:
         return not self._by_tools and self.wish != "none" and not self._request.images
 
     async def solve(self) -> tuple[events.RunStatus, str]:
-        """Do the task on the direct path; return the run's status and summary."""
+        """Do the task on the direct path; return (status, summary) of the run. ModelError if the model fails."""
         return await self._solve(is_task=self.wish == "change", told=True)
 
     async def step(self, words: str, notes: str) -> LoopResult:
@@ -81,8 +81,8 @@ class TaskWork:
         return LoopResult("answered" if solution.ending in ("answered", "solved") else "unsolved", text)
 
     async def settled(self, conversation: Conversation, result: LoopResult) -> tuple[events.RunStatus, str]:
-        """Check the result of the tool loop, try another way if it failed; return the run's status and summary. A
-        capable model has no other way: it stays in its conversation.
+        """Check the result of the tool loop, try another way if it failed; return (status, summary) of the run. May run
+        tests and ask the model again. A capable model has no other way: it stays in its conversation.
         """
         if self.is_capable:
             return await self.finish.settled(conversation, result)
@@ -108,7 +108,8 @@ class TaskWork:
 
     async def judged(self, conversation: Conversation | None, ended: Ended) -> Ended:
         """Let the model repair what a hook refuses, in its conversation or, without one, on the direct path, at most
-        twice; return status and summary. What is still refused then is not proposed.
+        twice; return (status, summary), `ended` as it was if nothing is refused. What is still refused then is not
+        proposed.
         """
         for _ in range(MENDING_ROUNDS):
             if ended[0] != "completed" or not (reason := await self._parts.proposal.judge()):
@@ -168,7 +169,9 @@ class TaskWork:
 
 
 def wish_of(parts: RunParts, request: RunRequest) -> Wish:
-    """Return whether a request asks for changed files: `change`, `unclear` or `none`; `none` in the mode `readOnly`."""
+    """Return whether a request asks for changed files: `change`, `unclear` or `none`, by its kind and words alone;
+    `none` in the mode `readOnly`.
+    """
     if request.kind in ANSWERS or parts.services.user.mode() == "readOnly":
         return "none"
     if request.kind == "test":
@@ -179,7 +182,9 @@ def wish_of(parts: RunParts, request: RunRequest) -> Wish:
 
 
 async def task_work(parts: RunParts, model: Model, request: RunRequest) -> TaskWork:
-    """Return the work on a request. An unknown model is probed first, if a change may be asked for."""
+    """Return the work on a request. An unknown model is probed first, if a change may be asked for, by a few
+    requests.
+    """
     return TaskWork(parts, model, request, await _proof_for(parts, model, wish_of(parts, request)))
 
 

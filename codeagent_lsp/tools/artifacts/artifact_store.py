@@ -78,7 +78,7 @@ class ArtifactStore:
             return Artifact(named, info.st_size, info.st_mtime, str(path))
 
     def list(self) -> tuple[Artifact, ...]:
-        """Return all artifacts, sorted by name; none if the folder does not exist yet. OSError if it cannot be read."""
+        """Return all artifacts, sorted by name; () if the folder does not exist yet. OSError if it cannot be read."""
         found = []
         try:
             entries = list(os.scandir(self._folder))
@@ -96,8 +96,8 @@ class ArtifactStore:
         return tuple(sorted(found, key=lambda item: item.name))
 
     def read(self, name: str) -> bytes:
-        """Return the bytes of an artifact, one more than `file_bytes` at most. ToolRetry for an invalid name,
-        FileRefused if there is none of this name.
+        """Return the bytes of an artifact, one more than `file_bytes` at most, which shows that it is too large.
+        ToolRetry for an invalid name, FileRefused if there is none of this name.
         """
         path = self._folder / checked_name(name)
         try:

@@ -97,14 +97,18 @@ class ListArtifacts(Tool[NoArguments]):
     output = list[dict[str, Any]]  # name, size, path
 
     async def run(self, arguments: NoArguments, context: ToolContext) -> ToolOutput:
-        """Return the artifacts sorted by name; the data has the name, size in bytes and absolute path of each."""
+        """Return the artifacts sorted by name; the data has the name, size in bytes and absolute path of each. None is
+        no error.
+        """
         found = await asyncio.to_thread(_store(context).list)
         text = "\n".join(map(_artifact_line, found)) or "There are no artifacts."
         return ToolOutput(text, [_data(item) for item in found])
 
 
 class BatchExportParameters(Parameters):
-    """Parameters of `batch_export_artifacts`: the files, each exported under its own name: no two may have the same."""
+    """Parameters of `batch_export_artifacts`: up to 50 files, each exported under its own name: no two may have the
+    same.
+    """
 
     file_paths: list[str] = Field(min_length=1, max_length=MAX_AT_ONCE)
 
@@ -135,8 +139,8 @@ class BatchExportArtifacts(Tool[BatchExportParameters]):
     output = list[dict[str, Any]]  # name, size, path; or file_path, error
 
     async def run(self, arguments: BatchExportParameters, context: ToolContext) -> ToolOutput:
-        """Return for each file what `export_artifact` does, or its path and the error. ToolFailed if none could be
-        exported, with the code of the first.
+        """Return for each file what `export_artifact` does, or `file_path` and `error`, in their order. ToolFailed if
+        none could be exported, with the code of the first.
         """
         lines, data = [], []
         codes = []
@@ -199,20 +203,21 @@ class ImportFile(Tool[ImportParameters]):
 
     def approves(self, arguments: ImportParameters, settings: Settings) -> bool:
         """Return whether the call needs no approval: the source is on this machine, or the user's settings allow its
-        host.
+        host. Nothing is fetched.
         """
         return _is_allowed(arguments.source_url, settings)
 
     async def run(self, arguments: ImportParameters, context: ToolContext) -> ToolOutput:
         """Fetch the source and stage it; the data is the path, the source and the number of lines. FileRefused or
-        ToolFailed if it cannot be read or is no text, ToolRetry for a destination that cannot be written to.
+        ToolFailed if it cannot be read or is no text, ToolRetry for a destination that cannot be written to,
+        PermissionDenied for a file that usually holds secrets.
         """
         (staged,) = await _import_all([arguments], context, self._web)
         return staged
 
 
 class BatchImportParameters(Parameters):
-    """Parameters of `import_files_batch`: several imports, of which all are staged or none."""
+    """Parameters of `import_files_batch`: up to 50 imports, of which all are staged or none."""
 
     files: list[ImportParameters] = Field(min_length=1, max_length=MAX_AT_ONCE)
 
@@ -254,7 +259,9 @@ class ImportFilesBatch(Tool[BatchImportParameters]):
 
 
 def is_local(source: str) -> bool:
-    """Return whether a source is a file of the workspace or an artifact."""
+    """Return whether a source is a file of the workspace (`file:PATH`) or an artifact (`artifact:NAME`), by its
+    beginning alone.
+    """
     return source.startswith((_FILE, _ARTIFACT))
 
 

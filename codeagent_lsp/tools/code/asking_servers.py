@@ -56,7 +56,8 @@ def server_calls(
     place: str = "",
 ) -> tuple[ForeignTool, ...]:
     """Return the tools by which other agents ask language servers, as far as calls with these operations are calls of
-    one of our tools. `place` names our parameter that takes a position `line:column`; '' if there is none.
+    one of our tools. `arguments` maps their names of parameters to ours, `ignored` are those that do nothing here;
+    `place` names our parameter that takes a position `line:column`; '' if there is none.
     """
 
     def placed(given: dict[str, Any]) -> dict[str, Any]:
@@ -76,8 +77,9 @@ def is_place(symbol: str) -> bool:
 
 
 async def name_in(context: ToolContext, path: str, symbol: str, line: int | None = None) -> NamedPlace:
-    """Return the place of a name in a file: its definition, else its first use; `line` (1-based) narrows it, and is
-    enough without a name. The symbol may be a place itself (`is_place`). ToolRetry if there is no such place.
+    """Return the place of a name in a file (as a call names it): its definition, else its first use; `line` (1-based)
+    narrows it, and is enough without a name. The symbol may be a place itself (`is_place`). ToolRetry if there is no
+    such place, FileRefused if the file cannot be read.
     """
     absolute = context.view.roots.resolve(path)
     place = _PLACE.fullmatch(symbol)
@@ -101,7 +103,8 @@ async def ask(
     more: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[ServerAnswer, ...]:
     """Return what the servers answer to an LSP request about a file (absolute path), or a `place` of two offsets in it,
-    start and end; () without a server. Waits for them.
+    start and end; () without a server. `method` and `more`, further parameters, are LSP's; offsets are characters from
+    0. Waits for them.
     """
     servers = context.get(CodeServers)
     if servers is None:
@@ -118,8 +121,8 @@ async def ask_again(
     more: Mapping[str, Any],
     place: tuple[int, int] | None = None,
 ) -> ServerAnswer | None:
-    """Ask the server that gave `answer` about an item of it, or a place, and return what it says; None if it says
-    nothing.
+    """Ask the server that gave `answer` about an item of it (in `more`, LSP parameters), or a place of two offsets in
+    the file `path` (absolute), and return what it says; None if it says nothing.
     """
     servers = context.get(CodeServers)
     if servers is None:
@@ -134,8 +137,8 @@ async def ask_again(
 async def first(
     context: ToolContext, answers: Iterable[ServerAnswer], read: Callable[[ServerAnswer, Texts], T]
 ) -> tuple[ServerAnswer, T] | None:
-    """Return the first answer in which `read`, called in a thread, finds something, and what it found; None if none has
-    any.
+    """Return (answer, found) for the first answer in which `read`, called in a thread, finds something; None if none
+    has any.
     """
     for answer in answers:
         if found := await asyncio.to_thread(read, answer, Texts(context.view)):
@@ -151,8 +154,8 @@ def no_server(path: str) -> ToolFailed:
 
 
 def shown_places(context: ToolContext, found: Iterable[CodePlace]) -> list[CodePlace]:
-    """Return the places that the user's rules let the model see; places outside of the workspace, without text, are
-    kept.
+    """Return the places that the user's rules let the model see; in their order; places outside of the workspace,
+    without text, are kept.
     """
     # A place outside of the workspace is shown as a path and a line only, without any text.
     return [place for place in found if place.start < 0 or may_show(context, place.path, None)]
@@ -211,7 +214,7 @@ def _defined_at(path: str, text: str, symbol: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class ExactPlaces:
-    """Places with the server that knows them, and how many more the user's rules hide."""
+    """Places with the name of the server that knows them, and how many more the user's rules hide from the model."""
 
     server: str
     places: tuple[CodePlace, ...]
@@ -219,8 +222,8 @@ class ExactPlaces:
 
 
 async def exact_definition(context: ToolContext, symbol: str, path: str | None) -> ExactPlaces | None:
-    """Return where the name `symbol` that a file uses is defined, by the language servers; None without a path, a place
-    of the name in it, or a server.
+    """Return where the name `symbol` that a file (as a call names it) uses is defined, by the language servers; None
+    without a path, a place of the name in it, or a server that knows. Waits for servers.
     """
     place = await _find_name(context, symbol, path)
     if place is None:
@@ -229,8 +232,8 @@ async def exact_definition(context: ToolContext, symbol: str, path: str | None) 
 
 
 async def exact_references(context: ToolContext, symbol: str, targets: Sequence[str]) -> ExactPlaces | None:
-    """Return the definitions and uses of a name that is defined in these files (shown paths); None if no server knows
-    any, or there are more than 5 files.
+    """Return the definitions and uses of a name that is defined in these files (shown paths); None if for one of the
+    files no server knows any, or there are more than 5 files.
     """
     # One question for each definition; for many, as of `__init__`, the index answers sooner and as well.
     if not targets or len(targets) > MAX_TARGETS:
@@ -250,8 +253,8 @@ async def exact_references(context: ToolContext, symbol: str, targets: Sequence[
 
 
 async def exact_calls(context: ToolContext, symbol: str, path: str, depth: int) -> tuple[str, Graph] | None:
-    """Return the server's name and the graph of calls around a function, `depth` steps each way; None without a server
-    or if it knows no such function.
+    """Return (server's name, graph of calls) around a function of the file `path` (as a call names it), `depth` steps
+    each way; None without a server or if it knows no such function.
     """
     place = await _find_name(context, symbol, path)
     if place is None:

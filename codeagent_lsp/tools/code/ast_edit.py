@@ -31,7 +31,7 @@ _DECLARED = frozenset(("variable_declarator", "property_element"))
 def replace_definition(source: SourceFile, definition: Definition, code: str) -> Splice:
     """Return the splice that replaces a definition; doc comment, decorators and `export` are kept if the code has none.
 
-    EditRefused if the code defines nothing.
+    EditRefused if the code defines nothing, or other code is on its lines.
     """
     _refuse_shared(source, definition)
     extent = extent_of(source, definition)
@@ -126,7 +126,9 @@ def delete(source: SourceFile, definition: Definition, *, emptied: bool) -> Spli
 
 
 def emptied_blocks(definitions: Sequence[Definition]) -> Collection[int]:
-    """Return the 0-based numbers of the definitions to replace with `pass`: one for each Python block left empty."""
+    """Return the 0-based numbers of the definitions to replace with `pass`: one for each Python block left empty when
+    all of them are deleted.
+    """
     # Reversed, so that of several definitions of one statement the first is the one that turns into `pass`.
     gone = {statement_of(each.outer).id: number for number, each in reversed(list(enumerate(definitions)))}
     found = set()
@@ -238,7 +240,9 @@ _INSERTIONS = {"insert_before": insert_before, "insert_after": insert_after}
 
 @dataclass(frozen=True, slots=True)
 class AstEdit:
-    """One edit of the definition that `target` names; for a rename, `code` is the new name."""
+    """One edit of the definition that `target` names (`name`, `Class.method`, or `name#2` for the second of a name);
+    for a rename, `code` is the new name.
+    """
 
     target: str
     operation: Operation
@@ -258,7 +262,8 @@ class Edited:
 def edited(path: str, text: str, edits: Sequence[AstEdit]) -> Edited:
     """Return the text with all edits applied. EditRefused, with no edit applied, if any of them cannot be.
 
-    ToolFailed for a text that cannot be parsed.
+    All edits are located in the original text; the language follows from `path`. ToolFailed for a text that cannot be
+    parsed.
     """
     source = required(path, text)
     splices: list[Splice] = []

@@ -54,7 +54,7 @@ class Graph:
 
 
 def to_mermaid(graph: Graph) -> str:
-    """Return the graph as the text of a Mermaid flowchart, left to right; edges to nodes that are not in it are left
+    """Return the graph as the text of a Mermaid flowchart (`flowchart LR`); edges to nodes that are not in it are left
     out.
     """
     # names such as `end` are words of Mermaid's own
@@ -70,8 +70,8 @@ def to_mermaid(graph: Graph) -> str:
 
 
 def listing(graph: Graph) -> str:
-    """Return one line for each node with outgoing edges and its targets, then the isolated nodes and the places of
-    others.
+    """Return text for the model: one line `node -> targets` for each node with outgoing edges, then the isolated nodes
+    and the places of others; it says so if the graph was cut. '' for an empty graph.
     """
     labels = {node.id: node.label for node in graph.nodes}
     targets: dict[str, list[str]] = {}
@@ -122,7 +122,7 @@ class CallGraph:
 
     async def of(self, starts: Sequence[DefinitionPlace], depth: int) -> Graph:
         """Return the graph of the callees and callers of `starts`, up to `depth` steps in both directions and 150
-        nodes.
+        nodes; `truncated` if a limit left some out.
         """
         for start in starts:
             self._node(start)

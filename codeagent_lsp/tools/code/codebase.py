@@ -42,11 +42,13 @@ class Codebase:
         self._asked = False
 
     async def defining(self, name: str) -> list[str]:
-        """Return the absolute paths of the files that may define a name."""
+        """Return the absolute paths, at most 400, of the files that may define a name (without dots); [] for none."""
         return await self._having(name, lambda view: view.defining(name))
 
     async def using(self, name: str) -> list[str]:
-        """Return the absolute paths of the files that may use or define a name."""
+        """Return the absolute paths, at most 400, of the files that may use or define a name (without dots); [] for
+        none.
+        """
         return await self._having(name, lambda view: {*view.using(name), *view.defining(name)})
 
     async def files(self) -> list[str]:
@@ -79,7 +81,9 @@ class Codebase:
         return [symbol for path in sorted(known) for symbol in known[path]]
 
     async def imports(self) -> list[tuple[str, tuple[Import, ...]]]:
-        """Return every file, by its relative path, with its imports, sorted by path. At most 400 files are parsed."""
+        """Return (relative path, imports) of every file of a known language, sorted by path. At most 400 files are
+        parsed.
+        """
         view, paths = await self._index(), await self.files()
         over = self._context.view.over_disk()
         saved = [path for path in paths if path not in over]
@@ -89,7 +93,9 @@ class Codebase:
         return [(self.relative(path), each) for path, each in sorted({**known, **found}.items())]
 
     async def source(self, path: str) -> SourceFile | None:
-        """Return a file parsed; None if it cannot or may not be read, or its language is unknown."""
+        """Return the present text of a file (absolute path), parsed once; None if it cannot or may not be read, or its
+        language is unknown.
+        """
         if path not in self._sources:
             self._sources[path] = await asyncio.to_thread(self._reach.parsed, path)
         return self._sources[path]
@@ -158,19 +164,25 @@ class Reach:
         self._path = path
 
     def walked(self) -> list[str]:
-        """Return the absolute path of every file that is not ignored."""
+        """Return the absolute path of every file below the path, or in the whole workspace, that is not ignored, new
+        and staged ones included.
+        """
         view = self._context.view
         starts = (self._path,) if self._path is not None else view.roots.folders
         return [path for start in starts for path in view.walk(start)]
 
     def over(self, paths: Iterable[str]) -> set[str]:
-        """Return these paths and those of open or staged files; deleted, ignored and outside ones are left out."""
+        """Return these absolute paths and those of open or staged files; deleted, ignored and outside ones are left
+        out.
+        """
         view = self._context.view
         both = {*paths, *view.over_disk()}
         return {path for path in both if self._has(path) and not view.is_ignored(path) and view.exists(path)}
 
     def absolute(self, paths: Iterable[str]) -> dict[str, str]:
-        """Map absolute paths to the names in the index, for those files that exist here and may be shown."""
+        """Return the names in the index, `paths`, by the absolute paths of their files, for those that exist here and
+        may be shown.
+        """
         found = {}
         for path in paths:
             try:
@@ -182,7 +194,9 @@ class Reach:
         return found
 
     def with_word(self, name: str, paths: Iterable[str]) -> list[str]:
-        """Return those of the files, of known languages and readable, whose text has a name as a whole word."""
+        """Return those of the files (absolute paths), of known languages and readable, whose text, with unsaved and
+        staged changes, has a name as a whole word; in the given order.
+        """
         word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
         return [
             path
@@ -196,7 +210,9 @@ class Reach:
         return source_of(self._context.view.roots.relative(path), text) if text is not None else None
 
     def may_show(self, path: str) -> bool:
-        """Return whether the user's rules let the text of this file (absolute path) be shown to the model."""
+        """Return whether the user's rules let the text of this file (absolute path) be shown to the model. Nothing is
+        read.
+        """
         return may_show(self._context, path, self._path)
 
     def _has(self, path: str) -> bool:

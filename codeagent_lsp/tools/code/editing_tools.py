@@ -25,7 +25,9 @@ _MOST_FILES = 10
 
 
 class OneEdit(Parameters):
-    """One change of one definition: an item of `edits` of the tool `edit_by_ast`."""
+    """One change of one definition: an item of `edits` of the tool `edit_by_ast`; `code` is the new code, for a rename
+    the new name, for a deletion ''.
+    """
 
     target: str = Field(description="name or Class.method; name#2 is the second of that name")
     operation: Operation
@@ -62,7 +64,8 @@ class EditByAst(Tool[EditByAstParameters]):
 
     async def run(self, arguments: EditByAstParameters, context: ToolContext) -> ToolOutput:
         """Stage the edits; the text says which lines change and where old names are left, the data has the `change_id`.
-        EditRefused, with nothing staged, if one cannot be made; ToolFailed if the file cannot be parsed.
+        EditRefused, with nothing staged, if one cannot be made; ToolFailed if the file cannot be parsed, FileRefused if
+        it cannot be read.
         """
         path = context.view.roots.resolve(arguments.path)
         name = context.view.roots.relative(path)

@@ -63,12 +63,14 @@ class Extent:
         return self.parts[0].start if self.parts else self.core
 
     def has(self, kind: PartKind) -> bool:
-        """Return whether there is a part of this kind."""
+        """Return whether there is a part of this kind (a `PartKind`) in front of the core."""
         return any(part.kind == kind for part in self.parts)
 
 
 def extent_of(source: SourceFile, definition: Definition) -> Extent:
-    """Return the extent of a definition with everything that belongs to it."""
+    """Return the extent of a definition with everything that belongs to it: comments, attributes and keywords in front
+    of it, and a `;` or `,` after it. Offsets are in bytes. Pure.
+    """
     outer = statement_of(definition.outer)
     inner, core = _leading(outer)
     parts = (*_above(source, outer), *inner)
@@ -94,12 +96,12 @@ def statement_of(node: Node) -> Node:
 
 
 def first_alone(source: SourceFile, place: int) -> bool:
-    """Return whether only blanks precede a byte offset on its line."""
+    """Return whether only blanks, or nothing, precede a byte offset on its line."""
     return not source.data[source.line_start(place) : place].strip()
 
 
 def last_alone(source: SourceFile, place: int) -> bool:
-    """Return whether only blanks and a comment follow a byte offset on its line."""
+    """Return whether only blanks and a comment follow a byte offset on its line, in the source's language."""
     rest = source.slice(place, source.line_end(place))
     if source.language in _WITH_HASH and _HASH.fullmatch(rest):
         return True
@@ -107,7 +109,7 @@ def last_alone(source: SourceFile, place: int) -> bool:
 
 
 def indentation(source: SourceFile, place: int) -> str:
-    """Return the leading blanks of the line with a byte offset."""
+    """Return the leading blanks and tabs of the line with a byte offset; '' for none."""
     line = source.slice(source.line_start(place), source.line_end(place))
     return line[: len(line) - len(line.lstrip(" \t"))]
 

@@ -73,7 +73,7 @@ class FindDefinition(Tool[SymbolParameters]):
 
     async def run(self, arguments: SymbolParameters, context: ToolContext) -> ToolOutput:
         """Return one line for each definition (at most 200), which the data has as objects; if the path has none, those
-        elsewhere. A name that is not found is no error.
+        elsewhere. A name that is not found is no error; ToolRetry for a place without a name.
         """
         arguments = await _with_name(arguments, context)
         exact = await exact_definition(context, arguments.symbol, arguments.path)
@@ -123,7 +123,7 @@ class FindReferences(Tool[SymbolParameters]):
 
     async def run(self, arguments: SymbolParameters, context: ToolContext) -> ToolOutput:
         """Return the definitions, then each use with its line, 200 at most; those that may mean something else are
-        marked. A name that is not found is no error.
+        marked. A name that is not found is no error; ToolRetry for a place without a name.
         """
         arguments = await _with_name(arguments, context)
         codebase = _codebase(context, arguments.path)
@@ -146,7 +146,9 @@ class FindReferences(Tool[SymbolParameters]):
 
 
 class CallGraphParameters(Parameters):
-    """Parameters of `call_graph`: the function at the centre, and how far to go."""
+    """Parameters of `call_graph`: the function at the centre, and how many calls to follow from it in both
+    directions.
+    """
 
     function_name: str = Field(description="name or Class.method", min_length=1)
     path: str | None = Field(None, description="File that defines it, if several do")
@@ -174,7 +176,7 @@ class CallGraph(Tool[CallGraphParameters]):
 
     async def run(self, arguments: CallGraphParameters, context: ToolContext) -> ToolOutput:
         """Return the graph as one line for each caller with its callees; the data has `nodes`, `edges` and `mermaid`.
-        ToolFailed if the function is not found.
+        ToolFailed if the function is not found, ToolRetry for a place without a name.
         """
         if is_place(arguments.function_name):
             name = await _name_at(arguments.path, arguments.function_name, context)
@@ -355,8 +357,8 @@ def _draw(graph: call_graph.Graph, notes: Sequence[str]) -> ToolOutput:
 
 
 def dependency_graph(imports: Mapping[str, Iterable[str]], focus: str = "") -> Graph:
-    """Return the graph of files by their imports, relative paths; `focus` restricts it to one file, its importers and
-    two steps of imports. Above 150 files, their folders represent them.
+    """Return the graph of files by their imports (for each relative path those that it imports); `focus` restricts it
+    to one file, its importers and two steps of imports. Above 150 files, their folders represent them.
     """
     edges = {
         (unit(path), unit(target)): None
@@ -373,7 +375,9 @@ def dependency_graph(imports: Mapping[str, Iterable[str]], focus: str = "") -> G
 
 
 def unit(path: str) -> str:
-    """Return the node that represents a file in the graph: the file itself, or its folder for Go."""
+    """Return the node that represents a file (relative path) in the graph: the file itself, or for Go its folder with a
+    `/` at the end.
+    """
     return f"{posixpath.dirname(path) or '.'}/" if path.endswith(".go") else path
 
 

@@ -44,17 +44,21 @@ class ImportTargets:
         return tuple(each for each in found if each == path or each.endswith(f"/{path}"))[:_MOST]
 
     def inside(self, folder: str, ending: str) -> tuple[str, ...]:
-        """Return the files directly in a folder whose names have this ending, at most 50."""
+        """Return the paths of the files directly in a folder whose names have this ending, at most 50; () for an
+        unknown folder.
+        """
         return tuple(path for path in self._folders.get(folder, ()) if path.endswith(ending))[:_MOST]
 
     def is_folder(self, folder: str) -> bool:
-        """Return whether a folder directly contains files."""
+        """Return whether a folder, a relative path, directly contains files that are known here; False for an unknown
+        one.
+        """
         return folder in self._folders
 
 
 def resolved(language: str, path: str, imported: Import, files: ImportTargets) -> tuple[str, ...]:
     """Return the paths of the files that an import in the file at `path` refers to, relative as in `files`; () if that
-    cannot be determined.
+    cannot be determined, and for a language without rules. Pure.
     """
     rule = _RULES.get(language)
     found = rule(path, imported, files) if rule is not None and imported.module else ()

@@ -66,7 +66,9 @@ class Elsewhere(NamedTuple):
 
 
 def surely_means(source: SourceFile, uses: Uses, definitions: Sequence[Definition], use: Use) -> bool:
-    """Return whether a use certainly refers to one of the definitions, which share one dotted name."""
+    """Return whether a use certainly refers to one of the definitions, which share one dotted name; False if it may
+    mean something else. `definitions` must not be empty; only the text of `source` is looked at.
+    """
     first = definitions[0]
     if uses.in_other_namespace(first, use):
         return False
@@ -128,7 +130,7 @@ def cannot_mean(source: SourceFile, uses: Uses, targets: Sequence[Definition], e
 
 def is_member(source: SourceFile, definition: Definition) -> bool:
     """Return whether a definition is accessed through an object or a type: a method, a field, or a constant of an
-    enumeration.
+    enumeration. False at the top of a file. Only this text is looked at.
     """
     if not definition.symbol.parent or _is_plain_constant(definition):
         return False
@@ -140,7 +142,9 @@ def is_member(source: SourceFile, definition: Definition) -> bool:
 
 
 def with_constructors(source: SourceFile, definitions: Sequence[Definition]) -> Iterator[Definition]:
-    """Yield the definitions and their constructors, which have the same name."""
+    """Yield the definitions, then the constructors and destructors of those that are types: methods in them of the same
+    name.
+    """
     yield from definitions
     for each in source.definitions:
         for definition in definitions:
@@ -155,8 +159,8 @@ def with_constructors(source: SourceFile, definitions: Sequence[Definition]) -> 
 
 
 def hidden(source: SourceFile, definitions: Sequence[Definition], use: Use) -> bool:
-    """Return whether a plain name cannot mean these definitions at a use: it is outside of their module, or inside of a
-    module or class that defines the name itself.
+    """Return whether a plain name cannot mean these definitions, of one dotted name and at least one, at a use: it is
+    outside of their module, or inside of a module or class that defines the name itself.
     """
     first = definitions[0]
     if not _is_spanned(source, first.symbol.parent, use):
@@ -187,7 +191,9 @@ def inside(source: SourceFile, owner: str, use: Use) -> bool:
 
 
 def is_self(source: SourceFile, use: Use, owner: str) -> bool:
-    """Return whether the expression in front of the dot is the class itself or its own instance."""
+    """Return whether the expression in front of the dot is the class itself, by its name, or its own instance (`self`,
+    `this`, or the receiver of a Go method) within the class. `owner` is the dotted name of the class.
+    """
     simple = owner.rpartition(".")[2]
     if dotted_path(use.receiver) in (simple, owner):
         return True
@@ -198,7 +204,9 @@ def is_self(source: SourceFile, use: Use, owner: str) -> bool:
 
 
 def dotted_path(path: str) -> str:
-    r"""Return the path of a receiver or a module with dots between its names, instead of its language's `::` or `\`."""
+    r"""Return the path of a receiver or a module with dots between its names, instead of its language's `::` or `\`,
+    and none at the ends.
+    """
     return path.replace("::", ".").replace("\\", ".").strip(".")
 
 
@@ -247,12 +255,14 @@ class FoundReferences:
 
 
 def defined(source: SourceFile, symbol: str) -> tuple[Definition, ...]:
-    """Return the definitions in a text that a dotted name refers to."""
+    """Return the definitions in a text that a dotted name refers to, in its order; () for none."""
     return matching(source.definitions, symbol)
 
 
 def elsewhere(targets: Sequence[tuple[SourceFile, Definition]]) -> Elsewhere:
-    """Return what `references` has to know of targets that are in other texts."""
+    """Return what `references` and `cannot_mean` have to know of targets that are in other texts, pairs of text and
+    definition.
+    """
     members = [definition for source, definition in targets if is_member(source, definition)]
     top = any(
         not is_member(source, definition) and Uses(source).home(definition) is None for source, definition in targets
@@ -261,7 +271,9 @@ def elsewhere(targets: Sequence[tuple[SourceFile, Definition]]) -> Elsewhere:
 
 
 def references(source: SourceFile, symbol: str, others: Elsewhere) -> FoundReferences:
-    """Return the uses in one text that can refer to `symbol`; `others` summarises the targets in other texts."""
+    """Return the uses in one text that can refer to `symbol`; in the order of the text; `others` summarises the targets
+    in other texts (see `elsewhere`).
+    """
     uses = Uses(source)
     targets = defined(source, symbol)
     name = symbol_name(symbol)
@@ -275,7 +287,7 @@ def references(source: SourceFile, symbol: str, others: Elsewhere) -> FoundRefer
 
 
 def definition_site(source: SourceFile, definition: Definition) -> Site:
-    """Return the site of a definition's name."""
+    """Return the site of a definition's name, or of the whole definition if it has none to rename."""
     node = definition.name or definition.node
     return Site(
         source.path,
@@ -288,7 +300,7 @@ def definition_site(source: SourceFile, definition: Definition) -> Site:
 
 
 def symbol_name(symbol: str) -> str:
-    """Return the last part of a dotted name."""
+    """Return the last part of a dotted name, whatever separators its language uses; a plain name as it is."""
     return normal(symbol).rpartition(".")[2]
 
 

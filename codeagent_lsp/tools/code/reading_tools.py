@@ -85,7 +85,9 @@ class AstParse(Tool[FileParameters]):
 
 
 class FindSymbolsParameters(Parameters):
-    """Parameters of `ast_find_symbols`: which definitions, and where to look."""
+    """Parameters of `ast_find_symbols`: a part of their dotted names in any case, and their kind, None for any, and the
+    file or folder to look in.
+    """
 
     path: str | None = Field(None, description="File or folder; everywhere if left out")
     name: str | None = Field(None, description="Name or part of one")
@@ -115,7 +117,9 @@ class AstFindSymbols(Tool[FindSymbolsParameters]):
     output = list[dict[str, Any]]
 
     async def run(self, arguments: FindSymbolsParameters, context: ToolContext) -> ToolOutput:
-        """Return one line for each definition, exact matches of the name first, at most 200; none is no error."""
+        """Return one line for each definition, `path:first-last …`, exact matches of the name first, at most 200, which
+        the data has as objects; none is no error.
+        """
         path = context.view.roots.resolve(arguments.path) if arguments.path else None
         codebase = Codebase(context, path)
         # A single file is parsed now; the index may be a moment behind it.
@@ -131,7 +135,9 @@ class AstFindSymbols(Tool[FindSymbolsParameters]):
 
 
 class ExtractParameters(Parameters):
-    """Parameters of `ast_extract_function`: the file and the definition."""
+    """Parameters of `ast_extract_function`: the file and the definition: `name`, `Class.method`, or `name#2` for the
+    second of a name.
+    """
 
     path: str = Field(description="File, relative to the workspace")
     function_name: str = Field(description="name or Class.method; name#2 is the second of that name")
@@ -200,8 +206,8 @@ class AstGetImports(Tool[FileParameters]):
 
 
 async def read_source(context: ToolContext, path: str) -> SourceFile:
-    """Return a file of the workspace parsed, as the run sees it. ToolFailed if there is no grammar for it, FileRefused
-    if it cannot be read.
+    """Return a file of the workspace (path as a call names it) parsed, as the run sees it. ToolFailed if there is no
+    grammar for it, FileRefused if it cannot be read.
     """
     absolute = context.view.roots.resolve(path)
 
@@ -212,7 +218,7 @@ async def read_source(context: ToolContext, path: str) -> SourceFile:
 
 
 async def files_of(codebase: Codebase, context: ToolContext) -> ImportTargets:
-    """Return the files of the workspace, for resolving imports."""
+    """Return the files of the workspace that may be shown, at most 5,000 of known languages, for resolving imports."""
     paths = frozenset(codebase.relative(path).replace("\\", "/") for path in await codebase.files())
     # Go imports packages, so folders, by the name of the module that a `go.mod` gives them.
     folders = {path.rpartition("/")[0] for path in paths if path.endswith(".go")}
@@ -221,8 +227,8 @@ async def files_of(codebase: Codebase, context: ToolContext) -> ImportTargets:
 
 
 def described(symbol: SymbolInfo) -> dict[str, Any]:
-    """Return a definition as an object for JSON, with the dotted name as `name`; `type` and `file_path` repeat its kind
-    and path under other names.
+    """Return a definition as an object for JSON: `name` (dotted), `kind`, `path`, `line_start` and `line_end`
+    (1-based), `signature`, `docstring`; `type` and `file_path` repeat its kind and path under other names.
     """
     return {
         "name": symbol.qualified,
@@ -265,8 +271,8 @@ class SearchSemantic(Tool[SearchParameters]):
     output = list[Piece]  # path, start_line and end_line (1-based, included), text, score
 
     async def run(self, arguments: SearchParameters, context: ToolContext) -> ToolOutput:
-        """Return each piece below a line with its place and score, best first; nothing found is no error. ToolFailed if
-        the run has no index.
+        """Return each piece of code below a line `path:first-last symbol (score 0.53)`, best first, which the data has
+        as objects; nothing found is no error. ToolFailed if the run has no index.
         """
         found = await index_of(context).search(arguments.query, arguments.limit)
         pieces: list[Piece] = [
@@ -307,8 +313,8 @@ class CodeIndexBuild(Tool[BuildParameters]):
     output = dict[str, object]
 
     async def run(self, arguments: BuildParameters, context: ToolContext) -> ToolOutput:
-        """Update the index; the data has its `state` and the number of indexed files. ToolFailed if the index cannot be
-        kept.
+        """Update the index and wait for that; the data has its `state` and `files`, the number of indexed ones.
+        ToolFailed if the index cannot be kept.
         """
         index, roots = index_of(context), context.view.roots
         below = roots.relative(roots.resolve(arguments.path)) if arguments.path else ""

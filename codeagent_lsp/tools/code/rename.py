@@ -63,7 +63,8 @@ class Renamed:
 def rename(source: SourceFile, definitions: Sequence[Definition], name: str) -> Renamed:
     """Return the splices that rename `definitions`, which share one dotted name, to `name`.
 
-    EditRefused for an invalid or taken name, or a definition whose name cannot be isolated.
+    Only uses that certainly mean them are renamed. EditRefused for an invalid or taken name, or a definition whose name
+    cannot be isolated.
     """
     first = definitions[0]
     new = _check_name(source, first, name.strip())
@@ -100,7 +101,8 @@ def lines_left(source: SourceFile, old: str, changed: Iterable[tuple[int, int]])
 
 def blind(source: SourceFile, old: str) -> Iterator[int]:
     """Yield the byte offsets at which a name is in code whose meaning the syntax does not show: arguments of a macro or
-    of a shell command, a pattern, a line of the preprocessor, or code that the grammar cannot read.
+    of a shell command, a pattern, a line of the preprocessor, or code that the grammar cannot read. Strings and
+    comments are left out.
     """
     captures = source.parsed.captures
     wanted = old.encode("utf-8", "replace")

@@ -66,7 +66,7 @@ _MOST_TOLD = 2000
 
 
 class PlaceParameters(Parameters):
-    """Parameters of `hover` and `type_hierarchy`: a name in a file."""
+    """Parameters of `hover` and `type_hierarchy`: a name in a file, by itself, by its 1-based line, or by both."""
 
     path: str = Field(description="File, relative to the workspace")
     symbol: str = Field("", description="name or Class.method")
@@ -103,7 +103,8 @@ class RenameSymbol(Tool[RenameSymbolParameters]):
 
     async def run(self, arguments: RenameSymbolParameters, context: ToolContext) -> ToolOutput:
         """Stage the renaming and report its places; a server's edit is refused if a place does not hold the old name.
-        ToolRetry for an invalid name or place, EditRefused or PermissionDenied with nothing staged.
+        ToolRetry for an invalid name or place, ToolFailed if neither a server nor the syntax can do it, EditRefused or
+        PermissionDenied; then nothing is staged.
         """
         new = arguments.new_name.strip()
         if not _NAME.fullmatch(new):
@@ -125,7 +126,9 @@ class RenameSymbol(Tool[RenameSymbolParameters]):
 
 
 class CodeActionsParameters(Parameters):
-    """Parameters of `code_actions`: the lines of a file, and which action to apply, if any."""
+    """Parameters of `code_actions`: the lines of a file, 1-based and inclusive, the kinds of LSP to which actions are
+    limited, and the title of the one to apply, if any.
+    """
 
     path: str = Field(description="File, relative to the workspace")
     line_start: int = Field(1, ge=1, description="First line")
@@ -155,7 +158,8 @@ class CodeActions(Tool[CodeActionsParameters]):
 
     async def run(self, arguments: CodeActionsParameters, context: ToolContext) -> ToolOutput:
         """Return the titles, none without a server; or stage the edit of the one in `apply` and report it. ToolRetry
-        for an unknown title or if the file changed meanwhile, EditRefused or PermissionDenied with nothing staged.
+        for an unknown title or if the file changed meanwhile, ToolFailed for one that is no edit but a command,
+        EditRefused or PermissionDenied with nothing staged.
         """
         path = context.view.roots.resolve(arguments.path)
         text = (await asyncio.to_thread(context.view.read, path)).text
@@ -194,8 +198,8 @@ class Hover(Tool[PlaceParameters]):
     forms: ClassVar[CallForms] = CallForms(arguments=FILE_PATH, foreign=server_calls(("hover",), place="symbol"))
 
     async def run(self, arguments: PlaceParameters, context: ToolContext) -> ToolOutput:
-        """Return the text of the first server that has one. ToolFailed if none has, ToolRetry if there is no such
-        name.
+        """Ask the servers and return the text, in Markdown or plain, of the first that has one. ToolFailed if none has,
+        ToolRetry if there is no such name.
         """
         _require_place(arguments)
         place = await name_in(context, arguments.path, arguments.symbol, arguments.line)
@@ -369,8 +373,9 @@ def _line(context: ToolContext, item: NamedItem) -> str:
 async def stage_edit(
     context: ToolContext, answer: ServerAnswer, edit: Any, fits: Fits = lambda text, splice: True
 ) -> str:
-    """Stage a WorkspaceEdit as one step that can be undone; return the report for the model. EditRefused or
-    PermissionDenied, and then nothing is staged.
+    """Stage a WorkspaceEdit (LSP) of the server that gave `answer` as one step that can be undone; `fits` returns
+    whether a change of a text is expected; return the report for the model. EditRefused or PermissionDenied, and then
+    nothing is staged.
     """
     texts = Texts(context.view)
     wanted = await asyncio.to_thread(_verify, context, answer, edit, texts, fits)

@@ -115,7 +115,9 @@ def unmoved(code: str, source: SourceFile) -> str:
 
 
 def line_end(source: SourceFile, place: int) -> str:
-    """Return the line end used on the line of a byte offset; on the last line, the dominant one of the text."""
+    """Return the line end (LF or CRLF) used on the line of a byte offset; on the last line, the dominant one of the
+    text.
+    """
     end = source.line_end(place)
     for newline in ("\r\n", "\n"):
         if source.data.startswith(newline.encode(), end):
@@ -124,12 +126,14 @@ def line_end(source: SourceFile, place: int) -> str:
 
 
 def with_line_ends(source: SourceFile, code: str, place: int) -> str:
-    """Return `code` with the line ends used near a byte offset."""
+    """Return `code` with the line ends, LF or CRLF, that the line of a byte offset has (see `line_end`)."""
     return with_newlines(code, line_end(source, place))
 
 
 def unit(source: SourceFile) -> str:
-    """Return the text's unit of indentation: a tab or spaces; by default a tab for Go, else four spaces."""
+    """Return the text's unit of indentation: a tab or spaces; that of most of its steps; by default a tab for Go, else
+    four spaces.
+    """
     steps: Counter[str] = Counter()
     before = ""
     for line in source.text.splitlines():
@@ -193,7 +197,7 @@ def has_one_style(code: str, text: str) -> bool:
 
 
 def without_literals(text: str, inside: Iterable[Literal]) -> str:
-    """Return the lines of a text that do not begin inside its literals."""
+    """Return the lines of a text that do not begin inside its literals, joined, with their line ends."""
     within = frozenset(line for each in inside for line in range(each.first, each.last + 1))
     return "".join(line for number, line in enumerate(split_lines(text)) if number not in within)
 

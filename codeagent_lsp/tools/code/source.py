@@ -88,7 +88,7 @@ class SourceFile:
 
     @cached_property
     def imports(self) -> tuple[Import, ...]:
-        """The imports, as written in the text."""
+        """The imports, as written in the text, in its order; () for none."""
         return tuple(parse.imports_of(self.parsed))
 
     @cached_property
@@ -113,7 +113,7 @@ class SourceFile:
         return start + len(self.data[start:end].rstrip())
 
     def slice(self, start: int, end: int) -> str:
-        """Return the text between two byte offsets."""
+        """Return the text between two byte offsets; cut characters become U+FFFD."""
         return self.data[start:end].decode("utf-8", "replace")
 
     def line(self, place: int) -> int:
@@ -125,7 +125,9 @@ class SourceFile:
         return self.data.rfind(b"\n", 0, place) + 1
 
     def line_end(self, place: int) -> int:
-        """Return the byte offset of the end of the line of `place`, before its LF or CRLF."""
+        """Return the byte offset of the end of the line of `place`, before its LF or CRLF; the end of the text for the
+        last line.
+        """
         end = self.data.find(b"\n", place)
         end = len(self.data) if end < 0 else end
         return end - 1 if self.data[end - 1 : end] == b"\r" and end > place else end
@@ -137,7 +139,9 @@ class SourceFile:
 
 
 def walked(root: Node, into: Callable[[Node], bool] = lambda _: True) -> Iterator[Node]:
-    """Yield a node and all below it in order, of any depth; what is below a node that `into` refuses is left out."""
+    """Yield a node and all below it in the order of the text, of any depth, without recursion; what is below a node
+    that `into` refuses is left out, the node itself is not.
+    """
     pending = [root]
     while pending:
         node = pending.pop()
@@ -147,15 +151,18 @@ def walked(root: Node, into: Callable[[Node], bool] = lambda _: True) -> Iterato
 
 
 def source_of(path: str, text: str, within: tuple[int, int] | None = None) -> SourceFile | None:
-    """Return the text parsed; None for an unknown language, or a text that is too long or cannot be parsed. With
-    `within`, a range of bytes, its definitions and imports are only those that overlap it.
+    """Return the text parsed, in the language of the file name `path`; None for an unknown language, or a text that is
+    too long or cannot be parsed. With `within`, a range of bytes, its definitions and imports are only those that
+    overlap it.
     """
     parsed = parse.parsed(path, text, within=within)
     return SourceFile(path, text, parsed) if parsed is not None else None
 
 
 def required(path: str, text: str) -> SourceFile:
-    """Return the text parsed, as `source_of`. ToolFailed with advice if it cannot be parsed."""
+    """Return the text parsed, as `source_of`. ToolFailed, with advice for the model, if its language is not known or it
+    cannot be parsed.
+    """
     source = source_of(path, text)
     if source is not None:
         return source
@@ -179,13 +186,15 @@ def matching(definitions: Sequence[Definition], name: str) -> tuple[Definition, 
 
 
 def normal(name: str) -> str:
-    """Return a name with dots as separators, whatever separators its language uses."""
+    """Return a name with dots as separators, whatever separators its language uses, without a `()` at its end
+    and `$`.
+    """
     return _SEPARATORS.sub(".", _CALLED.sub("", name.strip())).strip(".").replace("$", "")
 
 
 def find_all(source: SourceFile, target: str) -> tuple[Definition, ...]:
-    """Return all definitions that `target` refers to, at least one. EditRefused, with similar names, if there
-    is none.
+    """Return all definitions that `target` refers to (`name`, `Class.method`, `name#2` for the second), at least one.
+    EditRefused, with similar names, if there is none.
     """
     found = _ORDINAL.match(target.strip())
     name, number = (found[1], int(found[2])) if found else (target, 0)

@@ -51,8 +51,8 @@ def applied(source: SourceFile, splices: Sequence[Splice]) -> str:
 
 
 def problem(source: SourceFile, text: str, splices: Sequence[Splice] = ()) -> str | None:
-    """Return a sentence on the first new error in `text`, the edited text of `source`, with its 1-based line: of
-    syntax, or a definition that was lost though no splice removes it. None if there is none.
+    """Return a clause in English on the first new error in `text`, the edited text of `source`, with its 1-based line:
+    of syntax, or a definition that was lost though no splice removes it. None if there is none.
     """
     after = source_of(source.path, text)
     if after is None:
@@ -69,7 +69,9 @@ def problem(source: SourceFile, text: str, splices: Sequence[Splice] = ()) -> st
 
 
 def is_sound(path: str, text: str) -> bool:
-    """Return whether a text can be parsed and has no syntax error at all; False for an unknown language."""
+    """Return whether a text, of the language of the file name `path`, can be parsed and has no syntax error at all;
+    False for an unknown language.
+    """
     source = source_of(path, text)
     if source is None or source.faults:
         return False
@@ -77,7 +79,7 @@ def is_sound(path: str, text: str) -> bool:
 
 
 def untouched_definitions(source: SourceFile, splices: Sequence[Splice]) -> list[Definition]:
-    """Return the definitions that no splice overlaps."""
+    """Return the definitions, with their doc comments and decorators, that no splice overlaps, in order."""
     found = []
     for definition in source.definitions:
         extent = extent_of(source, definition)
@@ -87,12 +89,14 @@ def untouched_definitions(source: SourceFile, splices: Sequence[Splice]) -> list
 
 
 def has_body(definition: Definition) -> bool:
-    """Return whether a definition has a body that can be replaced."""
+    """Return whether a definition has a body that can be replaced, also an empty one before `end`."""
     return definition.body is not None or _end_word(definition) is not None
 
 
 def replace_body(source: SourceFile, definition: Definition, code: str) -> Splice:
-    """Return the splice that replaces the body. EditRefused if there is no body or the code is the whole definition."""
+    """Return the splice that replaces the body by `code`, at any indentation; a docstring is kept if the code has none.
+    EditRefused if there is no body or the code is the whole definition.
+    """
     if not has_body(definition):
         message = (
             f"{definition.qualified} (line {definition.symbol.line_start} of {source.path}) has no body. Use replace."

@@ -98,11 +98,13 @@ class Uses:
         return self._uses(lambda node: node.text == wanted)
 
     def all(self) -> Iterator[Use]:
-        """Yield every use, in order."""
+        """Yield every use of any name, in the order of the text."""
         return self._uses(lambda node: True)
 
     def binder(self, use: Use) -> Node | None:
-        """Return the scope that binds the name of a use; None if no scope of this text does."""
+        """Return the scope that binds the name of a use; None if no scope of this text does, and for members, keys and
+        imports.
+        """
         if use.access != "plain" or use.imported or (use.call and self.source.language in NAMES_APART):
             return None
         if self.source.language == "ruby" and use.node.parent is not None and use.node.parent.type == "call":
@@ -127,7 +129,7 @@ class Uses:
 
     def rivals(self, definitions: Sequence[Definition]) -> list[Definition]:
         """Return the definitions in this text with the same dotted name that are of another kind, as a type and a
-        function are.
+        function are; [] for none. `definitions` must not be empty.
         """
         language, name = self.source.language, definitions[0].qualified
         same = [each for each in self.source.definitions if each.qualified == name and each not in definitions]
@@ -190,7 +192,7 @@ class Uses:
         )
 
     def home(self, definition: Definition) -> Node | None:
-        """Return the scope that contains a definition; None at the top of the file and for members."""
+        """Return the scope that contains a definition; None at the top of the file, for members, and without a name."""
         return self.scopes.scope_of_name(definition.name) if definition.name is not None else None
 
     def _uses(self, fits: Callable[[Node], bool]) -> Iterator[Use]:
@@ -370,7 +372,9 @@ def _field(parent: Node, node: Node) -> str:
 
 
 class Binding(NamedTuple):
-    """A name bound in a scope, from the byte offset `since` on."""
+    """A name bound in a scope, from the byte offset `since` on; `kind` is that of the scope: `class`, `function` or
+    `scope`.
+    """
 
     scope: Node
     kind: str
@@ -409,7 +413,9 @@ class Scopes:
         return frozenset(self._bindings)
 
     def bound_at(self, node: Node) -> Node | None:
-        """Return the scope that binds the name at `node`; None if it is defined at file level or elsewhere."""
+        """Return the scope that binds the name at `node`; None if it is defined at file level or elsewhere. Of nested
+        ones, the innermost that binds it.
+        """
         found = self._sites.get(node.start_byte)
         if found is not None:
             return found

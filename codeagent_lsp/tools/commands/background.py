@@ -105,7 +105,7 @@ class BackgroundCommands:
 
     async def start(self, command: Command, ready: str, seconds: float) -> Heard:
         """Start a command and return what it prints until `ready` is in it, it has ended, or `seconds` are over; it
-        then runs on. ToolFailed if 4 run already.
+        then runs on. Its name, for the other methods, is in the result. ToolFailed if 4 run already.
         """
         if sum(running.at_work for running in self._known.values()) >= MOST_AT_ONCE:
             message = f"{MOST_AT_ONCE} commands run in the background already. Stop one first."
@@ -120,7 +120,7 @@ class BackgroundCommands:
 
     async def output(self, name: str, seconds: float) -> Heard:
         """Return what a command has printed since it was asked last; if that is nothing, wait for more or its end, at
-        most `seconds`. ToolRetry if there is none of this name.
+        most `seconds`. At most 64,000 unread characters are kept. ToolRetry if there is none of this name.
         """
         running = self._get(name)
         await running.until(running.has_news, seconds)

@@ -114,7 +114,8 @@ class RunCmd(Tool[RunCmdParameters]):
 
     async def run(self, arguments: RunCmdParameters, context: ToolContext) -> ToolOutput:
         """Run the command and wait for its end; the text is its output, exit code and written files. A command that
-        fails is no error of the tool: `failed` says how. ToolFailed if commands cannot run here.
+        fails is no error of the tool: `failed` says how. With `background` it is `in_background`. Cancelling ends it.
+        ToolFailed if commands cannot run here.
         """
         shell = context.open_shell()
         network = arguments.allow_network or context.settings.shell.allow_network
@@ -141,7 +142,7 @@ class RunCmd(Tool[RunCmdParameters]):
 
 
 class CommandOutputParameters(Parameters):
-    """Parameters of `command_output`: the command, by its id, and how long to wait for output, in seconds."""
+    """Parameters of `command_output`: the command, by its id, and how long to wait for output, from 0 to 60 seconds."""
 
     id: str
     wait: float = Field(5.0, ge=0, le=60)
@@ -196,7 +197,10 @@ class RunBeside(Tool[RunBesideParameters]):
     example: ClassVar[Example] = {"id": "bg1", "command": "curl -s http://127.0.0.1:8000/"}
 
     async def run(self, arguments: RunBesideParameters, context: ToolContext) -> ToolOutput:
-        """Return its output and exit code. ToolRetry if that place has the network and the call does not ask for it."""
+        """Wait for its end and return its output, masked, and exit code; another code than 0 is no error of the tool.
+        ToolRetry for an unknown id, or if that place has the network and the call does not ask for it; ToolFailed if it
+        takes too long.
+        """
         commands = context.need(BackgroundCommands, _NONE)
         if commands.network(arguments.id) and not arguments.allow_network:
             raise ToolRetry(f"{arguments.id} can use the network: say allow_network, so that the user is asked.")
@@ -234,8 +238,8 @@ class StopCommand(Tool[StopCommandParameters]):
 
 
 async def in_background(command: Command, ready: str, context: ToolContext) -> ToolOutput:
-    """Start a command in the background and return what it prints first, within 1 s or, with `ready`, 30 s. From now on
-    the model is offered the tools for it.
+    """Start a command in the background and return what it prints first, within 1 s or, with `ready`, 30 s. ToolFailed
+    if it cannot start. From now on the model is offered the tools for it.
     """
     commands = context.need(BackgroundCommands, _NONE)
     # A command in the background is read as it goes on; nothing waits for its end to keep the whole.
@@ -249,7 +253,7 @@ async def in_background(command: Command, ready: str, context: ToolContext) -> T
 
 def folder_of(roots: Roots, path: str | None) -> str:
     """Return the absolute path of the folder in which a command runs: `path`, or the first workspace folder. ToolRetry
-    if it is no folder.
+    if it is no folder, ToolFailed if no folder is open, PathRefused for one outside of the workspace.
     """
     if path is None:
         if not roots.folders:
@@ -262,8 +266,8 @@ def folder_of(roots: Roots, path: str | None) -> str:
 
 
 def describe_result(result: CommandResult, roots: Roots) -> str:
-    """Return the text for the model: the output, how the command ended and in how many seconds, and the written
-    files.
+    """Return the text for the model: the output (`(no output)` for none), how the command ended and in how many
+    seconds, and the written files, with relative paths.
     """
     finished = result.finished
     parts = [finished.output.rstrip("\n")] if finished.output.strip() else ["(no output)"]

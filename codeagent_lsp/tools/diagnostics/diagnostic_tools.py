@@ -74,7 +74,8 @@ class GetDiagnostics(Tool[GetDiagnosticsParameters]):
 
     async def run(self, arguments: GetDiagnosticsParameters, context: ToolContext) -> ToolOutput:
         """Return `path:line:column severity code message (source)` lines, the worst first, and which sources were used;
-        200 files are looked at at most. A linter that fails is reported, and is no error.
+        200 files are looked at at most. A linter that fails is reported, and is no error. The data has the diagnostics.
+        PathRefused for a path outside of the workspace.
         """
         view = context.view
         path = view.roots.resolve(arguments.path) if arguments.path else None

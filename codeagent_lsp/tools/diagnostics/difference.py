@@ -74,8 +74,8 @@ class ServersWithDiagnostics(Protocol):
 def from_lsp(
     items: Sequence[Any], path: str, text: str, encoding: Encoding, lines: LineIndex | None = None
 ) -> tuple[Diagnostic, ...]:
-    """Convert LSP diagnostics of a text to `Diagnostic`s; only the first 500 are read, and invalid ones are left
-    out.
+    """Return LSP diagnostics of a text, JSON data with positions in `encoding`, as `Diagnostic`s of the file `path`;
+    only the first 500 are read, and invalid ones are left out.
     """
     lines = lines or LineIndex.of(text)
     made = (_diagnostic(item, path, text, lines, encoding) for item in items[:MAX_ITEMS])
@@ -177,8 +177,8 @@ def since(found: Difference, before: Difference) -> Difference:
 
 
 def describe_difference(found: Difference, name: Callable[[str], str]) -> str:
-    """Return the difference for a reader: "2 fixed, 1 new: …", with at most 10 lines for the new ones; '' if there is
-    none. `name` makes a shown name of an absolute path.
+    """Return the difference for a reader: "Diagnostics: 2 fixed, 1 new:", with at most 10 lines for the new ones; '' if
+    there is none. `name` makes a shown name of an absolute path.
     """
     counts = [f"{len(found.fixed)} fixed"] if found.fixed else []
     counts += [f"{len(found.new)} new"] if found.new else []
@@ -189,8 +189,8 @@ def describe_difference(found: Difference, name: Callable[[str], str]) -> str:
 
 
 def new_lines(found: Difference, name: Callable[[str], str]) -> tuple[str, ...]:
-    """Return a line for each new diagnostic, the worst first, at most 10 in all; the last then says how many more there
-    are.
+    """Return a line for each new diagnostic, `path:line:column severity message` with the path as `name` shows it, the
+    worst first, at most 10 in all; the last then says how many more there are.
     """
     shown = found.new if len(found.new) <= MAX_LINES else found.new[: MAX_LINES - 1]
     lines = [

@@ -58,7 +58,9 @@ _MAX_REASON = 200
 
 
 def read_ruff(output: str) -> Iterator[Diagnostic]:
-    """Parse `ruff check --output-format json`; syntax errors and undefined names are errors, all else warnings."""
+    """Yield the diagnostics in the output of `ruff check --output-format json`; syntax errors and undefined names are
+    errors, all else warnings. Nothing if it is no valid JSON.
+    """
     for item in _items(_json(output)):
         place, code = _dict(item.get("location")), _text(item.get("code"))
         severity: Severity = "error" if code.startswith(_RUFF_ERRORS) or not code else "warning"
@@ -67,7 +69,9 @@ def read_ruff(output: str) -> Iterator[Diagnostic]:
 
 
 def read_mypy(output: str) -> Iterator[Diagnostic]:
-    """Parse `mypy --show-column-numbers`; notes, which belong to the error before them, are skipped."""
+    """Yield the diagnostics in the output of `mypy --show-column-numbers`; notes, which belong to the error before
+    them, and other lines are skipped.
+    """
     for match in filter(None, map(_MYPY.match, output.splitlines())):
         if match["severity"] != "note":
             yield from _diagnostic(match["path"], match["line"], match["column"] or 1, _LEVELS[match["severity"]],
@@ -75,7 +79,9 @@ def read_mypy(output: str) -> Iterator[Diagnostic]:
 
 
 def read_pyright(output: str) -> Iterator[Diagnostic]:
-    """Parse `pyright --outputjson`, whose lines and columns are 0-based."""
+    """Yield the diagnostics in the output of `pyright --outputjson`, whose lines and columns are 0-based. Nothing if it
+    is no valid JSON.
+    """
     for item in _items(_dict(_json(output)).get("generalDiagnostics")):
         start = _dict(_dict(item.get("range")).get("start"))
         yield from _diagnostic(item.get("file"), _plus_one(start.get("line")), _plus_one(start.get("character")),
@@ -84,7 +90,7 @@ def read_pyright(output: str) -> Iterator[Diagnostic]:
 
 
 def read_tsc(output: str) -> Iterator[Diagnostic]:
-    """Parse `tsc --pretty false`; lines that are no diagnostics are skipped."""
+    """Yield the diagnostics in the output of `tsc --pretty false`; lines that are no diagnostics are skipped."""
     for match in filter(None, map(_TSC.match, output.splitlines())):
         severity = _LEVELS[match["severity"]]
         yield from _diagnostic(
@@ -93,7 +99,9 @@ def read_tsc(output: str) -> Iterator[Diagnostic]:
 
 
 def read_eslint(output: str) -> Iterator[Diagnostic]:
-    """Parse `eslint -f json`; nothing if it is no valid JSON."""
+    """Yield the diagnostics in the output of `eslint -f json`; severity 2 is an error, all else a warning. Nothing if
+    it is no valid JSON.
+    """
     for file in _items(_json(output)):
         for item in _items(file.get("messages")):
             severity: Severity = "error" if item.get("severity") == 2 else "warning"
@@ -102,7 +110,9 @@ def read_eslint(output: str) -> Iterator[Diagnostic]:
 
 
 def read_cargo(output: str) -> Iterator[Diagnostic]:
-    """Parse `cargo check --message-format json`: one JSON object per line."""
+    """Yield the diagnostics in the output of `cargo check --message-format json`, one JSON object per line, at the
+    first primary span of each; other lines are skipped.
+    """
     for line in output.splitlines():
         row = _dict(_json(line))
         message = _dict(row.get("message"))
@@ -115,7 +125,9 @@ def read_cargo(output: str) -> Iterator[Diagnostic]:
 
 
 def read_go(output: str) -> Iterator[Diagnostic]:
-    """Parse `go vet -json`: objects by package and analyzer between other lines; compile errors are plain text."""
+    """Yield the diagnostics in the output of `go vet -json`: JSON objects by package and analyzer (warnings) between
+    other lines, and compile errors as plain text.
+    """
     for match in filter(None, map(_GO.match, output.splitlines())):
         yield from _diagnostic(match["path"], match["line"], match["column"], "error", match["message"], "go vet", "")
     for package in _objects(output):
@@ -129,7 +141,9 @@ def read_go(output: str) -> Iterator[Diagnostic]:
 
 
 def read_python(output: str) -> Iterator[Diagnostic]:
-    """Parse our own syntax check by the workspace's Python: one JSON array per line."""
+    """Yield the diagnostics in the output of our own syntax check by the workspace's Python: one JSON array per line,
+    `[path, line, column, message]`; other lines are skipped.
+    """
     for line in output.splitlines():
         row = _json(line)
         if isinstance(row, list) and len(row) == 4:
@@ -247,13 +261,15 @@ LINTERS: tuple[Linter, ...] = (
 
 
 def is_for_linters(name: str) -> bool:
-    """Return whether any linter is for files of this name."""
+    """Return whether any linter is for files of this name, by its ending; whether it is installed is not looked at."""
     return any(name.endswith(linter.suffixes) for linter in LINTERS)
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One linter run in one folder, absolute, for these files."""
+    """One run of a linter in one folder, for these files: folder and files are absolute paths; `program` is named as in
+    a command that starts in the folder.
+    """
 
     linter: Linter
     folder: str
@@ -286,8 +302,8 @@ class Job:
 def jobs_for(
     view: FileView, files: Iterable[str], which: Callable[[str], str | None] = shutil.which
 ) -> tuple[Job, ...]:
-    """Return the jobs for these files, absolute paths; `which` finds programs on PATH. None for files without a linter
-    here.
+    """Return the jobs for these files, absolute paths; `which` finds programs on PATH. () for files without a linter
+    here. Blocks for looking at the disk.
     """
     groups: dict[tuple[str, str, str], list[str]] = {}
     for file in files:

@@ -50,7 +50,9 @@ Error = tuple[int, int, str]
 
 
 def syntax_errors(path: str, text: str) -> tuple[Diagnostic, ...] | None:
-    """Return the syntax errors of code or of a data file, at most 10; None if the language is not known."""
+    """Return the syntax errors of code or of a data file, at most 10, () for none; None if the language, by the name
+    `path`, is not known, is C or C++, or the text cannot be parsed. Pure.
+    """
     if (data := data_errors(path, text)) is not None:
         return data
     if not is_for_syntax(path):
@@ -88,7 +90,7 @@ def _lines_of(node: Node, lines: list[bytes]) -> list[bytes]:
 
 
 def is_for_syntax(name: str) -> bool:
-    """Return whether the syntax of files of this name can be checked."""
+    """Return whether `syntax_errors` can check files of this name: data and code of a known language but C and C++."""
     grammar = grammar_of(name)
     return is_data(name) or (grammar is not None and grammar.name not in _MACROS)
 
@@ -112,8 +114,8 @@ def _message(source: bytes, node: Node) -> str:
 
 
 def data_errors(path: str, text: str) -> tuple[Diagnostic, ...] | None:
-    """Return the first error that keeps a data file from being parsed; () if there is none, None for a file of another
-    kind or with more than 2,000,000 characters.
+    """Return the first error that keeps a data file (JSON, YAML and the like, by the ending of `path`) from being
+    parsed; () if there is none, None for a file of another kind or with more than 2,000,000 characters.
     """
     check = _check_for(path)
     if check is None or len(text) > MAX_CHARS:
@@ -313,8 +315,9 @@ class _Entry(NamedTuple):
 
 
 def broken_comments(path: str, before: str, after: str) -> tuple[Diagnostic, ...]:
-    """Return an error if a change removes the beginning or the end of a comment, in a language with or without a
-    grammar: the code up to the next such sign is then a comment, which no parser reports.
+    """Return one error, at the first changed line, if a change removes the beginning or the end of a comment, in a
+    language with or without a grammar: the code up to the next such sign is then a comment, which no parser reports. ()
+    if it does not.
     """
     if max(len(before), len(after)) > MAX_CHARS or loose_comments(path, after) <= loose_comments(path, before):
         return ()

@@ -42,7 +42,9 @@ _EDIT = {**FILE_PATH, "old_string": "old_str", "new_string": "new_str"}
 
 
 class EditParameters(Parameters):
-    """Parameters of `edit_file`: one replacement in one file."""
+    """Parameters of `edit_file`: one replacement in one file. The edit is refused if `old_str` does not occur as often
+    as `expected_replacements` says.
+    """
 
     path: str = Field(description="File, relative to the workspace")
     old_str: str = Field(description="Exact text to replace, with enough context to be unique")
@@ -80,7 +82,7 @@ class EditFile(Tool[EditParameters]):
 
 
 class WriteFileParameters(Parameters):
-    """Parameters of `write_file`: the path and the whole new text of a file."""
+    """Parameters of `write_file`: the path of a file, relative to the workspace, and its whole new text."""
 
     path: str = Field(description="File, relative to the workspace")
     content: str = Field(description="The whole new text")
@@ -124,7 +126,9 @@ class WriteFile(Tool[WriteFileParameters]):
 
 
 class InsertTextParameters(Parameters):
-    """Parameters of `insert_text`: a text, and the line after which it is inserted."""
+    """Parameters of `insert_text`: a text, and the line, counted from 1, after which it is inserted: 0 for the top,
+    None for the end.
+    """
 
     path: str = Field(description="File, relative to the workspace")
     text: str = Field(description="Whole lines")
@@ -149,8 +153,8 @@ class InsertText(Tool[InsertTextParameters]):
     output = dict[str, str]
 
     async def run(self, arguments: InsertTextParameters, context: ToolContext) -> ToolOutput:
-        """Stage the text with the line ends of the file. ToolRetry if the file has no such line, EditRefused for an
-        empty text.
+        """Stage the text with the line ends of the file; the text shows the changed lines, the data has the
+        `change_id`. ToolRetry if the file has no such line, EditRefused for an empty text.
         """
         path = context.view.roots.resolve(arguments.path)
         file = await asyncio.to_thread(context.view.read, path)
@@ -160,7 +164,9 @@ class InsertText(Tool[InsertTextParameters]):
 
 
 class BatchEditParameters(Parameters):
-    """Parameters of `batch_edit`: several replacements, of which all are made or none."""
+    """Parameters of `batch_edit`: up to 100 replacements, in the order in which they are made, of which all are made or
+    none.
+    """
 
     edits: list[EditParameters] = Field(min_length=1, max_length=100)
 
@@ -218,7 +224,7 @@ class BatchEdit(Tool[BatchEditParameters]):
 
 
 class PreviewEditParameters(Parameters):
-    """Parameters of `preview_edit`: an edit as of `edit_file`."""
+    """Parameters of `preview_edit`: an edit as of `edit_file`, where `old_str` occurs exactly once."""
 
     path: str
     old_str: str
@@ -241,7 +247,7 @@ class PreviewEdit(Tool[PreviewEditParameters]):
     forms: ClassVar[CallForms] = CallForms(arguments=_EDIT, also=EDIT)
 
     async def run(self, arguments: PreviewEditParameters, context: ToolContext) -> ToolOutput:
-        """Return the unified diff; errors as from `edit_file`."""
+        """Return the unified diff, with nothing staged; errors as from `edit_file`."""
         path = context.view.roots.resolve(arguments.path)
         before = (await asyncio.to_thread(context.view.read, path)).text
         done = await asyncio.to_thread(make_edit, before, EditParameters(**arguments.model_dump()))
@@ -249,8 +255,8 @@ class PreviewEdit(Tool[PreviewEditParameters]):
 
 
 def make_edit(text: str, edit: EditParameters) -> str:
-    """Return `text` with one edit made; line numbers copied from a read result are ignored. EditRefused if the old text
-    is not found or not unique.
+    """Return `text` with one edit made; line numbers copied from a read result are ignored, and small differences in
+    white space of the old text are tolerated. EditRefused if the old text is not found or not unique.
     """
     old, new = edit.old_str, edit.new_str
     # Only where the text as given is not there: a file may well begin its lines with numbers.
@@ -289,7 +295,8 @@ def insert_lines(text: str, new: str, line: int | None) -> str:
 
 
 def rewritten(known: str, content: str) -> str:
-    """Return `content` as the new text of a file: with its line ends, without line numbers copied from a read result.
+    """Return `content` as the new text of a file with the text `known`: with its line ends, without line numbers copied
+    from a read result.
 
     If the file itself begins its lines with such numbers, they are kept.
     """
@@ -298,7 +305,9 @@ def rewritten(known: str, content: str) -> str:
 
 
 def refuse_below_file(context: ToolContext, path: str) -> None:
-    """Refuse an absolute path below an existing file now rather than when the user applies the change (ToolRetry)."""
+    """Raise ToolRetry for an absolute path below an existing file: it is refused now rather than when the user applies
+    the change. Blocks.
+    """
     for parent in Path(path).parents:
         if context.view.roots.kind(str(parent)) == "folder":
             return
@@ -308,8 +317,8 @@ def refuse_below_file(context: ToolContext, path: str) -> None:
 
 
 def existing_text(context: ToolContext, path: str, parameter: str = "path") -> FileText | None:
-    """Return the file at an absolute path; None if there is none. ToolRetry, naming `parameter`, if it is not a
-    text.
+    """Return the file at an absolute path; None if there is none. ToolRetry, naming `parameter`, if it is not a text.
+    Blocks.
     """
     if not context.view.exists(path):
         return None
@@ -344,7 +353,7 @@ def _report(context: ToolContext, path: str, before: str, after: str) -> str:
 
 def hunks_told(name: str, before: str, after: str) -> str:
     """Return the name of a file, and below it a line for each hunk of its change, with its lines (from 1) in the new
-    text.
+    text; at most 40 hunks.
     """
     lines, runs = split_lines(after), merge.runs(before, after)
     told = []

@@ -27,7 +27,7 @@ _SPANS = re.compile(r"\A\(\?[a-z]*s[a-z]*\)|(?<!\\)(?:\\\\)*\\n")
 
 
 class GlobParameters(Parameters):
-    """Parameters of `glob_file_search`: a glob pattern and the folder to search."""
+    """Parameters of `glob_file_search`: a glob pattern, and the folder to search: the whole workspace without one."""
 
     pattern: str = Field(description="Glob, for instance **/*.py")
     path: str | None = Field(None, description="Folder to search in")
@@ -51,7 +51,10 @@ class GlobFileSearch(Tool[GlobParameters]):
     output = list[str]
 
     async def run(self, arguments: GlobParameters, context: ToolContext) -> ToolOutput:
-        """Return one relative path per line, the newest first, at most 200; none is no error."""
+        """Return one relative path per line, the newest first, at most 200, which the data has as a list; none is no
+        error. ToolRetry for a pattern that cannot be read, ToolFailed after 20 s, PathRefused or FileRefused for a
+        folder that cannot be searched.
+        """
         view = context.view
         where = view.roots.resolve(arguments.path) if arguments.path else None
         if where is not None:
@@ -66,8 +69,9 @@ class GlobFileSearch(Tool[GlobParameters]):
 def relative(
     pattern: str, where: str | None, folders: Iterable[str], *, windows: bool = os.name == "nt"
 ) -> tuple[str, str | None]:
-    """Return a pattern that begins with the folder to search in, or one of the workspace, relative to it. On Windows
-    either slash separates folders, and letters are the same in any case.
+    """Return (pattern, folder): a glob that begins with the folder to search in, or one of the workspace, relative to
+    it, and that folder; any other as it is, with `where`. On Windows either slash separates folders, and letters are
+    the same in any case.
     """
     told = pattern.replace("\\", "/") if windows else pattern
     for folder in (where,) if where else folders:
@@ -79,7 +83,9 @@ def relative(
 
 
 class GrepParameters(Parameters):
-    """Parameters of `grep`: a regular expression and where to search for it."""
+    """Parameters of `grep`: a regular expression, and where to search for it: everywhere without a path. `context` is
+    the number of lines shown around a match; `output` asks for the names of files, or their counts, in place of lines.
+    """
 
     pattern: str = Field(description="Regular expression")
     path: str | None = Field(None, description="File or folder to search in")

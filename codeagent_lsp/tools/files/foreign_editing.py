@@ -58,8 +58,8 @@ _PATCHED = re.compile(r"^(\*\*\* (?:(?:Add|Update|Delete) File|Move to): )(?!/)(
 
 
 def every(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of an edit with the number of replacements that it expects as `replace_all`, if that is
-    above one.
+    """Return the arguments of an edit with the number of replacements that it expects (`expected_replacements`,
+    `allow_multiple`) as `replace_all`; unchanged without these.
     """
     expected, many = number(given.get("expected_replacements")), given.get("allow_multiple")
     given = without(given, "expected_replacements", "allow_multiple")

@@ -255,7 +255,7 @@ SOUGHT: Mapping[str, str] = MappingProxyType(
 
 def sought(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a search in the spelling of `grep`, from all the spellings that other agents' searches
-    use.
+    use; numbers above our limits are lowered.
     """
     # All are read before `without` takes them away: `grep` refuses parameters that it does not know.
     around = [number(given.get(name)) or 0 for name in ("-A", "-B", "before", "after", "context")]

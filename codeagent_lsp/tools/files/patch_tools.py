@@ -81,7 +81,9 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
     output = dict[str, str]
 
     async def run(self, arguments: ApplyPatchParameters, context: ToolContext) -> ToolOutput:
-        """Stage the changes of the patch as one step. PatchRefused if it does not apply, or changes nothing."""
+        """Stage the changes of the patch as one step; the text has a line for each file, the data has the `change_id`.
+        PatchRefused if it does not apply, or changes nothing.
+        """
         resolved = {name: context.view.roots.resolve(name) for name in paths_of(arguments.patch)}
         if not resolved:
             raise PatchRefused("The patch names no file.")
@@ -123,7 +125,7 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
 
 
 class UndoPatchParameters(Parameters):
-    """Parameters of `undo_patch`: the staged step to undo, by its `change_id`."""
+    """Parameters of `undo_patch`: the staged step to undo, by its `change_id`; the last one if it is None."""
 
     change_id: str | None = Field(None, description="Id of a staged change; the last one when left out")
 
@@ -143,8 +145,8 @@ class UndoPatch(Tool[UndoPatchParameters]):
     forms: ClassVar[CallForms] = CallForms(foreign=UNDO_PATCH)
 
     async def run(self, arguments: UndoPatchParameters, context: ToolContext) -> ToolOutput:
-        """Undo the step in the changeset and name its files; the user's files are not touched. ToolFailed if there is
-        no such step.
+        """Undo the step, and all after it, in the changeset and name its files; the user's files are not touched.
+        ToolFailed if there is no such step.
         """
         step = context.staging.undo(arguments.change_id)
         names = ", ".join(context.view.roots.relative(path) for path in step.paths)
@@ -152,7 +154,9 @@ class UndoPatch(Tool[UndoPatchParameters]):
 
 
 class MoveFileParameters(Parameters):
-    """Parameters of `move_file`: the old and the new path of a file."""
+    """Parameters of `move_file`: the old and the new path of a file, relative to the workspace; nothing may be at the
+    new one.
+    """
 
     path: str = Field(description="File to move")
     new_path: str = Field(description="Where it goes; must not exist")
@@ -190,7 +194,7 @@ class MoveFile(Tool[MoveFileParameters]):
 
 
 class DeleteFileParameters(Parameters):
-    """Parameters of `delete_file`: the file to delete."""
+    """Parameters of `delete_file`: the path of the file to delete, relative to the workspace."""
 
     path: str = Field(description="File to delete")
 

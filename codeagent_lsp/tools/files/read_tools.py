@@ -94,7 +94,9 @@ class ListDir(Tool[ListDirParameters]):
     output = list[str]
 
     async def run(self, arguments: ListDirParameters, context: ToolContext) -> ToolOutput:
-        """Return one relative path per line, folders with a `/` at the end; a note if there are too many to show."""
+        """Return one relative path per line, folders with a `/` at the end; a note if there are too many to show. The
+        data has them as a list. FileRefused if it is no folder, PathRefused for one outside of the workspace.
+        """
         path = context.view.roots.resolve(arguments.path or ".")
         listing = await asyncio.to_thread(context.view.list_dir, path, arguments.depth)
         roots = context.view.roots
@@ -156,7 +158,7 @@ class ReadFile(Tool[ReadFileParameters]):
 
 
 class ReadFilesParameters(Parameters):
-    """Parameters of `read_files`: several files, by name or glob, each with the lines to show."""
+    """Parameters of `read_files`: up to 50 files, by name or glob, each with the lines to show."""
 
     files: list[ReadFileParameters] = Field(min_length=1, max_length=MOST_FILES, description="path may be a glob")
 
@@ -180,7 +182,9 @@ class ReadFiles(Tool[ReadFilesParameters]):
     output = list[str]
 
     async def run(self, arguments: ReadFilesParameters, context: ToolContext) -> ToolOutput:
-        """Return the texts below their names; a file that cannot be read has the reason in its place."""
+        """Return the texts below lines `== path ==`, at most 50, whose paths are the data; a file that cannot be read
+        has the reason in its place.
+        """
         calls = context.need(Calls, "Files are read one by one here: use read_file.")
         wanted = [
             (path, part.model_dump(exclude={"path"}, exclude_none=True))
@@ -207,7 +211,9 @@ async def _named_files(context: ToolContext, name: str) -> tuple[str, ...]:
 
 
 def list_folder(view: FileView, path: str) -> str:
-    """Return the names in a folder, two levels deep, for a call that takes it for a file."""
+    """Return the names in a folder (absolute path), two levels deep, as text for a call that takes it for a file; a `/`
+    ends those of folders, which are relative paths. It says so if there are more than the view lists. Blocks.
+    """
     listing = view.list_dir(path, 2)
     names = [f"{view.roots.relative(entry)}{'/' if kind == 'folder' else ''}" for entry, kind in listing.entries]
     more = "\n(more entries exist; list a subfolder)" if listing.truncated else ""
@@ -215,8 +221,8 @@ def list_folder(view: FileView, path: str) -> str:
 
 
 def picture(view: FileView, path: str) -> tuple[Image, int]:
-    """Return a picture (absolute path) and its size in bytes. FileRefused if it is none, too large or cannot be read:
-    servers answer with an error that would end the run.
+    """Return (picture, size in bytes) of the file at an absolute path. Blocks. FileRefused if it is none, too large or
+    cannot be read: servers answer with an error that would end the run.
     """
     data = view.roots.read_bytes(path, MOST_IMAGE)
     if (found := Image.of(data)) is None:
@@ -238,8 +244,9 @@ def _head(context: ToolContext, file: FileText) -> int:
 
 
 def render(file: FileText, start: int | None = None, end: int | None = None, head: int = LARGE_FILE_HEAD) -> str:
-    """Return the lines `start` to `end` (1-based, included) with numbers, and a note if some are left out; without
-    both, the first `head` lines of a file of more than 2,000. ToolRetry if the lines do not exist.
+    """Return the lines `start` to `end` (1-based, included) as `number|text`, and a note if some are left out or the
+    file has fewer; without both, the first `head` lines of a file of more than 2,000. ToolRetry if `end` is before
+    `start`.
     """
     lines = split_lines(file.text)
     total = len(lines)

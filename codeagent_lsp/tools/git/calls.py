@@ -65,7 +65,8 @@ _PARTS = ("HEAD", "config", "index", "objects", "packed-refs", "refs")
 
 
 async def call(repository: Repository, *arguments: str, stdin: bytes = b"", limit: int = MAX_BYTES) -> bytes:
-    """Return the output of `git ARGUMENTS`, run at the top of `repository`.
+    """Return the standard output of `git ARGUMENTS`, run at the top of `repository` with the input `stdin`. Cancelling
+    ends it.
 
     ToolFailed if there is no git, it takes longer than 20 s, prints more than `limit` bytes, or fails.
     """
@@ -81,7 +82,9 @@ async def call(repository: Repository, *arguments: str, stdin: bytes = b"", limi
 
 
 def environment(repository: Repository, inherited: Mapping[str, str]) -> dict[str, str]:
-    """Return the complete environment of a call: a few inherited variables, none of which controls git."""
+    """Return the complete environment of a call: a few of the `inherited` variables, none of which controls git, and
+    ours, which keep git from asking and from looking above the repository.
+    """
     kept = {name: inherited[name] for name in _KEPT if name in inherited}
     return {**kept, **_ENVIRONMENT, "GIT_CEILING_DIRECTORIES": str(Path(repository.top).parent)}
 
@@ -174,7 +177,9 @@ class Repository:
 
 
 def repository_of(path: str, roots: Roots) -> Repository:
-    """Return the innermost repository around `path` (absolute, real). ToolFailed if there is none that may be used."""
+    """Return the innermost repository around `path` (absolute, real). ToolFailed if there is none, or it keeps its data
+    outside of the workspace. Blocks.
+    """
     top = top_of(path)
     if top is None:
         raise ToolFailed(f"{roots.relative(path)} is not in a git repository.", ErrorCode.NOT_FOUND)

@@ -72,7 +72,9 @@ class Blob:
 
 
 async def head_of(repository: Repository, inner: str) -> Entries:
-    """Return the files of the last commit at or below `inner` ('' for all); none before the first commit."""
+    """Return the files of the last commit at or below `inner` ('' for all), by their paths in the repository; {} before
+    the first commit. ToolFailed if git fails.
+    """
     if not await has_commits(repository):
         return {}
     output = await call(repository, "ls-tree", "-r", "-z", "--full-tree", "HEAD", *_only(inner))
@@ -130,8 +132,8 @@ async def has_commits(repository: Repository) -> bool:
 
 
 async def texts_of(repository: Repository, oids: Iterable[str]) -> dict[str, Blob]:
-    """Return a `Blob` for each object by its hash. Objects of more than 512 KiB are not read, and have a note
-    instead.
+    """Return a `Blob` for each object by its hash, one with a note for a missing one. ToolFailed if git fails. Objects
+    of more than 512 KiB are not read, and have a note instead.
     """
     wanted = sorted(set(oids))
     # Asked first: `--batch` would send a file of a gigabyte whole.
@@ -150,7 +152,9 @@ async def texts_of(repository: Repository, oids: Iterable[str]) -> dict[str, Blo
 
 
 def object_name(data: bytes, like: str) -> str:
-    """Return git's hash of a file with these bytes: SHA-256 if `like` has 64 digits, else SHA-1."""
+    """Return git's hash, in hexadecimal, of a file (a blob object) with these bytes: SHA-256 if `like` has 64 digits,
+    else SHA-1.
+    """
     content = b"blob %d\0" % len(data) + data
     if len(like) == 64:
         return hashlib.sha256(content).hexdigest()

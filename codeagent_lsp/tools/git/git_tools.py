@@ -100,7 +100,7 @@ class GitDiff(Tool[GitDiffParameters]):
 
 
 class GitLogParameters(Parameters):
-    """Parameters of `git_log`: the largest number of commits, and the path that they touch."""
+    """Parameters of `git_log`: the largest number of commits, and the path that they touch, None for any."""
 
     limit: int = Field(20, ge=1, le=200, description="Most commits")
     path: str | None = Field(None, description="Only commits that touch this file or folder")
@@ -122,8 +122,8 @@ class GitLog(Tool[GitLogParameters]):
     output = list[str]
 
     async def run(self, arguments: GitLogParameters, context: ToolContext) -> ToolOutput:
-        """Return one line per commit: short hash, date, author, subject; the data has the hashes. ToolFailed without a
-        repository.
+        """Return one line per commit: short hash, date (YYYY-MM-DD), author, subject, the newest first; the data has
+        the hashes. ToolFailed without a repository.
         """
         commits: list[Commit] = []
         part = arguments.path or ""  # of the repository, as is a workspace below its top
@@ -137,7 +137,9 @@ class GitLog(Tool[GitLogParameters]):
 
 
 class GenerateCommitParameters(Parameters):
-    """Parameters of `generate_commit`: which changes to describe."""
+    """Parameters of `generate_commit`: whether all changes are described, or, by `staged_only`, those in git's
+    index.
+    """
 
     staged_only: bool = Field(False, description="Only what is in git's index")
 
@@ -164,7 +166,9 @@ class GenerateCommit(Tool[GenerateCommitParameters]):
     output = dict[str, str]
 
     async def run(self, arguments: GenerateCommitParameters, context: ToolContext) -> ToolOutput:
-        """Return the message. ToolFailed if nothing has changed or the model gives no usable one."""
+        """Return the message for the first repository that has changes. ToolFailed if nothing has changed, there is no
+        repository or no model, or the model gives no usable message.
+        """
         small = context.get(SmallComplete)
         complete = small or context.need(Complete, "No model can be asked here, so no message can be written.")
         name = context.view.roots.relative
@@ -232,7 +236,9 @@ class Commit:
 
 
 async def history_of(repository: Repository, inner: str, limit: int) -> tuple[Commit, ...]:
-    """Return the last `limit` commits that touch `inner` ('' for all); none before the first commit."""
+    """Return the last `limit` commits that touch `inner` (a path in the repository, '' for all), the newest first; ()
+    before the first commit. ToolFailed if git fails.
+    """
     # rev-list fails for a HEAD that no commit has been made on.
     if not await has_commits(repository):
         return ()
@@ -267,7 +273,8 @@ class _Shown:
 
 
 def show(changes: Changes, name: Name, limit: int, order: Callable[[Change], int] = lambda change: 0) -> str:
-    """Return at most about `limit` characters: the list, then the diffs sorted by `order`, then what was left out.
+    """Return the changes as text of at most about `limit` characters: the list, then the diffs sorted by `order`, then
+    what was left out.
 
     `name` shortens paths. '' if nothing differs.
     """
@@ -348,7 +355,7 @@ def _untracked_line(paths: Sequence[str], name: Name) -> str:
 
 async def write_message(complete: Complete, diff: str, subjects: Sequence[str]) -> str:
     """Ask the model for a commit message for `diff` in the style of `subjects` and return it. ToolFailed after two
-    unusable answers.
+    unusable answers, or if the model cannot be asked.
     """
     style = "\n".join(f"- {subject}" for subject in subjects) or "(this is the first commit)"
     asked = f"Earlier subjects:\n{style}\n\nChanges:\n{diff}"

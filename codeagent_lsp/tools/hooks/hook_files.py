@@ -62,7 +62,9 @@ class Hook:
     only: str = ""
 
     def is_for(self, names: Sequence[str]) -> bool:
-        """Return whether it is for a tool that has these names."""
+        """Return whether it is for a tool that has one of these names, or begins a session in one of these ways; True
+        for any if it names none. Its names are globs, case-sensitive.
+        """
         return not self.tools or any(fnmatchcase(name, tool) for tool in self.tools for name in names)
 
     def is_met(self, names: Sequence[str], subjects: Sequence[str], command: str = "") -> bool:
@@ -121,9 +123,9 @@ class HookLibrary:
         self._finder = ScriptFinder()
 
     def files(self, view: FileView) -> tuple[HookFile, ...]:
-        """Return the files that define hooks, or that have faults, the user's own first. A file of another program that
-        switches hooks off does so for the files of that program: one of the user's for all, one of the workspace's for
-        those there.
+        """Return the files that define hooks, or that have faults, the user's own first; () for none. Files that cannot
+        be read are left out. A file of another program that switches hooks off does so for the files of that program:
+        one of the user's for all, one of the workspace's for those there.
         """
         own = [_file(path, data, view, self._finder) for path, data in self._of_user()]
         project = [_file(path, data, view, self._finder) for path, data in _of_project(view)]
@@ -262,7 +264,9 @@ class HookConsent:
         return _digest(file, shell.isolation) in self._answers
 
     def given(self, file: HookFile, shell: Shell) -> bool:
-        """Return whether the user trusts the hooks of a file as they are."""
+        """Return whether the user trusts the hooks of a file as they are; False also if nobody was asked yet
+        (`decided`).
+        """
         return self._answers.get(_digest(file, shell.isolation), False)
 
     async def ask(self, context: ToolContext, file: HookFile, shell: Shell) -> None:
@@ -285,7 +289,9 @@ class HookConsent:
 
 
 def hook_items(library: HookLibrary, view: FileView) -> Iterator[WorkspaceItem]:
-    """Yield the files of the workspace that define hooks, trusted or not. Blocks."""
+    """Yield the files of the workspace that define hooks, trusted or not, as items for the question whether they are
+    trusted. Blocks.
+    """
     for file in library.files(view):
         if file.hooks and view.roots.root_of(file.path) is not None:
             name = view.roots.relative(file.path)

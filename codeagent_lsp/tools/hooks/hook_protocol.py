@@ -44,7 +44,9 @@ _NO_SCRIPT = re.compile(r"\S*python[\w.]*: can't open file .*: \[Errno \d+\]")
 
 
 def foreign_name(tool: ToolTraits) -> str:
-    """Return the name by which hooks written for Claude Code know a tool; its own name if it has none there."""
+    """Return the name by which hooks written for Claude Code know a tool (`Edit`, `mcp__server__tool`); its own name if
+    it has none there.
+    """
     server, dot, name = tool.name.partition(".")
     return tool.hook_name or (f"mcp__{server}__{name}" if dot else tool.name)
 
@@ -59,7 +61,9 @@ def names_of(tool: ToolTraits, *, guards: bool = False) -> tuple[str, ...]:
 
 
 def told_path(arguments: Mapping[str, Any], roots: Roots) -> str:
-    """Return the absolute path of the file that hooks are sent for a call with these arguments; '' for none."""
+    """Return the absolute path of the file that hooks are sent for a call with these arguments; '' for none.
+    PathRefused for one outside of the workspace.
+    """
     path = arguments.get("path")
     return roots.resolve(path) if isinstance(path, str) else ""
 
@@ -73,7 +77,9 @@ def tells_content(arguments: Mapping[str, Any], forms: CallForms) -> bool:
 
 
 def tool_input(arguments: Mapping[str, Any], forms: CallForms, roots: Roots) -> dict[str, Any]:
-    """Return the arguments of a call under their own and their other names; `file_path` is absolute."""
+    """Return the arguments of a call under their own and their other names; `file_path` is absolute. For the field
+    `tool_input` that hooks get. PathRefused for a path outside of the workspace.
+    """
     other = {name: arguments[own] for name, own in forms.arguments.items() if own in arguments}
     for name, own in FILE_PATH.items():
         if isinstance(arguments.get(own), str):
@@ -84,6 +90,7 @@ def tool_input(arguments: Mapping[str, Any], forms: CallForms, roots: Roots) -> 
 def subjects(told: Mapping[str, Any], roots: Roots) -> tuple[str, ...]:
     """Return what a call is about, from the arguments that hooks are sent: its path as given and relative, or the
     commands in its line, also those behind another word (`timeout 5 git push`, `bash -c 'git push'`). () for neither.
+    `told` is the JSON object that hooks get, with `tool_input`.
     """
     given = told.get("tool_input")
     if not isinstance(given, Mapping):
@@ -103,14 +110,14 @@ def subjects(told: Mapping[str, Any], roots: Roots) -> tuple[str, ...]:
 
 
 def command_line(told: Mapping[str, Any]) -> str:
-    """Return the command line of a call, from the arguments that hooks are sent; '' for none."""
+    """Return the command line of a call, from the JSON object that hooks are sent (`tool_input`); '' for none."""
     given = told.get("tool_input")
     command = given.get("command", given.get("cmd")) if isinstance(given, Mapping) else None
     return command if isinstance(command, str) else ""
 
 
 def as_json(event: Mapping[str, Any]) -> bytes:
-    """Return the event as one line of JSON in UTF-8; above 1 MiB of characters, long texts in it lose their end."""
+    """Return the event as one line of JSON in UTF-8; above 1,048,576 characters, long texts in it lose their end."""
     written = json.dumps(event, ensure_ascii=False, default=str)
     if len(written) > MOST_CHARS:
         written = json.dumps(_shorten(event, MOST_CHARS // 16), ensure_ascii=False, default=str)
@@ -142,8 +149,9 @@ class HookAnswer:
 
 
 def answer_of(finished: Finished, stdout: str, stderr: str, *, words_are_context: bool) -> HookAnswer:
-    """Return the answer of a hook that has run, by its exit code (2 denies) or JSON; with `words_are_context`, plain
-    text on its standard output is meant for the model.
+    """Return the answer of a hook that has run, by its exit code (2 denies, with stderr as the reason) or JSON on
+    `stdout` (as Claude Code's hooks); with `words_are_context`, plain text on its standard output is meant for the
+    model.
     """
     if finished.ending != "exited":
         return HookAnswer(problem=finished.ending)

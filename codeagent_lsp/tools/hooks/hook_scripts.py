@@ -131,8 +131,9 @@ class ScriptFinder:
         self._kept: dict[tuple[str, bool], _Named] = {}
 
     def scripts_of(self, command: str, folder: str, view: FileView) -> dict[str, bytes]:
-        """Return the files that a command runs when it is started in `folder`, an absolute path of the workspace:
-        their paths, and their content on the disk and, as `unsaved:PATH`, in the editor or staged.
+        """Return the files that a command runs when it is started in `folder`, an absolute path of the workspace: their
+        paths, and their content on the disk and, as `unsaved:PATH`, in the editor or staged; {} for none. At most 100
+        files are followed.
         """
         search = _ScriptSearch(view, self._named_files)
         search.look_at(command, (folder,))

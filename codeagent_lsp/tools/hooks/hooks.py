@@ -105,7 +105,7 @@ class OwnView:
         return self._shell
 
     def leave(self) -> None:
-        """Close the view in the background, if it is open."""
+        """Close the view in the background, if it is open; what was written there is dropped. Returns at once."""
         if self._shell is not None:
             # First, so that a hook that is late opens a new view and does not use one that is closing.
             self._shell = None
@@ -135,8 +135,8 @@ class Hooks:
         self._before: dict[str, str] = {}  # what hooks add before a call, by its id, until its output is there
 
     async def decided(self, context: ToolContext) -> HookConsent:
-        """Ask the user now about all hooks that they have not decided about; return the answers, for runs that cannot
-        ask.
+        """Ask the user now about all hooks that they have not decided about; wait, and return the answers, for runs
+        that cannot ask.
         """
         shell = await self._shell(context)
         for file in await asyncio.to_thread(self._library.files, context.view) if shell is not None else ():
@@ -160,8 +160,8 @@ class Hooks:
         return answer.context
 
     async def before_tool(self, context: ToolContext, call: ToolCall, tool: Tool[Any], decision: Decision) -> Decision:
-        """Run the hooks before a call and return the decision about it, which is a question if a hook demands one.
-        PermissionDenied with the reason if a hook denies the call.
+        """Run the hooks before a call and return the decision about it, given as `decision`, which is a question if a
+        hook demands one. PermissionDenied with the reason if a hook denies the call.
         """
         answer = await self._of_tool(context, "PreToolUse", call, tool)
         if answer.denied is not None:
@@ -174,7 +174,9 @@ class Hooks:
     async def around(
         self, context: ToolContext, call: ToolCall, tool: Tool[Any], run: Callable[[], Awaitable[ToolOutput]]
     ) -> ToolOutput:
-        """Run a call and the hooks after it, and return its output with what they add."""
+        """Run a call and the hooks after it, and return its output with what they add, objections included: they undo
+        nothing. Errors as of `run`, after which no hook runs.
+        """
         before = context.staging.changeset
         output = await run()
         response = {"text": output.text, "failed": output.failed}
@@ -209,7 +211,9 @@ class Hooks:
         return reason if judged == context.staging.changeset else context.words("hooks.still_written")
 
     async def at_end(self, context: ToolContext, status: str, files: Sequence[str]) -> None:
-        """Run the hooks for the end of the run; their answers are ignored and what they write is dropped."""
+        """Run the hooks for the end of the run; their answers are ignored and what they write is dropped. `status` is
+        how it ended, `files` are absolute paths.
+        """
         await self._run(context, "RunEnd", {"status": status, "files": list(files)})
 
     async def _before_proposal(self, context: ToolContext, *, again: bool) -> str:
@@ -398,12 +402,14 @@ class SeenChanges:
         self._texts[path] = text
 
     def forget(self, path: str) -> None:
-        """Drop the note on a file, so that its change counts as unseen again."""
+        """Drop the note on a file (absolute path), so that its change counts as unseen again; nothing if there
+        is none.
+        """
         self._texts.pop(path, None)
 
     def add_written(self, paths: Iterable[str], before: Changeset, after: Changeset) -> None:
-        """Note that the hooks have seen what one of them wrote in these files; not for a file in which there was a
-        change before that no hook has seen.
+        """Note that the hooks have seen what one of them wrote in these files (absolute paths), between the states
+        `before` and `after`; not for a file in which there was a change before that no hook has seen.
         """
         for path in paths:
             earlier, now = before.get(path), after.get(path)
@@ -411,7 +417,7 @@ class SeenChanges:
                 self._texts[path] = None if now is None else now.text
 
     def unseen(self, changes: Changeset) -> list[FileChange]:
-        """Return the changes whose present text no hook has been sent."""
+        """Return the changes whose present text no hook has been sent, in their order; [] for none."""
         return [change for change in changes if not self._is_seen(change)]
 
     def _is_seen(self, change: FileChange) -> bool:

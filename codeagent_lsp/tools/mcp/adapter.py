@@ -129,8 +129,8 @@ class McpTool(Tool[Open]):
         return None if self.remote.output is None else bounded_schema(self.remote.output)
 
     async def run(self, arguments: Open, context: ToolContext) -> ToolOutput:
-        """Call the tool on its server and return its result as text and data. McpRefused or ToolFailed if the call
-        fails.
+        """Call the tool on its server and return its result as text and data. McpRefused if the server refuses it or
+        says that it failed, ToolFailed if there is no answer within the server's time limit.
         """
         name = self.traits.name
         calling = Calling(context, name, self.server.settings.seconds)
@@ -166,8 +166,9 @@ def adapt_tool(
     accept: Callable[[], None],
     before: Callable[[], RemoteTool | None] = lambda: None,
 ) -> McpTool:
-    """Return the agent's tool for a server's tool. Its parameters reject clearly wrong arguments before the user is
-    asked. `changed`, `accept` and `before` are as for `McpTool`.
+    """Return the agent's tool for a server's tool. Its name is `full_name`, its description says whose it is. Its
+    parameters reject clearly wrong arguments before the user is asked. `changed`, `accept` and `before` are as for
+    `McpTool`.
     """
     settings = server.settings
 
@@ -319,8 +320,8 @@ def _bounded_content(words: Iterable[str]) -> str:
 
 
 def bounded_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object within 6,000 characters: long texts are cut first, then all texts, then deep
-    levels.
+    """Return a JSON Schema of an object as one of at most 6,000 characters of JSON, if possible: long texts are cut
+    first, then all texts, then deep levels; at last only the required names are left.
     """
     # Words go before structure: a parameter without a description can still be given, one without a type is a guess.
     for words, depth in ((WORDS, DEPTH), (SHORT_WORDS, DEPTH), (0, DEPTH), (0, 4), (0, 2)):
@@ -332,7 +333,9 @@ def bounded_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def misfit(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
-    """Return a clear fault of arguments, '' if there is none: a missing or unknown one, or one of another type."""
+    """Return a clear fault of arguments, '' if there is none: a missing or unknown one, or one of another type, as a
+    clause in English. Only the top level is looked at.
+    """
     properties = schema.get("properties")
     properties = properties if isinstance(properties, Mapping) else {}
     # Only clear faults: the server's own judgement is the one that counts, and its schema may be odd.

@@ -64,7 +64,9 @@ _TROUBLE = (
 
 @asynccontextmanager
 async def open_connection(settings: ServerSettings, host: Host) -> AsyncGenerator[Connection, None]:
-    """Open a connection that lasts as long as this context. McpProblem if it cannot be opened, or breaks."""
+    """Open a connection that lasts as long as this context. McpProblem if it cannot be opened within the server's time
+    limit, or breaks.
+    """
     connection = Connection(settings, host)
     try:
         async with AsyncExitStack() as stack:
@@ -126,8 +128,8 @@ class Connection:
             raise self.diagnosis.problem(error) from error
 
     async def tools(self) -> tuple[RemoteTool, ...]:
-        """Ask the server for its tools; return at most 128, whose names have at most 128 characters. McpProblem if
-        it fails or takes longer than the server's limit.
+        """Ask the server for its tools; return at most 128, () if it offers none; those whose names have more than 128
+        characters are left out. McpProblem if it fails or takes longer than the server's limit.
         """
         if self._open.server_capabilities.tools is None:
             return ()

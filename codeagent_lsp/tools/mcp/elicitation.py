@@ -39,7 +39,9 @@ class Elicitation:
 
     @contextmanager
     def during(self, calling: Calling) -> Generator[None, None, None]:
-        """Let the server ask on behalf of this call while the body runs."""
+        """Let the server ask on behalf of this call while the body runs; open questions are withdrawn at its end. Of
+        several such calls, the latest counts.
+        """
         self._calls.append(calling)
         try:
             yield
@@ -48,8 +50,9 @@ class Elicitation:
             calling.over.set()
 
     async def answer(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult | ErrorData:
-        """Ask the user on behalf of the last call and return the answer; decline without a running call, for an invalid
-        form, and after 5 forms in one call. The question is withdrawn when the call ends.
+        """Ask the user on behalf of the last call and return the answer (MCP `elicitation/create`); decline without a
+        running call, for an invalid form or one that wants a secret, and after 5 forms in one call. The question is
+        withdrawn when the call ends.
         """
         # A server does not say in which of its calls it asks.
         calling = self._calls[-1] if self._calls else None
@@ -107,7 +110,9 @@ class Form:
 
 
 def read_form(message: str, schema: Any) -> Form | None:
-    """Parse an elicitation request; None if it cannot be asked: more than 20 fields, nested, or malformed."""
+    """Return the form of an elicitation request (MCP), `schema` being its `requestedSchema`; None if it cannot be
+    asked: more than 20 fields, nested, or malformed.
+    """
     fields = schema.get("properties") if isinstance(schema, Mapping) else None
     if not isinstance(fields, Mapping) or len(fields) > MAX_FIELDS:
         return None
@@ -119,8 +124,8 @@ def read_form(message: str, schema: Any) -> Form | None:
 
 
 async def ask_form(form: Form, server: str, asker: Asker, words: Callable[..., str]) -> dict[str, Any] | None:
-    """Return the user's answers by field; None if the user declines, does not answer, or leaves a required
-    field open.
+    """Ask the user whether to answer, take what the server suggests, or decline, then field by field, and return the
+    answers by field; None if the user declines, does not answer, or leaves a required field open.
     """
     decline, usual, answer = words("mcp.decline"), words("mcp.usual"), words("mcp.answer")
     title = words("mcp.asks", server=server, message=one_line(form.message, TITLE))

@@ -98,8 +98,8 @@ def stated_code(result: Mapping[str, Any]) -> ErrorCode:
 
 
 def grade(error: BaseException) -> ErrorCode:
-    """Return the error code for an error in the communication with a server, by its type, its JSON-RPC code or its
-    text.
+    """Return the error code for an error in the communication with a server, by its JSON-RPC code, else its type, else
+    its text; `MCP_EXECUTION_ERROR` if none is known.
     """
     first = first_error(error)
     code = protocol_code(first)

@@ -80,8 +80,8 @@ class Calling:
     _told: float = field(default=-NOTE_SECONDS)
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        """Show the server's progress as a status line of at most 160 characters, twice a second at most; others are
-        dropped.
+        """Show the server's progress, in units of its own, of `total` if it is known, as a status line of at most 160
+        characters, twice a second at most; others are dropped.
         """
         now = time.monotonic()
         if now - self._told < NOTE_SECONDS:
@@ -114,7 +114,7 @@ class Clock:
 
     @asynccontextmanager
     async def paused(self) -> AsyncGenerator[None, None]:
-        """Suspend all time limits during the body."""
+        """Suspend all time limits during the body; pauses may overlap."""
         now = asyncio.get_running_loop().time
         self._pauses += 1
         if self._pauses == 1:

@@ -49,7 +49,9 @@ class RemoteTool:
         return hashlib.sha256(told.encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the tool as plain JSON data, from which `remote_tool` makes it again."""
+        """Return the tool as plain JSON data, an object with the fields of this class, from which `remote_tool` makes
+        it again.
+        """
         return asdict(self)
 
 
@@ -100,7 +102,7 @@ class Pins:
 
     def keep(self, server: ServerSettings, tools: Iterable[RemoteTool]) -> None:
         """Store the tools that the server lists now in the file, and pin those that are seen for the first time, up to
-        256 of a server.
+        256 of a server. Blocks; if the file cannot be written, they are kept in memory.
         """
         known = self._of(server)
         for tool in known.tools:  # as they were until now
@@ -124,7 +126,7 @@ class Pins:
         return self._of(server).approved.get(tool.name)
 
     def accept(self, server: ServerSettings, tool: RemoteTool) -> None:
-        """Pin a tool as it is now, after the user approved it, and write the file."""
+        """Pin a tool as it is now, after the user approved it, and write the file. Blocks."""
         known = self._of(server)
         if known.pins.get(tool.name) != tool.pin:
             known.pins[tool.name] = tool.pin

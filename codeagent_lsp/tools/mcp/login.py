@@ -61,7 +61,9 @@ SECRET = ("access_token", "refresh_token", "client_secret")
 async def login_for(
     settings: ServerSettings, logins: Logins, health: Health, waiting: Waiting = nullcontext
 ) -> AsyncGenerator[httpx2.Auth, None]:
-    """Yield the authentication for a server's requests. The user is waited for within the context `waiting`."""
+    """Yield the authentication for a server's requests, for httpx; a login that goes on is ended with this context. The
+    user is waited for within the context `waiting`.
+    """
     logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL)  # it logs what servers answer
     login = Login(settings, logins, health, waiting)
     try:
@@ -89,7 +91,7 @@ class Login(httpx2.Auth):
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """Yield the request unchanged until one is answered with 401, then run the library's OAuth flow, which opens a
-        browser and waits for the user. McpProblem if the login fails.
+        browser and waits for the user. The port of httpx's `Auth`. McpProblem if the login fails or the user declines.
         """
         if self._flow is None:
             response = yield request
@@ -122,7 +124,9 @@ class Login(httpx2.Auth):
             await flow.aclose()
 
     async def close(self) -> None:
-        """End a login in progress, record it as abandoned, and release the port."""
+        """End a login in progress, record it as abandoned, and release the port. Waits for the user's tab to be
+        answered, about a second at most.
+        """
         try:
             await self._stack.aclose()
             await self._over("abandoned")
@@ -241,7 +245,9 @@ class Login(httpx2.Auth):
 
 
 async def leads_here(host: str | None, resolve: Resolve = system_resolve) -> bool:
-    """Return whether a host is this machine or link-local, or a name with such an address; own public ones count."""
+    """Return whether a host is this machine or link-local, or a name with such an address; own public ones count. False
+    for a name that cannot be resolved.
+    """
     if is_local(host) or not host:
         return True
     own = await asyncio.to_thread(own_addresses)
@@ -254,7 +260,7 @@ async def leads_here(host: str | None, resolve: Resolve = system_resolve) -> boo
 
 def is_local(host: str | None) -> bool:
     """Return whether a host, a name or an address, is this machine or link-local by its spelling; names are not
-    resolved.
+    resolved. True also for None and ''.
     """
     try:
         address = ipaddress.ip_address(host or "")
@@ -300,7 +306,9 @@ class KeptLogin:
         self._tokens: Mapping[str, Any] = {}
 
     async def load(self) -> int:
-        """Load the stored values and return the port of the registered redirect address, 0 if there is none."""
+        """Load the stored registration and tokens, have their secrets masked, and return the port of the registered
+        redirect address, 0 if there is none. A vault that fails counts as empty.
+        """
         self._registered, self._tokens = await self._read("client"), await self._read("tokens")
         told = self._given.get("clientSecret", "")
         await self._learn((told, *_secrets(self._registered), *_secrets(self._tokens.get("tokens"))))
@@ -309,7 +317,9 @@ class KeptLogin:
         return int(port) if re.fullmatch(r"[1-9][0-9]{0,4}", port) else 0
 
     def restore(self, context: OAuthContext, redirect: str) -> None:
-        """Set the state of a new flow to that of the stored login."""
+        """Set the state of a new flow, `context` of the library, to that of the stored login; `redirect` is the present
+        redirect address.
+        """
         self._context = context
         if self._given:
             self._registered = _registration_of(self._given, redirect)
@@ -320,11 +330,13 @@ class KeptLogin:
         context.token_expiry_time = float(expires) if isinstance(expires, int | float) else None
 
     async def get_tokens(self) -> OAuthToken | None:
-        """Return the tokens of the last login; None if there are none."""
+        """Return the tokens of the last login; None if there are none, or they cannot be read."""
         return _as(OAuthToken, self._tokens.get("tokens"))
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Store the tokens with what their renewal needs."""
+        """Have the tokens masked and store them, with the time at which they expire and what their renewal needs. If
+        the vault fails, they are kept in memory only.
+        """
         given = tokens.model_dump(mode="json", exclude_none=True)
         # Before anything else, so that no log gets them first.
         await self._learn(_secrets(given))
@@ -345,7 +357,9 @@ class KeptLogin:
         return _as(OAuthClientInformationFull, self._registered)
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Store the client registration with the redirect address, which servers may omit from their answer."""
+        """Store the client registration with our redirect address, which servers may omit from their answer. If the
+        vault fails, it is kept in memory only.
+        """
         ours = self._context.client_metadata.redirect_uris if self._context else None
         given = client_info.model_dump(mode="json", exclude_none=True)
         await self._learn(_secrets(given))

@@ -39,8 +39,8 @@ class OAuthCallback:
 
     @asynccontextmanager
     async def opened(self, state: str) -> AsyncGenerator[asyncio.Future[Mapping[str, str]], None]:
-        """Listen while this context is open; the future gets the query of the request with `state`. OSError if the port
-        is lost.
+        """Listen while this context is open; the future gets the query of the request with `state`, the first one, as
+        names and values. OSError if the port is lost.
         """
         answer: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
         visitors = BackgroundTasks()
@@ -64,7 +64,7 @@ class OAuthCallback:
                 self._socket = _reserve(self.port, again=True)
 
     def close(self) -> None:
-        """Release the reserved port; `opened` cannot be used afterwards."""
+        """Release the reserved port; `opened` cannot be used afterwards. It can be called again."""
         self._socket.close()
 
     async def _meet(

@@ -78,7 +78,9 @@ class Server:
             self._task = asyncio.create_task(self._live(), name=f"mcp {self.settings.name}")
 
     async def call(self, tool: RemoteTool, arguments: Mapping[str, Any], calling: Calling) -> dict[str, Any]:
-        """Call a tool and return its result. ToolFailed or McpRefused, also if the tool has changed or vanished."""
+        """Call a tool, waiting for the server's start, and return its result as defined by MCP (`CallToolResult`).
+        ToolFailed or McpRefused, also if the server cannot start, or the tool has changed or vanished.
+        """
         connection = await self._ready()
         # By the list of now: between the model's decision and the call the server may have been started anew.
         current = next((item for item in self.listed if item.name == tool.name), None)
@@ -92,8 +94,8 @@ class Server:
         return result
 
     async def ask_anew(self) -> None:
-        """List the tools again, unless the server announces changes. ToolFailed if it is not connected, McpProblem if
-        it fails.
+        """List the tools again, into `listed`, unless the server announces changes. ToolFailed if it is not connected,
+        McpProblem if it fails.
         """
         connection = self._connection
         if connection is None:
@@ -232,7 +234,9 @@ class AdaptedTools:
         self._tools: dict[str, McpTool] = {}
 
     def of(self, server: Server) -> tuple[McpTool, ...]:
-        """Return the tools of a server; none if it is off or failed. The first tool of a name wins."""
+        """Return the tools of a server; none if it is off or failed. The first tool of a full name wins; unchanged
+        tools are the same objects as before.
+        """
         if server.state in ("failed", "disabled"):
             return ()
         from codeagent_lsp.tools.mcp.adapter import full_name  # late: tools are heavy; who has no server has none

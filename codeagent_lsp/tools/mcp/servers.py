@@ -63,7 +63,7 @@ class McpServers:
 
     def begin(self) -> None:
         """Start the servers of the settings that do not run, in the background, and stop those that are no longer in
-        the settings.
+        the settings. Returns at once; what fails shows in the server's state.
         """
         # Without servers, nothing of this package is loaded.
         if not self._settings() and not self._servers:
@@ -73,14 +73,16 @@ class McpServers:
             server.begin()
 
     def observe(self, event: events.Event) -> None:
-        """Start the servers, as `begin` does, when the event says that a run begins that may use tools."""
+        """Start the servers, as `begin` does, when the event says that a run begins that may use tools; other events do
+        nothing. Returns at once.
+        """
         if isinstance(event, events.RunStarted) and event.kind not in events.WITHOUT_TOOLS:
             self.begin()
             self._tasks.start(self._look())
 
     async def status(self) -> list[dict[str, Any]]:
-        """Start the servers and return a row for each, with its state, error and tools, also for invalid entries of the
-        settings; does not wait for a start.
+        """Start the servers and return a row for each (`name`, `state`, `transport`, `where`, `version`, `tools`,
+        `changed`, perhaps `error`), also for invalid entries of the settings; does not wait for a start.
         """
         self.begin()
         await self._plug.refresh()

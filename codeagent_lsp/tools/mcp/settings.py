@@ -126,7 +126,7 @@ class ServerSettings:
         return script.exists() and script.samefile(found)
 
     def approves(self, tool: str) -> bool:
-        """Return whether the settings approve this tool without asking."""
+        """Return whether the settings approve this tool, by its own name at the server, without asking."""
         return tool in self.auto_approve or "*" in self.auto_approve
 
     def same(self, other: ServerSettings) -> bool:
@@ -139,8 +139,8 @@ class ServerSettings:
 def read_servers(
     given: Mapping[str, Any], environ: Mapping[str, str]
 ) -> tuple[tuple[ServerSettings, ...], dict[str, McpProblem]]:
-    """Return the valid servers of the setting, of its first 32 entries, and the problems of the invalid ones by name.
-    `environ` fills in the variables that values refer to.
+    """Return the valid servers of the setting, of its first 32 entries, and the problems of the invalid ones by name;
+    later entries are ignored. Never raises. `environ` fills in the variables that values refer to.
     """
     servers: list[ServerSettings] = []
     problems: dict[str, McpProblem] = {}
@@ -153,8 +153,8 @@ def read_servers(
 
 
 def secrets_in(given: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the secret values of the setting, of 8 characters or more: headers, client secrets, and variables that
-    look secret.
+    """Return the secret values of the setting, as `read_servers` reads it, of 8 characters or more: headers, client
+    secrets, and variables that look secret.
     """
     servers, _ = read_servers(given, environ)
     found = [value for server in servers for name, value in server.env.items() if is_secret(name, value)]
@@ -166,7 +166,7 @@ def secrets_in(given: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[st
 
 
 def names_server(tool: str) -> bool:
-    """Return whether a name in a list of tools means a whole server: `mcp.<server>`."""
+    """Return whether a name in a list of tools means a whole server: `mcp.<server>`, not `mcp.<server>.<tool>`."""
     return tool.startswith(MCP_PREFIX) and "." not in tool.removeprefix(MCP_PREFIX)
 
 

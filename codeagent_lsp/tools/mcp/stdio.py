@@ -55,7 +55,9 @@ _AT_TAIL = re.compile(_ID + rb'(?:\s*,\s*"jsonrpc"\s*:\s*"2\.0")?\s*\}\s*$')
 
 
 def launch_of(settings: ServerSettings, folder: str, environ: Mapping[str, str]) -> Launch:
-    """Return how the server's process is started; `folder` is its default working folder."""
+    """Return how the server's process is started: its words, its folder, and the environment that commands see with
+    what its settings add; `folder` is its default working folder.
+    """
     environment = with_own_programs_last(scrub_environment(environ, settings.env), [folder])
     cwd = os.path.join(folder, os.path.expanduser(settings.cwd))  # noqa: PTH111, PTH118 - what the user wrote
     command = os.path.expanduser(settings.command)  # noqa: PTH111
@@ -64,8 +66,8 @@ def launch_of(settings: ServerSettings, folder: str, environ: Mapping[str, str])
 
 @asynccontextmanager
 async def stdio_transport(launch: Launch, health: Health) -> AsyncGenerator[Streams, None]:
-    """Start the process and yield its message streams; it ends with this context. ToolFailed if it cannot be
-    started.
+    """Start the process and yield its message streams (incoming, outgoing); its whole tree ends with this context.
+    ToolFailed if it cannot be started.
     """
     child = _Child(launch, health)
     try:
@@ -86,7 +88,7 @@ async def stdio_transport(launch: Launch, health: Health) -> AsyncGenerator[Stre
 
 
 class Unreadable(ValueError):
-    """Raised when a server's messages can no longer be separated."""
+    """Raised when a server's messages can no longer be separated; the message says why in English."""
 
 
 @dataclass(slots=True)
@@ -109,11 +111,11 @@ class Health:
     stderr: bytes = b""
 
     def good(self) -> None:
-        """Record a valid message."""
+        """Record a valid message, which ends a series of invalid ones."""
         self.noise = 0
 
     def garbage(self, data: bytes) -> None:
-        """Record an invalid message and a sample of it. Unreadable after 100 in a row."""
+        """Record an invalid message and a sample of it. Unreadable is raised after 100 in a row."""
         self.noise += 1
         self.garbled += 1
         if data.strip():
@@ -150,7 +152,9 @@ class TooLong:
 
 
 class Lines:
-    """An incremental splitter of bytes into lines, with a limit; one object for each stream."""
+    """An incremental splitter of bytes into lines; one object for each stream. Lines above `limit` bytes are not kept,
+    and one above `most` bytes is an error.
+    """
 
     def __init__(self, limit: int = MAX_MESSAGE, most: int = MAX_SKIPPED) -> None:
         self._limit = limit
@@ -160,8 +164,8 @@ class Lines:
         self._size = 0
 
     def feed(self, data: bytes) -> list[bytes | TooLong]:
-        """Return the lines completed by `data`, without LF; above 8 MiB, a `TooLong` in its place. Unreadable above 256
-        MiB.
+        """Return the lines completed by `data`, without LF; above 8 MiB, a `TooLong` in its place. Unreadable is raised
+        for a line above 256 MiB.
         """
         *ended, rest = data.split(b"\n")
         found: list[bytes | TooLong] = []
@@ -284,7 +288,7 @@ class _Child:
 
 
 async def keep_last_words(guarded: Guarded, health: Health) -> None:
-    """Read a process' standard error until it ends, and record the end of it in `health`."""
+    """Read a process' standard error until it ends, and record the end of it in `health`. Cancellable."""
     reader = dict(guarded.streams)["stderr"]
     while data := await reader.read(_CHUNK):
         health.printed(data)

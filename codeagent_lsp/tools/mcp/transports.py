@@ -45,8 +45,9 @@ _CLOSING_SECONDS = 1.0
 def transport_for(
     settings: ServerSettings, host: Host, health: Health, waiting: Waiting
 ) -> AbstractAsyncContextManager[Any]:
-    """Return the context that opens a server's transport and yields its message streams. What goes wrong is recorded
-    in `health`; if a login is needed, the user is waited for within the context `waiting`.
+    """Return the context that opens a server's transport and yields its message streams. Nothing is opened before it is
+    entered. What goes wrong is recorded in `health`; if a login is needed, the user is waited for within the context
+    `waiting`.
     """
     if settings.transport == "stdio":
         folder = next(iter(host.folders()), "/")

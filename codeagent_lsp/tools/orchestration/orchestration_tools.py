@@ -107,8 +107,8 @@ class EnableTools(Tool[EnableToolsParameters]):
     output = list[str]
 
     async def run(self, arguments: EnableToolsParameters, context: ToolContext) -> ToolOutput:
-        """Enable the group; return the names of its tools, or their parameters if the prompt never gets them. ToolRetry
-        for an unknown group, ToolFailed if all tools are enabled already.
+        """Enable the group; return the names of its tools, or their parameters if the prompt never gets them.
+        ToolFailed for an unknown group, or if the run offers all tools anyway.
         """
         groups = context.need(ToolGroups, "All tools there are are switched on.")
         names = groups.enable(arguments.group.strip())
@@ -117,7 +117,7 @@ class EnableTools(Tool[EnableToolsParameters]):
 
 
 class UseToolParameters(Parameters):
-    """Parameters of `use_tool`: the name and the arguments of another tool."""
+    """Parameters of `use_tool`: the name and the arguments of another tool, as a call of that tool would have them."""
 
     name: str = Field(min_length=1, max_length=200)
     arguments: dict[str, Any] = Field(default_factory=dict)
@@ -213,8 +213,8 @@ class Compose(Tool[ComposeParameters]):
     )
 
     async def run(self, arguments: ComposeParameters, context: ToolContext) -> ToolOutput:
-        """Return the last result, after a line for each step before it. ToolRetry or PermissionDenied if a step
-        fails.
+        """Run the steps in order and return the last result, after a line for each step before it; what the steps
+        staged stays. ToolRetry or PermissionDenied if a step fails.
         """
         calls = context.need(Calls, "Tools cannot be chained here.")
         done: list[str] = []

@@ -30,7 +30,9 @@ class OwnToolsUser(Protocol):
     """Port: asks the user for trust in tools of their own, and shows problems."""
 
     async def trusts(self, source: ToolSource, *, changed: bool) -> bool | None:
-        """Return whether this source may run: True from now on, False not in this session, None without an answer."""
+        """Ask the user whether this source may run, one that was `changed` since they trusted it or a new one, and
+        return: True from now on, False not in this session, None without an answer.
+        """
 
     def told(self, problem: McpProblem) -> None:
         """Show a problem of a source."""
@@ -78,14 +80,14 @@ class OwnTools:
 
     def observe(self, event: events.Event) -> None:
         """Look for tools, as `look` does but in the background, when the event says that a run begins that may use
-        them.
+        them; other events do nothing. Returns at once.
         """
         if isinstance(event, events.RunStarted) and event.kind not in events.WITHOUT_TOOLS:
             self._tasks.start(self.look())
 
     async def look(self) -> None:
         """Find the present sources: start those that are trusted, stop those that are gone, and ask about the others in
-        the background.
+        the background, once. Waits for the disk, not for the workers.
         """
         sources, problems = await asyncio.to_thread(find_sources, self._place.own, self._place.folders())
         for problem in problems:
@@ -102,7 +104,7 @@ class OwnTools:
 
     async def tools(self) -> Tools:
         """Return the tools of all sources that run; of two with the same name the first, and the user is shown the
-        problem.
+        problem. () while none runs; nothing is waited for.
         """
         found: dict[str, tuple[str, Tools]] = {}
         for server, adapted in self._servers.values():
@@ -113,7 +115,7 @@ class OwnTools:
         return tuple(tool for _, tools in found.values() for tool in tools)
 
     async def settled(self) -> None:
-        """Wait until each worker that is starting has started or failed."""
+        """Wait until each worker that is starting has started or failed, and put their tools into the registry."""
         for server, _ in tuple(self._servers.values()):
             await server.settled()
         await self._plug.refresh()

@@ -95,7 +95,9 @@ def find_sources(own: Path, folders: Sequence[str]) -> tuple[tuple[ToolSource, .
 
 
 def tool_items(roots: Roots) -> Iterator[WorkspaceItem]:
-    """Yield the files of the workspace that can be read and may define tools, trusted or not. Blocks."""
+    """Yield the files of the workspace, at most 50, that can be read and may define tools, trusted or not, as items for
+    the question whether they are trusted. Blocks.
+    """
     for path in islice((path for folder in roots.folders for path in _project_files(Path(folder))), MAX_SOURCES):
         with suppress(McpProblem):
             source = _of_file("project", path)

@@ -30,8 +30,8 @@ MOST_NAMED = 5
 
 
 def main(argv: Sequence[str]) -> None:
-    """Answer requests from standard input until it ends. The source is loaded with the first one; its errors are
-    answers.
+    """Answer requests from standard input until it ends. `argv` has place, name, digest and entry of the source from
+    the third word on. It is loaded with the first request; its errors are answers.
     """
     requests, answers = _channels()
     tools: dict[str, Tool] | None = None
@@ -124,7 +124,9 @@ class NotLoaded(Exception):
 
 
 def load(place: str, name: str, digest: str, *entry: str) -> dict[str, Tool]:
-    """Return the tools of a source by name. NotLoaded with the reason, for any error in it."""
+    """Return the tools of a source by name; this runs its code. `place`, `name`, `digest` and `entry` are those of its
+    `ToolSource`. NotLoaded with the reason for any error in it, and if it has changed since it was trusted.
+    """
     try:
         found = list(_tools(_of_package(name, *entry) if place == "package" else _of_file(name, digest)))
         for tool in found:
@@ -140,7 +142,9 @@ def load(place: str, name: str, digest: str, *entry: str) -> dict[str, Tool]:
 
 
 def describe_error(error: BaseException, name: str) -> str:
-    """Return an error as one line, with the last line of the file `name` that it passed through."""
+    """Return an error in words, for the user, such as `line 3: NameError: …`, with the last line of the file `name`
+    that it passed through.
+    """
     words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, SyntaxError):
         return f"line {error.lineno}: {type(error).__name__}: {error.msg}"

@@ -105,7 +105,7 @@ class WorkerConnection:
         )
 
     async def open(self) -> None:
-        """Start the process. McpProblem if that fails."""
+        """Start the process, without loading the source (see `tools`). McpProblem if that fails."""
         try:
             await run_to_end(self._guarded.start(self._launch, SERVER_LIMITS, apart=True, talk=True))
         except ToolFailed as error:
@@ -123,8 +123,8 @@ class WorkerConnection:
         self._let_go()
 
     async def tools(self) -> tuple[RemoteTool, ...]:
-        """Load the source and return its tools. McpProblem with the reason if it has an error or takes longer than its
-        limit.
+        """Have the worker load the source, which runs its code, and return its tools. McpProblem with the reason if it
+        has an error or takes longer than its limit.
         """
         try:
             answer = await self._ask({}, self._settings.seconds)

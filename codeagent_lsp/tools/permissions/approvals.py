@@ -36,8 +36,9 @@ _LONG_RUN = re.compile(" {17,}")
 def asked_title(
     call: ToolCall, traits: ToolTraits, place: CommandEnvironment, news: str, language: str
 ) -> tuple[str, bool]:
-    """Return the question about a call as one line, and whether it shows the whole call. `news` are the changed words
-    of a tool. What a command may do besides is written before the command, so that no command can imitate it.
+    """Return (question, whole): the question about a call as one line, and whether it shows the whole call. `news` are
+    the changed words of a tool. What a command may do besides is written before the command, so that no command can
+    imitate it.
     """
     terms = _terms(call, traits, place, language)
     subject = exactly(_subject(call, traits))
@@ -49,7 +50,9 @@ def asked_title(
 
 
 def about(call: ToolCall, traits: ToolTraits, hide: Callable[[str], str] = str) -> str:
-    """Return one short line about a call, for lists and logs; `hide` masks secrets, before anything is cut."""
+    """Return one line of at most 121 characters about a call, for lists and logs; `hide` masks secrets, before anything
+    is cut.
+    """
     line = exactly(hide(_subject(call, traits)))
     return line if len(line) <= SHORT else f"{line[: SHORT // 2]}…{line[-SHORT // 2 :]}"
 
@@ -57,7 +60,9 @@ def about(call: ToolCall, traits: ToolTraits, hide: Callable[[str], str] = str) 
 def asked_detail(
     call: ToolCall, traits: ToolTraits, place: CommandEnvironment, decision: Decision, language: str
 ) -> str:
-    """Return paragraphs about a call: the exact call; how it would run, if that is unusual; why the user is asked."""
+    """Return paragraphs about a call, in the language `en` or `zh-cn` but for the call itself: the exact call; how it
+    would run, if that is unusual; why the user is asked.
+    """
     terms = _terms(call, traits, place, language)
     # The reason says the same in better words.
     if decision.key == "asked.network" and terms == [text("approval.network", language)]:
@@ -68,15 +73,15 @@ def asked_detail(
 
 def describe(call: ToolCall) -> str:
     """Return the exact call for the user, without the arguments that are empty; invisible and bidirectional characters
-    are escaped.
+    are escaped. Nothing is cut.
     """
     given = {name: value for name, value in call.arguments.items() if value not in (None, "", [], {})}
     return f"{call.name}\n{shown_exactly(_arguments(replace(call, arguments=given), indent=2), escape_notation)}"
 
 
 def exactly(value: str) -> str:
-    """Return a text as one line, in which every character can be told from every other. A long run of blanks is shown
-    by its length: else it would push what follows out of sight.
+    """Return a text as one line, in which every character can be told from every other: invisible ones are written as
+    code points. A long run of blanks is shown by its length: else it would push what follows out of sight.
     """
     line = "".join(escape_notation(char) if char in "\n\t" else char for char in shown_exactly(value, escape_notation))
     return _LONG_RUN.sub(lambda run: f"<U+0020 x {len(run[0])}>", line)
@@ -123,7 +128,7 @@ class StandingApprovals:
         return tuple(item for row in rows if (item := _approval(row))) if isinstance(rows, list) else ()
 
     def covers(self, approval_id: str) -> bool:
-        """Return whether the call with this fingerprint is always allowed; False if the file cannot be read."""
+        """Return whether the call with this fingerprint is always allowed; False if the file cannot be read. Blocks."""
         return any(item.approval_id == approval_id for item in self.all())
 
     def add(self, call: ToolCall, approval_id: str, shown: str) -> None:

@@ -67,12 +67,14 @@ class Decision:
     key: str = ""
 
     def reason_in(self, language: str) -> str:
-        """Return the reason for the user."""
+        """Return the reason for the user, in the language `en` or `zh-cn`, in English if it has no key."""
         return text(self.key, language) if self.key else self.reason
 
 
 def asking(key: str, *, remember: bool = True, firm: bool = False) -> Decision:
-    """Return the decision to ask, for the reason of this key."""
+    """Return the decision to ask, with the reason that the catalogue has for this key, in English. `remember`: the user
+    may allow it for longer than this call; `firm`: it holds whatever the isolation.
+    """
     return Decision("ask", text(key, "en"), remember, firm, key=key)
 
 
@@ -108,18 +110,24 @@ class Rule:
 
     @staticmethod
     def parse(text: str) -> Rule | None:
-        """Parse a rule, with or without `tool:` before it; None if the text is not one."""
+        """Parse a rule, such as `run_cmd(git *)` or `edit_file`, with or without `tool:` before it; None if the text is
+        not one.
+        """
         match = _RULE.match(_bare(text))
         return Rule(match["tool"], match["pattern"]) if match else None
 
     def covers(self, tool: str, subjects: Iterable[str]) -> bool:
-        """Return whether the rule covers this tool and any of these subjects."""
+        """Return whether the rule covers this tool and any of these subjects; without a pattern the tool alone counts.
+        Globs are matched with regard to case.
+        """
         if not fnmatch.fnmatchcase(tool, self.tool):
             return False
         return self.pattern is None or any(_matches(self.pattern, subject) for subject in subjects)
 
     def covers_all(self, tool: str, subjects: Iterable[str]) -> bool:
-        """Return whether the rule covers this tool and every one of these subjects."""
+        """Return whether the rule covers this tool and every one of these subjects; without a pattern, and for no
+        subjects, by the tool alone.
+        """
         if not fnmatch.fnmatchcase(tool, self.tool):
             return False
         return self.pattern is None or all(_matches(self.pattern, subject) for subject in subjects)
@@ -140,7 +148,7 @@ def decide(
 ) -> Decision:
     """Return the decision for one call, from the mode, the rules, what the call touches and how it would run.
     `arguments` must be the validated ones: before repair, a path could hide in a text that holds JSON. `names` are
-    other names of the tool, by which rules may name it.
+    other names of the tool, by which rules may name it. Asks nobody; may look at the disk to resolve paths.
     """
     settings = _in_own_name(settings, traits.name, names)
     # Before all rules: in a mode that only reads, no allow rule lets anything be changed.
@@ -154,12 +162,12 @@ def decide(
 
 
 def reading(path: str, settings: PermissionsSettings, roots: Roots) -> Decision:
-    """Return the decision for a call of `read_file` on one file, an absolute path."""
+    """Return the decision for a call of `read_file` on one file, an absolute path, by the user's rules. Asks nobody."""
     return decide(READ_FILE, {"path": path}, settings, roots, names=READ_NAMES)
 
 
 def may_read(settings: PermissionsSettings, roots: Roots) -> Callable[[str], bool]:
-    """Return a predicate for whether a file (absolute path) may be read without asking the user."""
+    """Return a predicate for whether a file (absolute path) may be read without asking the user, by these settings."""
     return lambda path: reading(path, settings, roots).verdict == "allow"
 
 

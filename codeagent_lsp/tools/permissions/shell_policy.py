@@ -53,7 +53,7 @@ class Judgement:
 def judge(command: str, *, allow: Sequence[str] = (), ask: Sequence[str] = (), deny: Sequence[str] = ()) -> Judgement:
     """Return the judgement of a bash script. Rules are globs over one simple command; deny wins, then ask, then allow.
 
-    Takes under 2 ms for typical commands; the time is bounded for any input.
+    Takes under 2 ms for typical commands; the time is bounded for any input. Nothing is run.
     """
     if not command.strip(" \t\n"):
         return Judgement("deny", ("There is no command.",))
@@ -87,7 +87,9 @@ def judge(command: str, *, allow: Sequence[str] = (), ask: Sequence[str] = (), d
 
 
 def covering_rule(rules: Sequence[str], command: str) -> str | None:
-    """Return the first ask or deny rule that covers the whole text or any command in it; None if there is none."""
+    """Return the first ask or deny rule that covers the whole text or any command in it; None if there is none. Only
+    the first 131,071 characters are read.
+    """
     command = command[:MAX_BYTES]
     return _covering_rule(rules, command, unwrap(read(command)), *wide_readings(command)) if rules else None
 
@@ -101,7 +103,9 @@ def may_be_covered(rules: Sequence[str], command: str) -> bool:
 
 
 def covered_by(rules: Sequence[str], command: str) -> bool:
-    """Return whether the user's allow rules cover every command of a script; False for one that is not plain."""
+    """Return whether the user's allow rules cover every command of a script; False for one that is not plain, and
+    without rules.
+    """
     # Plain ones only: what a rule allows is a command as it is written, with nothing expanded into it.
     script = read(command[:MAX_BYTES])
     if not rules or script.tree is None:
@@ -114,7 +118,8 @@ def covered_by(rules: Sequence[str], command: str) -> bool:
 
 
 def words(command: str) -> tuple[str, ...]:
-    """Return all words of all commands in a script, unquoted, and the files of its redirections: the possible paths.
+    """Return all words of all commands in a script, unquoted and each once, and the files of its redirections: the
+    possible paths.
 
     An option's value is repeated without the option (`--include=x` and `x`).
     """
@@ -138,14 +143,17 @@ def paths_named(command: str, folder: str = "") -> tuple[str, ...] | None:
 
 
 def followed_folders(command: str, folder: str = "") -> tuple[str, ...]:
-    """Return the folders in which a script's commands follow links, as paths: those that `diff -r` compares."""
+    """Return the folders in which a script's commands follow links, as paths: those that `diff -r` compares; () for
+    none. Relative paths are joined to `folder`; links are not resolved.
+    """
     everything = unwrap(read(command[:MAX_BYTES]))
     trees = [word for invocation in everything.invocations if invocation.name == "diff" for word in _trees(invocation)]
     return tuple(dict.fromkeys(join_path(place, tree) for place in _folders(everything, folder) for tree in trees))
 
 
 def version_files(command: str, folder: str = "") -> tuple[str, ...]:
-    """Return the files, as paths, by which a workspace chooses the program that a command asks for its version.
+    """Return the paths at which there may be files by which a workspace chooses the program that a command asks for its
+    version.
 
     Version managers (rustup, asdf, mise) look for them in the folder of the command and above, and they can name a
     program in the workspace.
@@ -290,7 +298,7 @@ def _pattern(rule: str) -> re.Pattern[str]:
 
 def hidden_characters(text: str) -> tuple[str, ...]:
     """Return the distinct invisible characters of `text` in order of their first occurrence: controls, direction marks,
-    blanks other than space, tab and newline, unassigned ones.
+    blanks other than space, tab and newline, unassigned ones; () for none.
     """
     if text.isascii():
         return tuple(dict.fromkeys(_HIDDEN_ASCII.findall(text)))

@@ -57,7 +57,9 @@ class PlanStep:
     error: str = ""
 
     def to_data(self) -> dict[str, Any]:
-        """Return the step as in events; an empty error is left out."""
+        """Return the step as plain data, as in events, an object with the fields of this class; an empty error is left
+        out.
+        """
         data: dict[str, Any] = {
             "step_id": self.step_id,
             "title": self.title,
@@ -85,7 +87,9 @@ class PlanSteps(tuple[PlanStep, ...]):
 
     @staticmethod
     def drafted(drafts: Iterable[StepDraft], first: int = 1) -> PlanSteps:
-        """Return new steps, whose ids are numbers from `first` on."""
+        """Return new steps, in the order of the drafts, pending, whose ids are the numbers from `first` on, as
+        texts.
+        """
         return PlanSteps(
             PlanStep(str(number), draft.title, draft.description, draft.expected_tools)
             for number, draft in enumerate(drafts, first)
@@ -211,8 +215,8 @@ class Plan:
         return self._with(step_id, "skipped", reason or self.steps.by_id(step_id).error)
 
     def replanned(self, drafts: Iterable[StepDraft]) -> Plan:
-        """Return the plan with the pending steps replaced; steps already tried stay, failed and cancelled ones as
-        skipped.
+        """Return the plan with the pending steps replaced, and `replans` one higher, whatever `may_replan` says; steps
+        already tried stay, failed and cancelled ones as skipped.
         """
         # A step that stayed failed would hold up the new ones: a step begins only when all before it have ended.
         kept = tuple(
@@ -334,18 +338,23 @@ class PlanDocument:
         return f"# {self.title}\n\n{self.body.strip()}\n" if self.body.strip() else f"# {self.title}\n"
 
     def replaced(self, content: str) -> PlanDocument:
-        """Return the document with another body; a heading that repeats the title is dropped."""
+        """Return the document with another body, cut at 100,000 characters, and not approved any more, without white
+        space around it; a first line that repeats the title is dropped.
+        """
         lines = content.strip().splitlines()
         if lines and lines[0].strip() == f"# {self.title}":
             lines = lines[1:]
         return self._with("\n".join(lines).strip())
 
     def appended(self, content: str) -> PlanDocument:
-        """Return the document with text appended as a new paragraph."""
+        """Return the document with text appended as a new paragraph, not approved any more, its body cut at 100,000
+        characters.
+        """
         return self._with(f"{self.body}\n\n{content.strip()}".strip())
 
     def with_section(self, name: str, content: str) -> PlanDocument:
-        """Return the document with one section replaced, or appended with a heading of level two if it is missing.
+        """Return the document with one section (`name`, in any case, with or without `#`) replaced, or appended with a
+        heading of level two if it is missing.
 
         All sections of that name are replaced by one. A heading that repeats the name is dropped from `content`, and
         its other headings are put below the section's, so that they are a part of it when it is replaced again.
@@ -356,11 +365,15 @@ class PlanDocument:
         return self._with("\n\n".join(filter(None, (before, written, after))))
 
     def has_section(self, name: str) -> bool:
-        """Return whether there is a section of this name, ignoring case."""
+        """Return whether there is a section of this name, ignoring case, a number before it, and marks of Markdown
+        around it.
+        """
         return any(heading.name == _plain(name) for heading in _headings(self.body.splitlines()))
 
     def with_explored(self, files: Iterable[str], language: str) -> PlanDocument:
-        """Return the document with a section that lists these files, unless it has such a section in any language."""
+        """Return the document with a section, headed in this language, that lists these files (paths as shown), unless
+        it has such a section in any language.
+        """
         # In any: the user's language may be another one than when the plan was begun.
         listed = "\n".join(f"- `{name}`" for name in dict.fromkeys(files))
         if not listed or any(self.has_section(text(SECTIONS[0], known)) for known in LANGUAGES):

@@ -25,7 +25,7 @@ class PlannedStep(Parameters):
 
 
 class CreatePlanParameters(Parameters):
-    """Parameters of `create_plan`: the goal, its steps in order, and the estimated complexity."""
+    """Parameters of `create_plan`: the goal, its steps in order, at least one, and the estimated complexity."""
 
     goal: str = Field(min_length=1, max_length=2000)
     steps: list[PlannedStep] = Field(min_length=1, max_length=MOST_STEPS)
@@ -128,8 +128,8 @@ class PlanEnter(Tool[PlanEnterParameters]):
     output = dict[str, str]  # plan_id
 
     async def run(self, arguments: PlanEnterParameters, context: ToolContext) -> ToolOutput:
-        """Begin the document; the text says what to do now, the data has the `plan_id`. ToolRetry if it may not be
-        begun now.
+        """Begin the document, with the description as its text; the text says what to do now, the data has the
+        `plan_id`. ToolRetry if it may not be begun now.
         """
         planner = _planner(context)
         said = planner.enter(arguments.title)
@@ -181,8 +181,8 @@ class PlanUpdate(Tool[PlanUpdateParameters]):
     )
 
     async def run(self, arguments: PlanUpdateParameters, context: ToolContext) -> ToolOutput:
-        """Change the document; the text says how long it is now. ToolRetry without a document, or if it would be too
-        long.
+        """Change the document; the text says how long it is now. ToolRetry without a document, for another `plan_id`,
+        or if it would have 100,000 characters or more.
         """
         planner = _planner_of(context, arguments.plan_id)
         said = planner.update(arguments.action, arguments.content, arguments.section)
@@ -225,7 +225,9 @@ class PlanExit(Tool[PlanExitParameters]):
     )
 
     async def run(self, arguments: PlanExitParameters, context: ToolContext) -> ToolOutput:
-        """Return the user's decision and what to do now. ToolRetry if there is no document to approve."""
+        """Wait for the user and return their decision and what to do now. ToolRetry if there is no document to
+        approve.
+        """
         planner = _planner_of(context, arguments.plan_id)
         if arguments.plan.strip():
             planner.update("append", arguments.plan, "")

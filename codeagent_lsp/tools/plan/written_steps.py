@@ -42,7 +42,7 @@ class ListedStep:
 
 
 def listed_steps(page: str) -> Iterator[ListedStep]:
-    """Yield the items of the first list of a page; indented lines below an item describe it."""
+    """Yield the items of the first list of a page; indented lines below an item describe it. Nothing without a list."""
     item: ListedStep | None = None
     for line in page.splitlines():
         if item is not None and line.startswith((" " * 2, "\t")) and line.strip():

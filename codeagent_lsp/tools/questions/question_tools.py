@@ -30,7 +30,9 @@ NO_DECISION = "No answer, so nothing is decided. Take no way that has risks; say
 
 
 class Option(Parameters):
-    """One possible answer to a question of `ask_clarification`; the result names it by its `id`."""
+    """One possible answer to a question of `ask_clarification`; the result names it by its `id`. `label` and
+    `description` are for the user.
+    """
 
     id: str = Field(min_length=1)
     label: str = Field(min_length=1)
@@ -88,8 +90,8 @@ class AskClarification(Tool[AskClarificationParameters]):
     output = dict[str, Any]  # answered, and id and label or custom
 
     async def run(self, arguments: AskClarificationParameters, context: ToolContext) -> ToolOutput:
-        """Return the option that the user chose, or the entered text; `answered` is False in the data without an
-        answer. ToolRetry for options that are not unique, or for neither options nor text.
+        """Wait for the user and return the option that they chose, or the entered text; `answered` is False in the data
+        without an answer. ToolRetry for options that are not unique, or for neither options nor text.
         """
         if not arguments.options and not arguments.allow_custom:
             raise ToolRetry("Give options, or allow a custom answer.")
@@ -346,7 +348,9 @@ class AskUser(Tool[AskUserParameters]):
     output = list[list[str] | None]
 
     async def run(self, arguments: AskUserParameters, context: ToolContext) -> ToolOutput:
-        """Return questions and answers line by line; an unanswered one is marked, and None in the data."""
+        """Return questions and answers line by line; an unanswered one is marked, and None in the data, which has a
+        list of chosen options or of the entered text for each. Waits for the user.
+        """
         answers: list[list[str] | None] = []
         for question in arguments.questions:
             titles = own_titles(question.options or [], context.words)

@@ -37,14 +37,16 @@ _NAMES = {"terminal": "web terminal", "desktop": "desktop"}
 
 
 class TerminalParameters(Parameters):
-    """Parameters of `terminal`: the action; `port` is by default the usual one, or the next that is free."""
+    """Parameters of `terminal`: what to do with it; `port` is by default the usual one, or the next that is free."""
 
     action: Action = "start"
     port: int | None = Field(None, ge=1024, le=65535)
 
 
 class DesktopParameters(TerminalParameters):
-    """Parameters of `desktop`: those of `terminal`, the size in pixels, and the number of the X display."""
+    """Parameters of `desktop`: those of `terminal`, the size in pixels (`WIDTHxHEIGHT`), and the number of the X
+    display.
+    """
 
     resolution: str = Field(RESOLUTION, pattern=r"^\d{3,4}x\d{3,4}$")
     display: int = Field(DISPLAY, ge=0, le=99)
@@ -81,8 +83,8 @@ class Terminal(Tool[TerminalParameters]):
         return True
 
     async def run(self, arguments: TerminalParameters, context: ToolContext) -> ToolOutput:
-        """Perform the action and return the state afterwards. ToolFailed if it cannot be started; a refusal by the user
-        is no start.
+        """Perform the action, of a start and restart only if the user agrees, and return the state afterwards; a
+        refusal is no error, and starts nothing. ToolFailed if it cannot be started. Waits until it can be opened.
         """
         return await _done("terminal", arguments.action, ScreenRequest(arguments.port), context)
 
@@ -121,8 +123,8 @@ class Desktop(Tool[DesktopParameters]):
         return True
 
     async def run(self, arguments: DesktopParameters, context: ToolContext) -> ToolOutput:
-        """Perform the action and return the state afterwards. ToolFailed if it cannot be started; a refusal by the user
-        is no start.
+        """Perform the action, of a start and restart only if the user agrees, and return the state afterwards; a
+        refusal is no error, and starts nothing. ToolFailed if it cannot be started. Waits until it can be opened.
         """
         wanted = ScreenRequest(arguments.port, arguments.resolution, arguments.display)
         return await _done("desktop", arguments.action, wanted, context)

@@ -96,8 +96,8 @@ class SkillSource:
 
 
 def parse(words: str, branch: str = "") -> SkillSource:
-    """Parse a source: `owner/repo`, a URL or a local folder. ToolRetry, with the allowed forms, if it is none of
-    them.
+    """Return the source that these words name: `owner/repo`, perhaps with `/skill` behind it, an https URL, or a local
+    folder; nothing is fetched. ToolRetry, with the allowed forms, if it is none of them.
     """
     words = words.strip()
     if not words or visible(words) != words or "\n" in words:
@@ -156,8 +156,8 @@ async def fetch(
     max_bytes: int = MAX_BYTES,
     network: NetworkSettings = DEFAULTS,
 ) -> None:
-    """Clone a repository into the empty folder `into`, with git. ToolFailed, with advice, if that fails or takes longer
-    than `seconds`, or if it has more than `max_bytes`.
+    """Clone a repository into the empty folder `into`, with git. ToolFailed, with advice, if that fails, its host is
+    not public, it takes longer than `seconds`, or if it has more than `max_bytes`.
     """
     scheme = urlsplit(source.url).scheme
     # As with pages of the web: a name in a source must not reach what only this machine can.

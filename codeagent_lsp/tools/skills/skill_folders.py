@@ -55,7 +55,7 @@ class TooMuch(ValueError):
 
 def project_entries(view: FileView, inner: str) -> Iterator[str]:
     """Yield the absolute paths of the entries in `inner` (such as `.codeagent/skills`) of each workspace folder,
-    sorted, at most 200 of each; hidden ones are left out.
+    sorted, at most 200 of each; hidden ones are left out. Blocks.
     """
     for root in view.roots.folders:
         names = (name for name in _names(view, os.path.join(root, inner)) if not name.startswith("."))
@@ -65,7 +65,7 @@ def project_entries(view: FileView, inner: str) -> Iterator[str]:
 
 def project_file(view: FileView, path: str) -> bytes | None:
     """Return the user's version of a file (absolute path), not a staged one, as bytes; None if there is no such file or
-    it may not be read.
+    it may not be read. Blocks.
     """
     try:
         found = view.base(path)
@@ -76,7 +76,7 @@ def project_file(view: FileView, path: str) -> bytes | None:
 
 def project_tree(view: FileView, folder: str) -> dict[str, bytes]:
     """Return every file below a folder of the workspace, also ignored ones, by its name relative to it. TooMuch above
-    100 files, 2 MiB or 6 levels.
+    100 files, 2 MiB or 6 levels, and for a link. Blocks.
     """
     found: dict[str, bytes] = {}
     pending = [("", folder)]
@@ -101,7 +101,7 @@ def project_tree(view: FileView, folder: str) -> dict[str, bytes]:
 
 def user_tree(folder: Path) -> dict[str, bytes]:
     """Return every file below a folder of the user, `.git` left out, by its name relative to it. TooMuch above 100
-    files, 2 MiB or 6 levels, and for a link; OSError if one cannot be read.
+    files, 2 MiB or 6 levels, and for a link; OSError if one cannot be read. Blocks.
     """
     found: dict[str, bytes] = {}
     for above, folders, names in os.walk(folder):
@@ -155,8 +155,8 @@ class Document:
 
 
 def parse(source: str, names: Collection[str]) -> Document:
-    """Parse `source` into head and body; the head may be missing. FrontMatterError if it is malformed, or if the value
-    of one of the `names`, which are asked for, is nested.
+    """Return a Markdown file's head and body; without a head, between two lines `---` at the beginning, all is body.
+    FrontMatterError if it is malformed, or if the value of one of the `names`, which are asked for, is nested.
     """
     lines = source.removeprefix("\ufeff").splitlines()
     if not lines or lines[0].rstrip() != "---":

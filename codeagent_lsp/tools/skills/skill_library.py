@@ -82,16 +82,19 @@ class Skill:
     approved: bool = True
 
     def serves(self, mode: str) -> bool:
-        """Return whether it is meant for an agent in this mode (`direct`, `plan`, `ask`, or the name of a subagent)."""
+        """Return whether it is meant for an agent in this mode (`direct`, `plan`, `ask`, or the name of a subagent);
+        True for any if it names none.
+        """
         # A skill that names no mode is for all of them.
         wanted = {name for known in self.agent_modes for name in (known, *MODES.get(known, ()))}
         return not wanted or mode in wanted
 
 
 def skill_of(source: str, folder: str, place: SkillPlace, files: Mapping[str, bytes], fallback: str) -> Skill:
-    """Parse the text of a `SKILL.md`; `fallback` is the skill's name if the head has none.
+    """Return the skill of the text of a `SKILL.md`; `fallback` is the skill's name if the head has none.
 
-    `files` are the other files of its folder. SkillInvalid with the reason.
+    `files` are the other files of its folder. SkillInvalid with the reason, such as a missing head, name or
+    description.
     """
     document = _document(source)
     name = document.one("name").strip() or fallback
@@ -117,7 +120,7 @@ def skill_of(source: str, folder: str, place: SkillPlace, files: Mapping[str, by
 
 
 def digest_of(files: Mapping[str, bytes]) -> str:
-    """Return the SHA-256 hash, in hex, of the names and contents of the files."""
+    """Return the SHA-256 hash, in hex, of the names and contents of the files, whatever their order."""
     whole = hashlib.sha256()
     for name, data in sorted(files.items()):
         for part in (name.encode("utf-8", "surrogatepass"), data):
@@ -142,7 +145,7 @@ def _short(document: Document, name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class SkillProblem:
-    """A skill that cannot be used, with the reason as one English sentence."""
+    """A skill that cannot be used: the absolute path of its folder, and the reason as one English sentence."""
 
     folder: str
     reason: str
@@ -156,7 +159,9 @@ class Catalogue:
     problems: tuple[SkillProblem, ...] = ()
 
     def get(self, name: str) -> Skill:
-        """Return the skill of that name. ToolFailed, with the known names or the problem, if there is none."""
+        """Return the skill of that name. ToolFailed, with the known names or the problem, if there is none. Names are
+        compared exactly.
+        """
         for skill in self.skills:
             if skill.name == name:
                 return skill
@@ -180,7 +185,9 @@ class SkillLibrary:
         self._more = more
 
     def catalogue(self, view: FileView) -> Catalogue:
-        """Read every skill and return them, sorted by name; one that cannot be used is among the problems."""
+        """Read every skill and return them, sorted by name; one that cannot be used, or whose name is taken, is among
+        the problems. The user's own win.
+        """
         skills: dict[str, Skill] = {}
         problems: list[SkillProblem] = []
         # The user's own first: a workspace cannot put a skill in the place of one of theirs.
@@ -196,7 +203,9 @@ class SkillLibrary:
         return Catalogue(tuple(sorted(skills.values(), key=lambda skill: skill.name)), tuple(problems))
 
     def items(self, view: FileView) -> Iterator[WorkspaceItem]:
-        """Yield the skills of the workspace, trusted or not, as items to be asked about."""
+        """Yield the skills of the workspace, trusted or not, as items to be asked about; those that cannot be used are
+        left out.
+        """
         return (item_of(skill, view) for skill in self.catalogue(view).skills if skill.place == "project")
 
     def content(self, view: FileView, skill: Skill, name: str) -> str:
@@ -257,7 +266,9 @@ class RunSkills:
 
 
 def item_of(skill: Skill, view: FileView) -> WorkspaceItem:
-    """Return a skill of the workspace for the question whether it is trusted: its files and its whole text."""
+    """Return a skill of the workspace as an item for the question whether it is trusted; its detail has its files with
+    their sizes and its whole text.
+    """
     path = view.roots.relative(skill.folder)
     files = "".join(f"- {name}, {size:,} bytes\n" for name, size in skill.files.items())
     detail = f"{path}\n{files}\n{skill.description}\n\n{skill.body}"
@@ -265,7 +276,10 @@ def item_of(skill: Skill, view: FileView) -> WorkspaceItem:
 
 
 def list_skills(skills: Iterable[Skill], mode: str, limit: int) -> str:
-    """Return the list of skills for an agent in `mode`, one line each, in at most `limit` characters; '' for none."""
+    """Return the list of skills for an agent in `mode`, one line each below a heading, at most 40 and, without the
+    heading and a last line that counts those left out, in at most `limit` characters; '' if there are none or none
+    fits.
+    """
     fitting = [skill for skill in skills if skill.serves(mode)]
     lines: list[str] = []
     size = 0
@@ -304,7 +318,9 @@ def matching(skills: Iterable[Skill], task: str, mode: str) -> Sequence[str]:
 
 
 def quote_untrusted(words: str, limit: int = _UNTRUSTED_DESCRIPTION) -> str:
-    """Return words that the user does not trust as a short quotation on one line, which cannot end itself."""
+    """Return words that the user does not trust as a short quotation on one line, which cannot end itself, cut at
+    `limit` characters.
+    """
     # A quotation mark inside would end the quotation, and what follows would read as our own words.
     return f'"{cut_at_word(words.replace(chr(34), chr(39)), limit)}"'
 

@@ -102,7 +102,9 @@ class SkillLoader(Tool[SkillLoaderParameters]):
 
 
 class SkillInstallerParameters(Parameters):
-    """Parameters of `skill_installer`: the source, the skill in it, and where it is installed."""
+    """Parameters of `skill_installer`: the source, the skill in it, the branch of git to take, and whether it is
+    installed for this workspace (`project`) or for the user (`global`).
+    """
 
     skill_source: str = Field(
         min_length=1, max_length=500, description="owner/repo, URL of a repository or of skills.sh, or local folder"
@@ -150,7 +152,9 @@ class SkillInstaller(Tool[SkillInstallerParameters]):
 
 
 def render_skill(skill: Skill, context: ToolContext) -> str:
-    """Return a skill as text for the model: its place, its text, its files."""
+    """Return a skill as text for the model: its place, its text, the names and sizes of its files, the tools that it
+    uses.
+    """
     place = context.view.roots.relative(skill.folder) if skill.place == "project" else "the user's own skills"
     parts = [f"Skill {skill.name} ({place}):\n\n{skill.body.strip()}"]
     if skill.files:
@@ -272,7 +276,9 @@ class Bundle:
         return tuple(name for name, data in self.files.items() if is_script(name, data))
 
     def listing(self) -> str:
-        """Return the text for the user's decision: every file with its size, and the whole text of the skill."""
+        """Return the text for the user's decision: every file with its size, and the whole text of the skill. Invisible
+        characters are escaped in that text.
+        """
         scripts = frozenset(self.scripts)
         lines = [
             f"- {name}, {len(data):,} bytes" + (" (a script)" if name in scripts else "")
@@ -283,13 +289,13 @@ class Bundle:
 
 
 def is_script(name: str, data: bytes) -> bool:
-    """Return whether a file is a program, by the ending of its name or its first bytes."""
+    """Return whether a file is a program, by the ending of its name or its first bytes (`#!`, ELF, MZ)."""
     return bool(_SCRIPTS.fullmatch(Path(name).suffix)) or data[:2] in (b"#!", b"MZ") or data[:4] == b"\x7fELF"
 
 
 def bundle_in(folder: Path, wanted: str = "") -> Bundle:
-    """Return the skill `wanted` in a folder, or its only one. ToolRetry with the names of all, ToolFailed if
-    invalid.
+    """Return the skill `wanted` in a folder or below it, or its only one for ''. ToolRetry with the names of all if
+    that is not exactly one, ToolFailed if there is none or it is invalid. Blocks.
     """
     folders = skill_folders(folder)
     if not folders:
@@ -304,7 +310,7 @@ def bundle_in(folder: Path, wanted: str = "") -> Bundle:
 
 def skill_folders(folder: Path) -> list[Path]:
     """Return the folders at or below `folder` that hold a skill, 5 levels deep at most; those inside of another are
-    left out.
+    left out; [] for none. Blocks.
     """
     found: list[Path] = []
     for seen, (above, folders, names) in enumerate(os.walk(folder)):

@@ -45,7 +45,9 @@ class WorkspaceItem:
 
 @dataclass(frozen=True, slots=True)
 class Vouched:
-    """Content that the user trusts: its hash, its name at the time, and since when, in seconds since the Unix epoch."""
+    """Content that the user trusts: its SHA-256 in hex, its name at the time, and since when, in seconds since the Unix
+    epoch.
+    """
 
     digest: str
     name: str
@@ -67,7 +69,9 @@ class Trust:
         self._kept_here: set[str] = set()
 
     def covers(self, digest: str) -> bool:
-        """Return whether exactly this content was approved; False also if the file cannot be read."""
+        """Return whether exactly this content, by its digest, was approved; False also if the file cannot be read.
+        Blocks.
+        """
         return digest in self._kept_here or digest in read_json(self._file)
 
     def add(self, digest: str, name: str) -> None:
@@ -75,8 +79,8 @@ class Trust:
         self.add_all({digest: name})
 
     def add_all(self, names: Mapping[str, str]) -> None:
-        """Approve these contents, by their hashes, and write that to the file once; if it cannot be written, for the
-        life of this process. Above 1,000, the oldest approvals are dropped.
+        """Approve these contents, `names` by their hashes, and write that to the file once; if it cannot be written,
+        for the life of this process. Above 1,000, the oldest approvals are dropped.
         """
         # first, so that the consent holds even where nothing can be written
         self._kept_here |= names.keys()
@@ -92,7 +96,9 @@ class Trust:
             return
 
     def reconsider(self, items: Iterable[WorkspaceItem]) -> None:
-        """Forget which of these the user has declined in this process, so that they are asked about again."""
+        """Forget which of these the user has declined in this process, so that they are asked about again; trust once
+        given stays.
+        """
         digests = {item.digest for item in items}
         self.declined -= digests
         self.singly -= digests
@@ -102,8 +108,8 @@ class Trust:
         return tuple(_vouched_row(digest, row) for digest, row in read_json(self._file).items())
 
     def revoke(self, digest: str | None = None) -> int:
-        """Revoke one approval, or all of them without a digest; return how many were revoked. OSError if not
-        writable.
+        """Revoke one approval, or all of them without a digest; return how many were revoked. Approvals of this process
+        alone count, too. OSError if the file cannot be written.
         """
         with changing(self._file):
             known = read_json(self._file)
@@ -159,7 +165,9 @@ class Translator(Protocol):
 async def is_trusted(
     trust: Trust, item: WorkspaceItem, asker: Asker, words: Translator, brings: Brings = tuple
 ) -> bool:
-    """Return whether the user trusts this exact content, by an earlier answer or by asking now. No answer means no."""
+    """Return whether the user trusts this exact content, by an earlier answer or by asking now. No answer means no.
+    Waits for the user, if they have to be asked.
+    """
     return bool(await ask_trust(trust, item, asker, words, brings))
 
 
@@ -196,8 +204,8 @@ async def among_all(
 async def ask_all(
     trust: Trust, items: Sequence[WorkspaceItem], asker: Asker, words: Translator
 ) -> bool | Literal["singly"] | None:
-    """Ask about all of these at once; keep the answer in `trust` and return it: `singly` if each is to be asked about
-    by itself, None without an answer.
+    """Ask about all of these at once, wait, keep the answer in `trust` and return it: whether they are trusted,
+    `singly` if each is to be asked about by itself, None without an answer.
     """
     deny, singly, every = words("choice.deny"), words("choice.singly"), words("choice.trust_all")
     title = words("trust.all", what=_names_line(items, words))
@@ -224,8 +232,8 @@ async def ask_all(
 async def ask_one(
     trust: Trust, item: WorkspaceItem, asker: Asker, words: Translator, *, lasting: bool = False
 ) -> bool | None:
-    """Return whether the user trusts this exact content, once or for good; with `lasting`, only the latter is offered.
-    None without an answer.
+    """Ask whether the user trusts this exact content, once or for good, and return the answer; the latter is kept in
+    `trust`; with `lasting`, only the latter is offered. None without an answer.
     """
     deny, once, always = (words(f"choice.{key}") for key in ("deny", "once", "trust"))
     line = ends_of(exactly(item.line), MAX_SUBJECT)
@@ -243,7 +251,7 @@ def undecided_items(trust: Trust, brings: Brings) -> list[WorkspaceItem]:
 
 
 def name_of(item: WorkspaceItem, words: Translator) -> str:
-    """Return the kind of an item and its name, in the user's language."""
+    """Return the kind of an item and its name, in the user's language, on one line."""
     return words(_NAMES[item.kind], name=one_line(item.name, 80))
 
 
@@ -253,7 +261,7 @@ def named(items: Sequence[WorkspaceItem], name: str) -> list[WorkspaceItem]:
 
 
 def said_of(trust: Trust, items: Sequence[WorkspaceItem], words: Translator) -> str:
-    """Return which of these are trusted now and which are not; '' for none."""
+    """Return one or two sentences for the user on which of these are trusted now and which are not; '' for none."""
     sorted_out: dict[bool, list[str]] = {True: [], False: []}
     for item in items:
         sorted_out[trust.covers(item.digest)].append(name_of(item, words))

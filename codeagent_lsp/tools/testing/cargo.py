@@ -108,8 +108,8 @@ CARGO_TEST = CargoTest()
 
 
 def parse(data: bytes) -> Parsed:
-    """Parse the cases of all test programs. The result has a problem if the counts of a program do not add up.
-    ReportBroken above 100,000 tests.
+    """Return the cases of all test programs in the output `data` of `cargo test`. The result has a problem if the
+    counts of a program do not add up. ReportBroken above 100,000 tests.
     """
     units: list[_Unit] = []
     name, file, unit = "", None, None

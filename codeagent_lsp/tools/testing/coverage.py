@@ -63,7 +63,9 @@ class CoverageReport:
         return 100 * sum(file.covered for file in self.files) / self.total if self.total else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the report as plain JSON data, percentages rounded to two places."""
+        """Return the report as plain JSON data, `{framework, percent, total, problem, files}`, with `{path, percent,
+        total, missing}` for each file, percentages rounded to two places.
+        """
         return {
             "framework": self.framework,
             "percent": round(self.percent, 2),
@@ -77,15 +79,17 @@ class CoverageReport:
 
 
 def worst_first(files: Iterable[FileCoverage]) -> tuple[FileCoverage, ...]:
-    """Return the files sorted by coverage, lowest first."""
+    """Return the files sorted by coverage, lowest first; of equal ones that with the most uncovered lines first, then
+    by path.
+    """
     return tuple(sorted(files, key=lambda file: (file.percent, file.covered - file.total, file.path)))
 
 
 def parse(form: str, data: bytes, folder: str, module: str = "") -> tuple[FileCoverage, ...]:
-    """Parse a report in the form `coverage.py`, `istanbul`, `go` or `lcov`. ReportBroken if it
-    is malformed.
+    """Return the files of a report in the form `coverage.py` (JSON), `istanbul`, `go` or `lcov`, the lowest coverage
+    first. ReportBroken if it is malformed.
 
-    `folder` is where the tests ran, `module` the path of the Go module.
+    `folder` is where the tests ran, to which paths are relative, `module` the path of the Go module.
     """
     forms: Mapping[str, Callable[[], Iterator[FileCoverage]]] = {
         "coverage.py": lambda: _coverage_py(json.loads(data), folder),
@@ -100,7 +104,9 @@ def parse(form: str, data: bytes, folder: str, module: str = "") -> tuple[FileCo
 
 
 def ranges(missing: Iterable[int], covered: Iterable[int]) -> Ranges:
-    """Return uncovered lines as ranges; lines that are neither covered nor uncovered do not split a range."""
+    """Return uncovered lines as ranges; pairs of the first and the last line, 1-based; lines that are neither covered
+    nor uncovered do not split a range.
+    """
     reached = frozenset(covered)
     found: list[tuple[int, int]] = []
     for line in sorted(frozenset(missing)):
@@ -112,7 +118,9 @@ def ranges(missing: Iterable[int], covered: Iterable[int]) -> Ranges:
 
 
 def describe_coverage(report: CoverageReport, locate: Callable[[str], str], state: str, budget: int) -> str:
-    """Return the text for the model, about `budget` characters: the sum, then the files with uncovered lines."""
+    """Return the report as text for the model, about `budget` characters; `locate` makes shown paths, `state` says
+    which texts the tests ran on: the sum, then the files with uncovered lines.
+    """
     lines = [_sum(report, state)]
     lines += [report.problem] if report.problem else []
     left = budget - sum(map(len, lines))

@@ -113,8 +113,8 @@ class TestFramework(ABC):
 
     @abstractmethod
     def script(self, project: Project, selection: Selection) -> Script:
-        """Return the script that runs the tests and writes the report into the folder of reports. ToolRetry for what
-        cannot be selected.
+        """Return (program words, script text) that run the selected tests and write the report into the folder of
+        reports (the variable `REPORT_VARIABLE`). ToolRetry for what cannot be selected.
         """
 
     def parse(self, run: TestRun) -> Parsed:
@@ -126,8 +126,8 @@ class TestFramework(ABC):
         return ""
 
     def instead(self, project: Project, finished: Finished) -> tuple[Project, str] | None:
-        """Return the project to run instead, and advice for the model, if the run shows that the framework is missing;
-        else None.
+        """Return (project, advice): the project to run instead, and advice for the model, if the run shows that the
+        framework is missing; else None.
         """
         return None
 
@@ -213,8 +213,8 @@ def read_coverage(project: Project, finished: Finished) -> CoverageReport:
 
 
 def is_test_file(path: str) -> bool:
-    """Return whether a file contains tests, by the naming conventions of the frameworks; not whether it only belongs to
-    tests, as fixtures do (`is_test` in `index/grammars.py`).
+    """Return whether a file contains tests, by its name and the naming conventions of the frameworks, unread; not
+    whether it only belongs to tests, as fixtures do (`is_test` in `index/grammars.py`).
     """
     name = os.path.basename(path)
     stem, suffix = os.path.splitext(name)
@@ -224,8 +224,8 @@ def is_test_file(path: str) -> bool:
 
 
 def nearest_program(view: FileView, folder: str, names: Words) -> str:
-    """Return the nearest of these files in `folder` or above it, relative to `folder` and with a slash in it; '' for
-    none.
+    """Return the nearest of these files (paths such as `.venv/bin/python`) in `folder` (absolute) or above it in the
+    workspace, relative to `folder` and with a slash in it; '' for none.
     """
     for around in view.roots.upwards(folder):
         for name in names:

@@ -84,7 +84,7 @@ class Trial:
         return not bad and any(report["passed"] for report in self.reports)
 
     def tally(self) -> Tally:
-        """Return the counts of the run, of all frameworks together."""
+        """Return the counts of the run, of all frameworks together; errors count as failed."""
         return Tally(
             sum(report["passed"] for report in self.reports),
             sum(report["failed"] + report["errors"] for report in self.reports),
@@ -119,7 +119,8 @@ class GenerateTests(Tool[GenerateTestsParameters]):
 
     async def run(self, arguments: GenerateTestsParameters, context: ToolContext) -> ToolOutput:
         """Write and run the tests, and leave them staged if they pass; the data has the path, the rounds and the
-        reports. ToolFailed, with nothing staged, if they still fail after the correction.
+        reports. ToolFailed, with nothing staged, if they still fail after the correction, no framework is known, or
+        commands are not isolated.
         """
         complete = context.need(Complete, NO_MODEL)
         # The test file is staged only, so commands on the saved files would not find it.
@@ -227,7 +228,9 @@ class Order:
     example: str = ""
 
     def asked(self) -> str:
-        """Return the request to the model, with the code and an example of the project's tests, each cut to a limit."""
+        """Return the request to the model, with the code and an example of the project's tests, each cut to a limit
+        (24,000 and 3,000 characters).
+        """
         folder = self.project.folder
         code = relative_name(self.source, folder)
         parts = [
@@ -240,7 +243,9 @@ class Order:
         return "\n\n".join(parts)
 
     def asked_again(self, tests: str, failure: str) -> str:
-        """Return the request to the model after its tests failed, with these and the output of the run."""
+        """Return the request to the model after its tests failed, with these and the output of the run, cut at
+        the end.
+        """
         return (
             f"{self.asked()}\n\nYour last answer was:\n{_fence(tests)}\n\nRunning it gave:\n"
             f"{_fence(failure[:MAX_FAILURE])}\n\nCorrect the tests. The code stays as it is."
@@ -258,7 +263,9 @@ def order(view: FileView, source: str, code: str, focus: str = "", name: str = "
 
 
 def file_in(answer: str) -> str:
-    """Return the file's text in a model's answer. ToolFailed if there is none, or more than 60,000 characters."""
+    """Return the file's text in a model's answer: its longest fenced block, else all of it, with one line end at its
+    end. ToolFailed if there is none, or more than 60,000 characters.
+    """
     fenced = _FENCED.findall(answer)
     text = max(fenced, key=len) if fenced else answer
     if not text.strip() or len(text) > MAX_TESTS:

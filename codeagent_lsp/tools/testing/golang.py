@@ -82,8 +82,8 @@ GO_TEST = GoTest()
 
 
 def parse(run: TestRun) -> Parsed:
-    """Parse the cases of a report, also of a truncated one. A test without an end event is an error. ReportBroken
-    above 100,000 tests.
+    """Return the cases of a report of `go test -json`, also of a truncated one. A test without an end event is an
+    error. ReportBroken above 100,000 tests.
     """
     units: dict[tuple[str, str], _Unit] = {}
     builds: dict[str, list[str]] = {}

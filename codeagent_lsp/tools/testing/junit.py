@@ -29,7 +29,9 @@ _FRAME = re.compile(r"^(?:.*\()?([^\s:()][^:\n()]*):(\d{1,9})(?::|\)|$)", re.MUL
 
 
 def parse(data: bytes, folder: str) -> Parsed:
-    """Parse the cases of a report; `folder` is where the tests ran. ReportBroken if it is malformed or too large."""
+    """Return the cases of a report in JUnit's XML; `folder` is where the tests ran, to which files are relative.
+    ReportBroken if it is malformed or too large.
+    """
     from xml.parsers import expat  # late: an idle server does without it
 
     reader, parser = _JUnitReader(folder), expat.ParserCreate()

@@ -169,8 +169,8 @@ VITEST, JEST, NODE_RUNNER, NPM_SCRIPT = Vitest(), Jest(), NodeRunner(), NpmScrip
 
 
 def parse_json(data: bytes, folder: str) -> Parsed:
-    """Parse the report of jest (`--json`) and vitest (`--reporter=json`), which share one format; `folder` is where the
-    tests ran. ReportBroken if it is malformed or too large.
+    """Return the cases in the report of jest (`--json`) and vitest (`--reporter=json`), which share one format;
+    `folder` is where the tests ran. ReportBroken if it is malformed or too large.
     """
     try:
         report = json.loads(data)

@@ -64,7 +64,7 @@ LOCK_FILES: Mapping[str, str] = MappingProxyType(
 
 
 def known_frameworks() -> str:
-    """Return the names of all frameworks, as part of an English sentence."""
+    """Return the names of all frameworks, as part of an English sentence: `A, B and C`."""
     *first, last = [each.title for kind in ECOSYSTEMS for each in kind.frameworks if each.title]
     return f"{', '.join(first)} and {last}"
 
@@ -76,7 +76,8 @@ def runs_all_tests(command: str) -> bool:
 
 def find(view: FileView, path: str | None) -> tuple[Project, ...]:
     """Return the projects for `path` (absolute; None: everything): the nearest ones around it, else those below it. A
-    workspace may mix frameworks, so there can be several, at most 6; () if there are none.
+    workspace may mix frameworks, so there can be several, at most 6; () if there are none. One that is not installed
+    has no `program`.
     """
     found: dict[tuple[str, str], Project] = {}
     for start in (path,) if path else view.roots.folders:
@@ -163,7 +164,7 @@ class ProjectFacts:
 
 
 def own_environment(view: FileView, folder: str, isolation: Isolation) -> dict[str, str]:
-    """Return the variables by which a command in `folder` finds the project's own programs first (`.venv`,
+    """Return the variables by which a command in `folder` (absolute) finds the project's own programs first (`.venv`,
     `node_modules/.bin`, the nearest first). {} without isolation, as a repository's programs must not replace those of
     the system there, and in containers.
     """
@@ -179,7 +180,7 @@ def own_environment(view: FileView, folder: str, isolation: Isolation) -> dict[s
 
 
 def facts_of(view: FileView) -> tuple[ProjectFacts, ...]:
-    """Return the facts about the projects in the workspace, at most one for each folder."""
+    """Return the facts about the projects in the workspace, at most one for each folder; () for none."""
     found: dict[str, ProjectFacts] = {}
     for project in find(view, None):
         interpreter = ""

@@ -162,8 +162,8 @@ class Pytest(_Python):
 
     @override
     def instead(self, project: Project, finished: Finished) -> tuple[Project, str] | None:
-        """Return the same project for unittest with a note, if the run failed because the Python lacks pytest; else
-        None.
+        """Return (project, advice), the same project for unittest with advice for the model, if the run failed because
+        the Python lacks pytest; else None.
         """
         # By Python's own last words: a test that fails for such an import has more behind it.
         if finished.exit_code != 1 or not finished.output.rstrip().endswith("No module named pytest"):
@@ -220,8 +220,8 @@ UNITTEST = Unittest()
 
 
 def parse_lines(data: bytes, folder: str) -> Parsed:
-    """Parse the report that `unittest_runner.py` writes; `folder` is where the tests ran. Without its end mark the
-    result is marked as broken. ReportBroken above 100,000 tests.
+    """Return the cases in the report that `unittest_runner.py` writes; `folder` is where the tests ran. Without its end
+    mark the result is marked as broken. ReportBroken above 100,000 tests.
     """
     cases: list[TestCase] = []
     whole = False

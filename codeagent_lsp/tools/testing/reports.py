@@ -116,7 +116,7 @@ class TestReport:
         return bool(self.cases) and not (self.problem or self.failed or self.errors)
 
     def count(self, outcome: CaseOutcome) -> int:
-        """Return the number of cases with this outcome."""
+        """Return the number of cases with this outcome; 0 for none."""
         return sum(case.outcome == outcome for case in self.cases)
 
     def as_dict(self) -> dict[str, Any]:
@@ -150,12 +150,14 @@ class Parsed:
 
 
 def judge_run(framework: str, finished: Finished, parsed: Parsed, *, note: str = "") -> TestReport:
-    """Return the report of a finished run, with a problem if the numbers alone would mislead."""
+    """Return the report of a finished run, with a problem if the numbers alone would mislead, as after a crash or for a
+    broken report.
+    """
     return TestReport(framework, parsed.cases, _problem(finished, parsed), round(finished.seconds, 3), note)
 
 
 def describe_ending(finished: Finished) -> str:
-    """Return how a run ended, as the rest of an English sentence."""
+    """Return how a run ended, as the rest of an English sentence, such as `ended with exit code 1`."""
     stops = {
         "timeout": f"was stopped at the time limit, after {finished.seconds:.0f} s",
         "output": "was stopped, because it printed more than the limit",
@@ -193,7 +195,9 @@ def message(text: str) -> str:
 
 
 def relative(path: str, folder: str) -> str:
-    """Return `path`, which may be a `file://` URL, relative to `folder` if it is inside, else normalised."""
+    """Return `path`, which may be a `file://` URL, relative to `folder` if it is inside, else absolute and normalised.
+    By its text alone.
+    """
     inside = os.path.normpath(path.removeprefix("file://"))
     return relative_name(inside, folder) if within(inside, (folder,)) else inside
 
@@ -240,14 +244,16 @@ class Results:
     files: frozenset[str] = frozenset()
 
     def with_reports(self, reports: Iterable[TestReport], *, whole: bool) -> Results:
-        """Return these results with those of a run; `whole` says that it ran all tests of the files that it names."""
+        """Return these results with those of a run, which replace earlier ones of the same tests; `whole` says that it
+        ran all tests of the files that it names.
+        """
         cases = [case for report in reports for case in all_cases(report)]
         files = {case.file for case in cases if case.file} if whole else set()
         return Results({**self.cases, **{case.id: case for case in cases}}, self.files | files)
 
     def fate(self, case: TestCase) -> Fate:
-        """Return whether a failure is new compared with these results, was there in the same way or otherwise, or is
-        not known.
+        """Return what a failure is compared with these results: `new`, there in the same way (`as_before`) or another
+        (`otherwise`), or `unknown`.
         """
         before = self.cases.get(case.id)
         # The test itself, before its file and its class: it knows best.
@@ -308,7 +314,9 @@ def compare_reports(reports: Iterable[TestReport], before: Results) -> Compared:
 
 
 def all_cases(report: TestReport) -> tuple[TestCase, ...]:
-    """Return the tests of a report; one that says only why it has none counts as a failure of its own."""
+    """Return the tests of a report; a `problem` with no failed test beside it becomes a case of its own, with the
+    outcome `error`.
+    """
     # With failures of tests the problem is told beside them; alone, nothing would be red.
     if report.problem and not any(case.outcome in RED for case in report.cases):
         problem = TestCase(f"{report.framework}: no test ran", "error", message=report.problem)
@@ -317,7 +325,9 @@ def all_cases(report: TestReport) -> tuple[TestCase, ...]:
 
 
 def contains(outer: str, inner: str) -> bool:
-    """Return whether one test id is that of a file or class, and the other of a test in it."""
+    """Return whether the test id `outer` is that of a file or class, and `inner` that of a test in it, by their texts
+    alone; False for equal ones.
+    """
     return inner.startswith(outer) and inner[len(outer) : len(outer) + 1] in (".", ":", "/", " ")
 
 
@@ -342,9 +352,9 @@ def details(
     differs: Compared | None = None,
     own: frozenset[str] = frozenset(),
 ) -> str:
-    """Return the problems and the failed tests with their messages, in about `budget` characters; those for which there
-    is no room by their names. With a baseline, those of the files `own` come first, then what failed in no such way
-    before, and what failed as before only by its names.
+    """Return the problems and the failed tests with their messages, in about `budget` characters, '' for nothing; those
+    for which there is no room by their names. With a baseline, those of the files `own` come first, then what failed in
+    no such way before, and what failed as before only by its names.
     """
     parts = [text for text in (report.note, report.problem) if text]
     bad = [case for case in report.cases if case.outcome in RED]

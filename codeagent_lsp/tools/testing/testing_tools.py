@@ -89,8 +89,9 @@ class RunTests(Tool[RunTestsParameters]):
     output = dict[str, Any]  # reports: framework, the counts, seconds, cases
 
     async def run(self, arguments: RunTestsParameters, context: ToolContext) -> ToolOutput:
-        """Return the counts and the failures; `data["reports"]` has every test. Failing tests are no error of the tool.
-        ToolFailed if no test framework is found or installed, ToolRetry for tests that cannot be selected.
+        """Run the tests, wait for their end and return the counts and the failures; `data["reports"]` has every test.
+        Failing tests are no error of the tool. ToolFailed if no test framework is found or installed, ToolRetry for
+        tests that cannot be selected.
         """
         shell = Noted(context.open_shell())
         path, node = _split_node(arguments.path, context)
@@ -156,7 +157,9 @@ def tally(
 
 
 def told_short(counts: Tally, seconds: float, words: Callable[..., str], why: str = "") -> str:
-    """Return the counts of a test run in a few words for the user; `why` says what kept it from any result."""
+    """Return the counts of a test run and its seconds in a few words for the user; `words` returns a sentence of the
+    catalogue, `why` says in English what kept it from any result.
+    """
     before = len(counts.as_before)
     parts = {
         "failed": counts.failed - before,
@@ -198,7 +201,7 @@ def covered_by(
 
 
 def wrote(results: Sequence[CommandResult], context: ToolContext) -> str:
-    """Return lines for the model about files that the tests wrote; '' if there are none."""
+    """Return lines for the model, each after a line end, about files that the tests wrote; '' if there are none."""
     names = sorted({context.view.roots.relative(path) for result in results for path in result.staged})
     left = sum(len(result.left_out) for result in results)
     lines = [f"Written by the run and now staged: {join_names(names, MAX_NAMED)}"] if names else []
@@ -219,15 +222,15 @@ class Noted:
         return self._shell.isolation
 
     async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
-        """Run a command in the wrapped shell and record its result."""
+        """Run a command in the wrapped shell, return its result and record it in `results`; errors as of that shell."""
         result = await self._shell.run(command, on_output)
         self.results.append(result)
         return result
 
 
 async def projects_at(path: str | None, context: ToolContext) -> Sequence[Project]:
-    """Return the projects with the tests at `path` (absolute; None: everywhere). ToolFailed if there are none, or none
-    is installed.
+    """Return the projects with the tests at `path` (absolute; None: everywhere). In a container they use its programs.
+    ToolFailed if there are none, or none is installed.
     """
     found = await asyncio.to_thread(projects.find, context.view, path)
     # Programs of this machine say nothing about those of the image.
@@ -245,7 +248,9 @@ async def projects_at(path: str | None, context: ToolContext) -> Sequence[Projec
 
 
 def not_installed(project: Project) -> str:
-    """Return a sentence for the model on a Node framework that package.json names and node_modules lacks."""
+    """Return a sentence for the model on a Node framework that package.json names and node_modules lacks. Nothing is
+    looked at: call it when that is known.
+    """
     name = project.framework.name
     return (
         f"{name} is in package.json but not installed: there is no node_modules/.bin/{name}. "
@@ -254,7 +259,9 @@ def not_installed(project: Project) -> str:
 
 
 def existing(path: str | None, context: ToolContext) -> str | None:
-    """Return the absolute path of what a call names, None for the workspace itself. ToolRetry if it does not exist."""
+    """Return the absolute path of the file or folder that a call names, None for the workspace itself. ToolRetry if it
+    does not exist, PathRefused if it is outside of the workspace.
+    """
     if path is None or path in ("", "."):
         return None
     real = context.view.roots.resolve(path)
@@ -267,7 +274,9 @@ def existing(path: str | None, context: ToolContext) -> str | None:
 
 
 def state_of(context: ToolContext, isolation: Isolation) -> str:
-    """Return the end of a sentence that says which texts the tests run on; '' if all are saved."""
+    """Return the end of a sentence, from its comma on, that says which texts the tests run on: open buffers, staged
+    changes, or in the `direct` level of isolation the saved files only; '' if all are saved.
+    """
     over = context.view.over_disk()
     if not over:
         return ""
@@ -380,8 +389,8 @@ class AnalyzeCoverage(Tool[AnalyzeCoverageParameters]):
     output = dict[str, Any]  # reports: framework, percent, total, files
 
     async def run(self, arguments: AnalyzeCoverageParameters, context: ToolContext) -> ToolOutput:
-        """Return the share of covered lines and the uncovered ones; `data["reports"]` has every file. ToolFailed if no
-        test framework is found, or the program that measures is missing.
+        """Run the tests and return the share of covered lines and the uncovered ones, 1-based; `data["reports"]` has
+        every file. ToolFailed if no test framework is found, or the program that measures is missing.
         """
         shell = Noted(context.open_shell())
         path = existing(arguments.path, context)

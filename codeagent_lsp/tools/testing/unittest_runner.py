@@ -60,7 +60,9 @@ class Reporter(unittest.TextTestResult):
         self._write(test, "failed", "It passed, but is marked as an expected failure.")
 
     def addSubTest(self, test: unittest.TestCase, subtest: unittest.TestCase, err: Any) -> None:  # noqa: N802
-        """Record a failed subtest; subtests that pass are not recorded."""
+        """Record a failed subtest as `failed` or, for another exception than AssertionError, `error`; subtests that
+        pass are not recorded. Called by unittest.
+        """
         super().addSubTest(test, subtest, err)
         if err is not None:
             failed = issubclass(err[0], test.failureException)
@@ -84,7 +86,10 @@ class Reporter(unittest.TextTestResult):
 
 
 def main(start: str, pattern: str) -> int:
-    """Run the tests and return the exit code: 0 only if there were some and all succeeded."""
+    """Run the tests in `start`, a file or folder relative to the current one, whose names match `pattern` ('' for all),
+    and return the exit code: 0 only if there were some and all succeeded. The report goes into the folder in
+    `CODEAGENT_REPORTS`.
+    """
     here = str(Path.cwd())
     # Without the `''` of `python -c`, which would follow a test that changes the folder.
     sys.path[:] = [here, str(Path(here, "src")), *(entry for entry in sys.path if entry)]

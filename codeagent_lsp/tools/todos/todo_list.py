@@ -43,17 +43,19 @@ class TodoList:
         )
 
     def replace_all(self, todos: Iterable[Todo]) -> None:
-        """Replace the whole list."""
+        """Replace the whole list; ids have to be unique, which is not checked. `on_change` is called."""
         self._change(tuple(todos))
 
     def add(self, todos: Iterable[Todo]) -> None:
-        """Append todos; one with a known id replaces the old one in its place."""
+        """Append todos; one with a known id replaces the old one in its place. `on_change` is called."""
         fresh = {todo.id: todo for todo in todos}
         kept = tuple(fresh.pop(todo.id, todo) for todo in self._todos)
         self._change((*kept, *fresh.values()))
 
     def update(self, changes: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-        """Change fields by id; if some ids are unknown, return them and change nothing."""
+        """Change fields by id, as each mapping with `id` says (None leaves a field); return (), or the unknown ids, if
+        there are some: then nothing is changed.
+        """
         by_id = {str(change["id"]): change for change in changes}
         known = {todo.id for todo in self._todos}
         if unknown := tuple(name for name in by_id if name not in known):
@@ -69,7 +71,7 @@ class TodoList:
         return ()
 
     def to_data(self) -> list[dict[str, Any]]:
-        """Return the list as plain JSON data, for `restore`."""
+        """Return the list as plain JSON data, `{id, content, status, priority}` each, for `restore`."""
         return [asdict(todo) for todo in self._todos]
 
     def restore(self, data: Iterable[Mapping[str, Any]]) -> None:
@@ -82,7 +84,9 @@ class TodoList:
 
 
 def render(todos: Iterable[Todo]) -> str:
-    """Return the list as text for the model: one line each with state, id, content and priority."""
+    """Return the list as text for the model: one line each with state, id, content and priority; a sentence for an
+    empty list.
+    """
     marks = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled": "[-]"}
     lines = [f"{marks[todo.status]} {todo.id}: {todo.content} ({todo.priority})" for todo in todos]
     return "\n".join(lines) or "The todo list is empty."

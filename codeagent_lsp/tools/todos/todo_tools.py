@@ -143,7 +143,7 @@ class TodoRead(Tool[TodoReadParameters]):
     output = list[dict[str, str]]
 
     async def run(self, arguments: TodoReadParameters, context: ToolContext) -> ToolOutput:
-        """Return one line per todo; the data has them as objects."""
+        """Return one line per todo that fits; the data has them as objects. None is no error."""
         todos = context.need(TodoList, "There is no todo list here.")
         chosen = todos.select(arguments.status, arguments.priority)
         # An empty answer would read as an empty list, and the model would write a new one over it.
@@ -180,7 +180,9 @@ def _one(given: dict[str, Any]) -> dict[str, Any]:
 
 
 class TodoWriteParameters(Parameters):
-    """Parameters of `todowrite`: the action, and the todos that it is about."""
+    """Parameters of `todowrite`: the action (`replace` the whole list, `add` or `update`), and up to 100 todos that it
+    is about.
+    """
 
     action: Literal["replace", "add", "update"] = "replace"
     todos: list[TodoItem] = Field(max_length=100)
@@ -232,7 +234,9 @@ class TodoWrite(Tool[TodoWriteParameters]):
     output = list[dict[str, str]]
 
     async def run(self, arguments: TodoWriteParameters, context: ToolContext) -> ToolOutput:
-        """Change the list and return it. ToolRetry, with nothing changed, for unknown or repeated ids."""
+        """Change the list and return it. ToolRetry, with nothing changed, for unknown or repeated ids, a new todo
+        without content, one of more than 4,000 characters, and a list of more than 500.
+        """
         known = context.need(TodoList, "There is no todo list here.")
         arguments = arguments.model_copy(update={"todos": [_on_one_line(item) for item in arguments.todos]})
         items = arguments.todos if arguments.action == "update" else _with_ids(arguments, known)
@@ -284,7 +288,7 @@ class Think(Tool[ThinkParameters]):
     )
 
     async def run(self, arguments: ThinkParameters, context: ToolContext) -> ToolOutput:
-        """Return "ok"."""
+        """Return "ok", whatever the thought; nothing is kept but the call itself."""
         return ToolOutput("ok")
 
 

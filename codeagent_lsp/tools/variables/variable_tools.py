@@ -31,13 +31,13 @@ class RequestEnvVarParameters(Parameters):
 
 
 class NameParameters(Parameters):
-    """Parameters of `get_env_var`: one variable."""
+    """Parameters of `get_env_var`: the name of one variable."""
 
     name: Name
 
 
 class NamesParameters(Parameters):
-    """Parameters of `check_env_vars`: several variables."""
+    """Parameters of `check_env_vars`: the names of up to 50 variables."""
 
     names: list[Name] = Field(min_length=1, max_length=50)
 
@@ -58,7 +58,8 @@ class RequestEnvVar(Tool[RequestEnvVarParameters]):
 
     async def run(self, arguments: RequestEnvVarParameters, context: ToolContext) -> ToolOutput:
         """Keep the value for the session, or in the keyring if the user says so, and return its length; never the
-        value. PermissionDenied if the user gives none.
+        value. PermissionDenied if the user gives none, ToolRetry for a name that commands may not have, ToolFailed for
+        a value that cannot be one.
         """
         variables, name = _variables(context), _own(arguments.name)
         answer = await context.asker.ask(_question(arguments, context))
@@ -111,7 +112,9 @@ class CheckEnvVars(Tool[NamesParameters]):
     output = dict[str, bool]
 
     async def run(self, arguments: NamesParameters, context: ToolContext) -> ToolOutput:
-        """Return a line for each variable; the data maps each name to whether it is set."""
+        """Return a line for each variable; the data maps each name to whether it is set. ToolRetry for a name that
+        commands may not have.
+        """
         variables = _variables(context)
         found = {name: await variables.find(_own(name)) for name in dict.fromkeys(arguments.names)}
         lines = [f"{name}: {f'set ({item.source})' if item else 'missing'}" for name, item in found.items()]
@@ -119,8 +122,8 @@ class CheckEnvVars(Tool[NamesParameters]):
 
 
 async def values_for(names: Sequence[str], context: ToolContext, *, network: bool) -> dict[str, str]:
-    """Return the values of these variables by name, for a command. The user is asked about each, once in a session.
-    ToolRetry if one has no value, PermissionDenied if the user does not allow one.
+    """Return the values of these variables by name, for a command with `network` or without. The user is asked about
+    each, once in a session. ToolRetry if one has no value, PermissionDenied if the user does not allow one.
     """
     if not names:
         return {}

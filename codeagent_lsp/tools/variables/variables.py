@@ -87,16 +87,22 @@ class Variables:
         return Variable(name, "environment", self._environ[name]) if self._environ.get(name) else None
 
     async def has_vault(self) -> bool:
-        """Return whether values can be stored beyond the session. Opens the keyring at the first call."""
+        """Return whether values can be stored beyond the session. Opens the keyring at the first call, in a thread;
+        ToolFailed after 30 s.
+        """
         return await self._opened_vault() is not None
 
     def keep(self, name: str, value: str) -> None:
-        """Keep a value until the session ends."""
+        """Keep a value in memory until the session ends; from then on it is masked. An earlier value of the session is
+        replaced.
+        """
         self._values[name] = value
         self._remask()
 
     async def store(self, name: str, value: str) -> None:
-        """Store a value in the vault and keep it for this session. ToolFailed if that fails or there is no vault."""
+        """Store a value in the vault and keep it for this session. ToolFailed if that fails, takes longer than 30 s, or
+        there is no vault.
+        """
         vault = await self._opened_vault()
         if vault is None:
             raise ToolFailed("There is no keyring here.")
@@ -104,18 +110,22 @@ class Variables:
         self.keep(name, value)
 
     def allow(self, variable: Variable, *, network: bool) -> None:
-        """Allow commands of this session to use a variable, with or without network."""
+        """Allow commands of this session to use a variable, with or without network, and have its value masked from now
+        on.
+        """
         self._allowed.add((variable.name, network))
         self._seen[variable.name] = variable.value
         self._remask()
 
     def allowed(self, name: str, *, network: bool) -> bool:
-        """Return whether commands may use it; an approval with network includes use without it."""
+        """Return whether commands may use the variable, with `network` or without; an approval with network includes
+        use without it.
+        """
         return (name, network) in self._allowed or (name, True) in self._allowed
 
     def masked(self, text: str) -> str:
-        """Return `text` with every value that commands may know, in any encoding known to OwnSecrets, replaced by its
-        name.
+        """Return `text` with every value that commands may know, of 4 characters or more, in any encoding known to
+        `OwnSecrets`, replaced by its name (`[$NAME]`).
         """
         for name, secrets in self._masks:
             text = secrets.mask(text, lambda value, name=name: f"[${name}]")  # type: ignore[misc]
@@ -163,18 +173,22 @@ class MaskedStream:
         return text[:until]
 
     def close(self) -> str:
-        """Return the rest that was held back, which can no longer become a value."""
+        """Return the rest that was held back, which can no longer become a value; '' for none."""
         rest, self._held = self._held, ""
         return rest
 
 
 def is_name(name: str) -> bool:
-    """Return whether this can be the name of a user's variable; those of this program cannot."""
+    """Return whether this can be the name of a user's variable: at most 100 ASCII letters, digits and `_`, no digit
+    first; those of this program cannot.
+    """
     return re.match(NAME, name) is not None and not name.startswith(OURS)
 
 
 async def in_thread(work: Callable[[], T], seconds: float = VAULT_SECONDS) -> T:
-    """Run a function that may block for ever, such as a locked keyring, in a thread. ToolFailed after `seconds`."""
+    """Run a function that may block for ever, such as a locked keyring, in a thread and return its result; its
+    exceptions are raised. ToolFailed after `seconds`.
+    """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
@@ -218,7 +232,7 @@ class KeyringVault:
         self._service = f"codeagent-lsp:{workspace}"
 
     def get(self, name: str) -> str | None:
-        """Return the value; None if there is none. ToolFailed if the keyring fails."""
+        """Return the value; None if there is none. ToolFailed if the keyring fails. Blocks."""
         import keyring  # late: it may be missing, and loads much
         from keyring.errors import KeyringError  # late: likewise
 
@@ -239,8 +253,8 @@ class KeyringVault:
 
 
 def open_keyring(workspace: str) -> Vault | None:
-    """Return the vault of a workspace in the system's keyring; None if the library is missing or no backend is safe
-    enough. Blocks.
+    """Return the vault of a workspace (any text that names it) in the system's keyring; None if the library is missing
+    or no backend is safe enough. Blocks.
     """
     try:
         import keyring  # late: it may be missing, and loads much

@@ -49,12 +49,12 @@ class Cache(Protocol):
 
 
 def key_of(*parts: object) -> str:
-    """Return the cache key of a request: the SHA-256 hash of its parts."""
+    """Return the cache key of a request: the SHA-256 hash, in hexadecimal, of its parts as JSON."""
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
 
 
 def cache_of(url: str | None, file: Path) -> Cache:
-    """Return the cache of the settings: Redis for a URL, else SQLite."""
+    """Return the cache of the settings: Redis for a URL, else the SQLite file `file`. Nothing is opened."""
     return RedisCache(url) if url else SqliteCache(file)
 
 
@@ -73,7 +73,9 @@ class SqliteCache:
         return await asyncio.to_thread(self._safely, lambda base: self._read(base, key))
 
     async def put(self, key: str, value: str, seconds: float) -> None:
-        """Store a value, unless it is larger than 1 MiB. CacheOff if the file cannot be used."""
+        """Store a value for so many seconds, unless it is larger than 1 MiB, in a thread. CacheOff if the file cannot
+        be used.
+        """
         if len(value.encode("utf-8", "replace")) <= MAX_ENTRY:
             await asyncio.to_thread(self._safely, lambda base: self._write(base, key, value, seconds))
 
@@ -126,7 +128,9 @@ class RedisCache:
         return await self._ask(lambda server: server.get(_PREFIX + key))
 
     async def put(self, key: str, value: str, seconds: float) -> None:
-        """Store a value, unless it is larger than 1 MiB. CacheOff if the server does not answer within 2 s."""
+        """Store a value for so many seconds, at least one, unless it is larger than 1 MiB. CacheOff if the server does
+        not answer within 2 s.
+        """
         if len(value.encode("utf-8", "replace")) <= MAX_ENTRY:
             await self._ask(lambda server: server.set(_PREFIX + key, value, ex=max(1, int(seconds))))
 
@@ -174,7 +178,7 @@ class CachedOutput:
         return ToolOutput(f"[kept from {minutes} minutes ago]\n{known['text']}", known.get("data"))
 
     async def put(self, output: ToolOutput, seconds: float) -> None:
-        """Store the result for so many seconds, with secrets masked; nothing if the cache fails."""
+        """Store the result for so many seconds, with secrets masked; a failure of the cache is only reported."""
         # a cache outlives the session, and may be on a server that others use
         hide = self._context.redaction.hide
         value = {"text": hide(output.text), "data": _without(output.data, hide), "at": time.time()}

@@ -164,8 +164,8 @@ class Program:
 
 
 async def answer_of(program: Program, question: Mapping[str, Any]) -> dict[str, Any]:
-    """Run the program in a child process and return its answer. ToolFailed if it gives none within its limits, or
-    reports a problem.
+    """Run the program in a child process with the JSON object `question` and return its answer, a JSON object.
+    ToolFailed if it gives none within its limits, reports a problem, or lacks a library. Cancelling ends the process.
     """
     folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="codeagent-web-")
     try:

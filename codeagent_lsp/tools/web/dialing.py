@@ -60,8 +60,8 @@ class Dialer:
         self._route = route
 
     async def places(self, host: str, port: int) -> tuple[SocketAddress, ...]:
-        """Return the checked addresses and ports of a host, best first. WebRefused if one is not public, ToolFailed if
-        none.
+        """Return the checked (IP address, port) pairs of a host, best first, at most 4. WebRefused if one is not
+        public, ToolFailed if none.
         """
         addresses = (host,) if _is_number(host) else await self._addresses(host, port)
         own = await asyncio.to_thread(self._own)  # each time: a machine changes its network
@@ -70,15 +70,15 @@ class Dialer:
         return tuple(self._route((address, port)) for address in addresses[:MAX_ADDRESSES])
 
     def proxy_for(self, host: str, port: int) -> str:
-        """Return the URL of the proxy for a host; '' for none. The proxy of the environment is not used for what models
-        ask for.
+        """Return the URL of the proxy for a host and port, by the settings alone; '' for none. The proxy of the
+        environment is not used for what models ask for.
         """
         shown = f"[{host}]" if ":" in host else host
         return proxy_for(f"https://{shown}:{port}", self.network) if self.network.proxy else ""
 
     async def admit(self, host: str, port: int) -> None:
-        """Raise WebRefused for a host whose addresses are not public; one that cannot be resolved here is left to the
-        proxy.
+        """Resolve a host and raise WebRefused if one of its addresses is not public; one that cannot be resolved here
+        is left to the proxy.
         """
         try:
             await self.places(host, port)
@@ -88,8 +88,8 @@ class Dialer:
             pass
 
     async def connect(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Return a connection to the first address that accepts one, within 5 s each; the caller closes it. Errors as
-        in `places`; ToolFailed if none accepts.
+        """Return a connection to the first address that accepts one, within 5 s each, or through the proxy; the caller
+        closes it. Errors as in `places`; ToolFailed if none accepts.
         """
         if proxy := self.proxy_for(host, port):
             await self.admit(host, port)

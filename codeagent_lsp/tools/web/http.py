@@ -69,14 +69,15 @@ class Fetcher:
         self._trust = trust
 
     async def get(self, target: Target) -> Page:
-        """Return the page, after redirects within its site, in at most 30 s. WebRefused, ToolRetry or ToolFailed, with
-        advice, if that fails.
+        """Return the page, after redirects within its site, at most within the time of its limits (30 s), its body cut
+        at their size (5 MiB). WebRefused for an address that is not public, ToolRetry for a redirect to another site,
+        ToolFailed, with advice, if it fails.
         """
         return await self._bound(target, self._hops(target))
 
     async def post(self, target: Target, body: bytes, headers: Mapping[str, str]) -> Page:
-        """Send a request with a body and return the response, cut at the size limit. ToolFailed for a redirect or an
-        error.
+        """Send a request with a body and return the response, cut at the size limit. `headers` are added to ours.
+        ToolFailed for a redirect or an error.
         """
         return await self._bound(target, self._post(target, body, headers))
 

@@ -74,7 +74,7 @@ _BLANKS = re.compile(r"\n{3,}")
 
 def main() -> None:
     """Read one request from standard input and write its answer to standard output, as JSON; a problem is an answer,
-    too.
+    too. `sys.argv[1]` names the work: `browse`, `extract`, `metasearch`.
     """
     question = json.load(sys.stdin)
     try:
@@ -93,9 +93,10 @@ def main() -> None:
 
 
 def browse(question: dict[str, Any]) -> dict[str, Any]:
-    """Open the page in a browser and return `{"html", "url"}` once its scripts are quiet, the HTML cut to 5 MiB of
-    characters. It is taken as it is after 5 s without quiet; `{"problem", "code"}` if it leads to another site or the
-    browser fails.
+    """Open the page `url` of `question` in a browser and return `{"html", "url"}` once its scripts are quiet, the HTML
+    cut to 5 MiB of characters. It is taken as it is after 5 s without quiet; `{"problem", "code"}` if it leads to
+    another site or the browser fails. `question` also has `browser` (the program's path), `sandbox`, `host`, `seconds`,
+    `proxy` with `user` and `token`, and perhaps `selector`.
     """
     from playwright.sync_api import Error, sync_playwright  # late: a missing library is an answer, not a crash
 
@@ -234,8 +235,8 @@ def _markdown(html: str) -> str:
 
 
 def metasearch(question: dict[str, Any]) -> dict[str, Any]:
-    """Return `{"results"}`, rows with `title`, `url` and `text`, each address once; `{"problem", "code"}` if no engine
-    answers.
+    """Ask search engines by the `query`, `pages`, `most` (results), `seconds` and `proxy` of `question` and return
+    `{"results"}`, rows with `title`, `url` and `text`, each address once; `{"problem", "code"}` if no engine answers.
     """
     from ddgs import DDGS  # late: a missing library is an answer, not a crash
     from ddgs.exceptions import DDGSException

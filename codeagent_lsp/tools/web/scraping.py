@@ -49,12 +49,14 @@ class PageText:
 
 
 def is_html(page: Page) -> bool:
-    """Return whether the page is HTML, so that a selector can be applied."""
+    """Return whether the page is HTML, so that a selector can be applied, by its media type alone."""
     return page.media in _HTML
 
 
 async def words_of(page: Page, selector: str | None) -> PageText:
-    """Return the text of a page. ToolRetry or ToolFailed if it has none that can be read."""
+    """Return the text of a page, of HTML the main part or what a CSS `selector` finds. ToolRetry for a selector on
+    plain text, ToolFailed for another kind of file, or as of `words_of_html`.
+    """
     if is_html(page):
         return await words_of_html(decode_page(page), page.target.url, selector)
     if not _PLAIN.fullmatch(page.media):
@@ -67,14 +69,16 @@ async def words_of(page: Page, selector: str | None) -> PageText:
 
 async def words_of_html(html: str, url: str, selector: str | None) -> PageText:
     """Return the text of the main part of an HTML document from `url`, or of what a CSS `selector` finds; in a child
-    process.
+    process, within 20 s. ToolFailed if that fails, or for an invalid selector.
     """
     answer = await answer_of(EXTRACT, {"html": html, "url": url, "selector": selector})
     return PageText(str(answer["title"]), str(answer["text"]), answer["hidden"], answer["thin"], answer["found"])
 
 
 def decode_page(page: Page) -> str:
-    """Return the text of a page, decoded by the charset of its server, else of its `<meta>` element, else as UTF-8."""
+    """Return the text of a page, decoded by the charset of its server, else of its `<meta>` element, else as UTF-8.
+    Never raises: bytes that do not fit are replaced.
+    """
     declared = _META.search(page.body[:_HEAD]) if is_html(page) else None
     named = page.charset or (declared[1].decode("ascii") if declared else "")
     charset = named if _CHARSETS.fullmatch(named) else "utf-8"
@@ -98,7 +102,9 @@ class Web:
 
     @classmethod
     def over(cls, network: NetworkSettings) -> Web:
-        """Return an access that connects by these settings, with their proxy and certificates."""
+        """Return an access that connects by these settings, with their proxy and certificates. Nothing is connected
+        yet.
+        """
         return cls(Fetcher(Dialer(network=network)))
 
 
@@ -161,7 +167,7 @@ def _because(notes: Iterable[str]) -> str:
 
 def browser_of(path: str, folders: Iterable[str] = ()) -> str | None:
     """Return the path of a Chromium or Chrome program on `path` (a PATH value), None if there is none. Relative entries
-    and those inside `folders` (the workspace) are ignored.
+    and those inside `folders` (the workspace) are ignored. Blocks.
     """
     inside = tuple(f"{folder}{os.sep}" for folder in folders)
     entries = [entry for entry in path.split(os.pathsep) if Path(entry).is_absolute()]
@@ -170,8 +176,8 @@ def browser_of(path: str, folders: Iterable[str] = ()) -> str | None:
 
 
 async def browse_page(program: str | None, target: Target, selector: str | None, dialer: Dialer) -> str:
-    """Return the HTML of the page after its scripts have run, within 20 s for each step. ToolFailed if there is no
-    browser or it fails.
+    """Return the HTML of the page after its scripts have run in the browser `program`, within 20 s for each step.
+    ToolFailed if there is no browser or it fails.
     """
     if program is None:
         raise ToolFailed("no Chromium is installed here", ErrorCode.NOT_FOUND)

@@ -55,7 +55,9 @@ class Result:
 
 
 def provider_of(settings: WebSettings) -> Literal["tavily", "metasearch"]:
-    """Return the search provider to use. ToolFailed if the settings name a service without a key."""
+    """Return the search provider to use: the one of the settings, else `tavily` if there is a key for it, else
+    `metasearch`. ToolFailed if the settings name `tavily` without a key.
+    """
     if settings.search_provider == "metasearch":
         return "metasearch"
     if settings.search_api_key:
@@ -67,8 +69,8 @@ def provider_of(settings: WebSettings) -> Literal["tavily", "metasearch"]:
 
 
 async def search_web(wanted: SearchRequest, settings: WebSettings, fetcher: Fetcher) -> tuple[Result, ...]:
-    """Search and return the results, best first, at most `most`; () if nothing was found. ToolFailed if no provider
-    answers.
+    """Search and return the results, best first, at most `most`; () if nothing was found. The query leaves this
+    machine. ToolFailed if no provider answers.
     """
     if provider_of(settings) == "tavily":
         rows = await _by_tavily(wanted, settings.search_api_key or "", fetcher)

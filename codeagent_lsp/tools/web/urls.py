@@ -105,7 +105,9 @@ class Target:
 
 
 def parse_url(url: str, base: Target | None = None) -> Target:
-    """Parse `url`, which may be relative to `base`, as in a redirect. BadUrl with the reason."""
+    """Return the target of `url`, which may be relative to `base`, as in a redirect; its fragment is dropped. Nothing
+    is resolved. BadUrl with the reason, also for a host that cannot be public by its form.
+    """
     url = url.strip(" ")
     if len(url) > MAX_LENGTH:
         raise BadUrl(f"the address is longer than {MAX_LENGTH} characters")
@@ -121,7 +123,9 @@ def parse_url(url: str, base: Target | None = None) -> Target:
 
 
 def split_authority(authority: str) -> tuple[str, int | None]:
-    """Return the normalised host and the port, None if not given. BadUrl if the host cannot be public by its form."""
+    """Return (host, port) of the authority of a URL: the normalised host, IPv6 without brackets, and the port, None if
+    not given. BadUrl if the host cannot be public by its form.
+    """
     if "@" in authority:
         raise BadUrl("an address with a user name before the host is not fetched")
     parts = _AUTHORITY.fullmatch(authority)
@@ -230,7 +234,9 @@ def not_installed(what: str) -> ToolFailed:
 
 
 def is_public(address: str) -> bool:
-    """Return whether `address` is a valid IP address that is publicly reachable; False for anything else."""
+    """Return whether `address` is a valid IP address that is publicly reachable (IANA's special-purpose registries, and
+    no tunnels or translations to IPv4); False for anything else.
+    """
     try:
         found = ip_address(address)
     except ValueError:
@@ -240,7 +246,7 @@ def is_public(address: str) -> bool:
 
 def own_addresses(routes: Path = ROUTES_4, interfaces: Path = INTERFACES_6) -> frozenset[str]:
     """Return the IP addresses of this machine, public ones too: from the kernel's tables, and those that it sends from.
-    Reads files, and sends nothing.
+    Reads files, so it blocks, and sends nothing.
     """
     found = set(_LOCAL_4.findall(_read(routes)))
     found.update(str(IPv6Address(int(line.split()[0], 16))) for line in _read(interfaces).splitlines() if line)

@@ -44,7 +44,9 @@ _AWK_MAX_CHARS = 2_000
 
 
 def check_awk(program: str) -> None:
-    """Check that a program only computes and prints. Unknown if not."""
+    """Check that an `awk` program only computes and prints. Unknown, with the reason, if that is not certain, as for
+    one of more than 2,000 characters.
+    """
     braces = parentheses = 0
     for piece in _tokens(program):
         if piece in _AWK_REFUSED:
@@ -121,7 +123,9 @@ _INTEGER = re.compile(r"[+-]?\d+")
 
 
 def check_find(arguments: Sequence[Word]) -> None:
-    """Check that every predicate of `find` only reads. Unknown if not."""
+    """Check that the arguments of `find`, without its name, only read: starting points and known predicates. Unknown,
+    with the reason, if not.
+    """
     place = 0
     while place < len(arguments) and not _FIND_START.match(arguments[place].value):
         check_path(arguments[place], globs="none")
@@ -138,8 +142,8 @@ def check_find(arguments: Sequence[Word]) -> None:
 
 
 def check_test(arguments: Sequence[Word]) -> None:
-    """Check that the arguments are a simple test. Unknown if not, also for `-v` and `-R`, whose operand can run a
-    command.
+    """Check that the arguments of `test`, without its name, are one simple test, with or without `!`. Unknown, with the
+    reason, if not, also for `-v` and `-R`, whose operand can run a command.
     """
     words = list(arguments[1:] if arguments and arguments[0].value == "!" else arguments)
     values = [word.value for word in words]
@@ -184,7 +188,7 @@ _PS_VALUE = re.compile(r"\w[\w,-]*")
 
 
 def check_ps(arguments: Sequence[Word]) -> None:
-    """Check that the arguments of `ps` show no environment. Unknown if not."""
+    """Check that the arguments of `ps` show no environment. Unknown, with the reason, if that is not certain."""
     words = [word.value for word in arguments]
     chooses = not _CHOOSING.isdisjoint(words)
     if not all(_is_known(word, chooses=chooses) for word in _without_values(words)):

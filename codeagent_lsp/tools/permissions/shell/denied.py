@@ -104,7 +104,9 @@ _CRITICAL = re.compile(
 
 
 def denial(everything: Everything) -> str | None:
-    """Return the reason, in English, why the script is never run; None if it is not denied."""
+    """Return the reason, in English, why the script is never run; None if it is not denied. Pure; the first reason
+    found counts.
+    """
     return next(_denials(everything), None)
 
 
@@ -347,7 +349,9 @@ def _operands(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def is_bomb(script: Script) -> bool:
-    """Return whether the script is a fork bomb."""
+    """Return whether the script is a fork bomb: a function or loop that starts itself or others endlessly, as far as
+    its text shows.
+    """
     text = script.text
     # Without any of these, nothing runs beside anything else; most commands end here, cheaply.
     if "&" not in text and "|" not in text and "$(" not in text and "`" not in text and "(" not in text:
@@ -361,7 +365,9 @@ def is_bomb(script: Script) -> bool:
 
 
 def is_program_bomb(code: str) -> bool:
-    """Return whether a program in another language, given on the command line, forks endlessly."""
+    """Return whether a program in another language, given on the command line, forks endlessly, by known spellings of
+    that.
+    """
     return bool(_PROGRAM.search(code))
 
 
@@ -423,7 +429,9 @@ def _name(function: Node) -> str:
 
 
 def is_catastrophic(path: str) -> bool:
-    """Return whether removing this path recursively would remove the system or a home folder."""
+    """Return whether removing this path, as a script writes it, recursively would remove the system or a home folder.
+    By its text alone.
+    """
     whole = _whole(path)
     if len(path) <= _LONGEST and _ABOVE_HOME.fullmatch(path):
         return True
@@ -432,26 +440,30 @@ def is_catastrophic(path: str) -> bool:
 
 
 def is_device(path: str) -> bool:
-    """Return whether the path is a device, such as a disk or memory, other than a harmless stream such as
-    `/dev/null`.
+    """Return whether the path is a device, such as a disk or memory, other than a harmless stream such as `/dev/null`;
+    by its text alone.
     """
     return bool(_DEVICE.fullmatch(_normal(path)))
 
 
 def is_critical(path: str) -> bool:
-    """Return whether the path is a file that the system depends on to start or to let users in, such as
-    `/etc/passwd`.
+    """Return whether the path, as a script writes it, is a file that the system depends on to start or to let users in,
+    such as `/etc/passwd`; by its text alone.
     """
     return bool(_CRITICAL.fullmatch(_normal(path)))
 
 
 def is_settings(path: str) -> bool:
-    """Return whether the path is a settings file that determines what an editor, an agent, a shell or git runs."""
+    """Return whether the path is a settings file that determines what an editor, an agent, a shell or git runs; by its
+    text alone.
+    """
     return sensitive.is_settings([part for part in _normal(path).split("/") if part])
 
 
 def join_path(folder: str, path: str) -> str:
-    """Return `path` as seen after `cd folder`; '' as folder leaves it as it is."""
+    """Return `path` as seen after `cd folder`; '' as folder, and a path that begins with `/` or `~`, leaves it as it
+    is.
+    """
     return path if path.startswith(("/", "~")) or not folder else f"{folder[:_LONGEST]}/{path}"
 
 

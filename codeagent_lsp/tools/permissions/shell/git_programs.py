@@ -79,7 +79,9 @@ _SHORT: dict[str, str] = {"rebase": "-x", "difftool": "-x", "clone": "-u", "grep
 
 
 def inner_git(words: Sequence[str]) -> list[Inner]:
-    """Return what `git …` runs besides itself: the command without global options, aliases, commands in settings."""
+    """Return what `git …` (`words`, its name first) runs besides itself, [] for nothing: the command without global
+    options, aliases, commands in settings.
+    """
     rest, settings = _divide(words)
     found = [Inner(script=value.removeprefix("!")) for name, value in settings.items() if _GIT_RUNS.fullmatch(name)]
     if not rest:
@@ -98,7 +100,9 @@ def inner_git(words: Sequence[str]) -> list[Inner]:
 
 
 def unknown_subcommand(words: Sequence[str]) -> str:
-    """Return the subcommand of a git command that git itself does not have, such as an alias; '' if there is none."""
+    """Return the subcommand of a git command that git itself does not have, such as an alias; '' if there is none, and
+    for other programs.
+    """
     if not words or words[0].rsplit("/", 1)[-1] != "git":
         return ""
     rest, settings = _divide(words)

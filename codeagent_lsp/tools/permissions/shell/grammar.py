@@ -80,7 +80,7 @@ def grammar(
     attached: bool = True,
 ) -> Grammar:
     """Return a grammar whose `long`, `long_values`, `patterns` and `filters` are given as words with blanks between
-    them.
+    them; the others are as of `Grammar`.
     """
     named, valued, given, chosen = (frozenset(text.split()) for text in (long, long_values, patterns, filters))
     return Grammar(
@@ -93,7 +93,9 @@ class Unknown(Exception):
 
 
 def check(rules: Grammar, arguments: Sequence[Word]) -> None:
-    """Check that the arguments are within the grammar and their files may be read. Unknown if not."""
+    """Check that the arguments, without the command's name, are within the grammar and their files may be read.
+    Unknown, with the reason, if not.
+    """
     operands, options = _divide(rules, arguments)
     if rules.operands == "pattern" and not options & rules.patterns:
         if not operands:
@@ -111,7 +113,9 @@ def check(rules: Grammar, arguments: Sequence[Word]) -> None:
 
 
 def check_path(word: Word, *, globs: Globs) -> None:
-    """Check that a file may be read without asking. Unknown if not."""
+    """Check that a file may be read without asking. Unknown, with the reason, if not; `globs` is as for
+    `unreadable`.
+    """
     if (reason := unreadable(word, globs=globs)) is not None:
         raise Unknown(reason)
 
@@ -213,7 +217,9 @@ def unreadable(word: Word, *, globs: Globs) -> str | None:
 
 
 def is_secret(path: str) -> bool:
-    """Return whether the name of a file or of one of its folders marks it as a secret, such as `.env` or `.ssh`."""
+    """Return whether the name of a file or of one of its folders marks it as a secret, such as `.env` or `.ssh`. The
+    disk is not looked at.
+    """
     return holds_secrets([part for part in path.split("/") if part not in ("", ".")])
 
 

@@ -72,7 +72,9 @@ class NotPlain(Exception):
 
 
 def plain_commands(script: str, tree: Tree) -> tuple[Simple, ...]:
-    """Return the simple commands of a plain script, at least one. NotPlain if it is not plain."""
+    """Return the simple commands of a plain script, in order, at least one; `tree` is its parse by `syntax.parse`.
+    NotPlain, with the reason, if it is not plain.
+    """
     commands = tuple(_commands(script))
     if not commands:
         raise NotPlain("It has no command.")

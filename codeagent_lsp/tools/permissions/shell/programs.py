@@ -147,8 +147,8 @@ _IN_EDITOR = re.compile(
 
 
 def started_programs(name: str, words: Sequence[str], stdin: str | None) -> Started:
-    """Return what the programs in the words of the command `name`, or in its input, start; `more` if they are too long
-    to read.
+    """Return what the programs in the words of the command `name`, or in its input, start; `more` if they have more
+    than 8,192 characters. Nothing for other commands.
     """
     if name not in _KNOWN and not any(pattern.fullmatch(name) for pattern, _ in _LANGUAGES):
         return Started()

@@ -455,7 +455,9 @@ def _hexadecimal(text: str) -> str | None:
 
 
 def fields(node: Node, variables: Variables) -> tuple[str, ...]:
-    """Return the words that the word at `node` expands to; an expansion may yield none or several."""
+    """Return the words that the word at `node` expands to; an expansion may yield none or several. `variables` are the
+    values by name, as far as they are known.
+    """
     first = node.children[0] if node.type == "command_name" and node.child_count == 1 else node
     if "@" in variables and text_of(first) in _ALL_WORDS:
         return tuple(variables["@"].split(_BREAK))

@@ -69,7 +69,9 @@ _FLAGS = frozenset(
 
 
 def unread(readings: Sequence[Everything], rules: Sequence[str]) -> tuple[str, bool] | None:
-    """Return why a rule may cover what a script runs unseen, in English, and whether it surely does; None if not."""
+    """Return (reason, sure): why one of the rules (globs over commands) may cover what a script runs unseen, in
+    English, and whether it surely does; None if none may.
+    """
     found = [reason for everything in readings for reason in _reasons(everything, rules)]
     return next((reason for reason in found if reason[1]), found[0] if found else None)
 

@@ -151,7 +151,9 @@ _PREFIXES: dict[str, _Prefix] = {
 
 
 def is_wrapper(name: str) -> bool:
-    """Return whether a command of this name, such as `sudo` or `bash`, runs another one that its words name."""
+    """Return whether a command of this name, such as `sudo` or `bash`, runs another one that its words name. `name` is
+    without a folder.
+    """
     return name in _PREFIXES or name in _SCRIPTS or name in SHELLS
 
 
@@ -166,7 +168,9 @@ def _runs_words(words: Sequence[str], name: str) -> bool:
 
 
 def inner(command: Invocation, *, wide: bool = False) -> tuple[Inner, ...]:
-    """Return the commands and scripts that `command` runs besides itself, one level deep; `wide` as in `read`."""
+    """Return the commands and scripts that `command` runs besides itself, one level deep, () for nothing; `wide` as in
+    `read`.
+    """
     name, words = command.name, command.words
     found: list[Inner] = []
     if name in _PREFIXES and not (name == "command" and {"-v", "-V"} & set(words[1:2])) and _runs_words(words, name):
@@ -402,8 +406,8 @@ class Everything:
 
 
 def unwrap(script: Script, *, wide: bool = False, choice: int = 0) -> Everything:
-    """Return `script` with every script and command that it runs, 8 levels deep at most; `wide` and `choice` say how
-    these are read, as in `read`.
+    """Return `script` with every script and command that it runs, 8 levels deep and about 20,000 at most; `wide` and
+    `choice` say how these are read, as in `read`.
     """
     scripts = [script]
     functions = dict(script.functions)
