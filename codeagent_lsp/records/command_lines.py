@@ -188,6 +188,11 @@ _RESULT = re.compile(  # in the state of Terraform
     r"(?P<head>\"random_password\"[^}]{0,800}?\"result\"[ ]?:[ ]?\")(?P<value>[^\"\s]{6,4096}+)(?=\")"
 )
 _RESULT_LINES = 20
+_DECODED_KEY = re.compile(  # bytes of a key, though the variable is only called `key`
+    r"(?P<head>\b[kK]ey[ \t]?(?::[ \t]?\w{1,20}[ \t]?)?:?=[ \t]?[\w.]{0,30}"
+    r"(?:from|from[hH]ex|unhexlify)\([ \t]?b?[\"'])"
+    r"(?P<value>[^\s\"']{16,65536}+)(?=[\"'])"
+)
 _PRINTING = (
     *("get-secret-value", "get-parameter", "secret show", "versions access", "kv get", "vault read", "pass show"),
     *("op read", "op item", "bw get", "secret-tool", "keyring get", "find-generic-", "find-internet-", "auth token"),
@@ -291,6 +296,8 @@ def mask_command_lines(text: str, mark: Mark) -> str:
         text = replace_matches(fed, text, _FED_TO, lambda match: _mask_match(match, mark), _BEHIND)
     users = places(text, *_USERS)
     text = replace_matches(users, text, _AFTER_USER, lambda match: _random(match, mark))
+    decoded = places(text, "Buffer.from(", "fromhex(", "fromHex(", "unhexlify(")
+    text = replace_matches(decoded, text, _DECODED_KEY, lambda match: _random(match, mark))
     results = places(text, '"random_password"')
     text = replace_matches(results, text, _RESULT, lambda match: _mask_match(match, mark), _RESULT_LINES)
     printing = places(text, *_PRINTING)

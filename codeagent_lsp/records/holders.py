@@ -65,7 +65,11 @@ _OPTION = re.compile(
     r"|[ \t]-(?:p|-key)[ \t](?P<apart>[^\s\"'`;|&<>=]{12,4096})(?=\s|\Z)"
     r"|(?<![\w-])(?:pw|pwd|passwd)[ \t](?P<told>[^\s\"'`;|<>()=]{8,4096})"
 )
-_OF_ADDRESS = re.compile(r"@[\w.-]{1,80}\.\w{2,20}:(?P<value>[^\s:\"'`]{12,4096}+)(?=\s|\Z)")  # `bob@example.com:…`
+# `bob@example.com:…`, and as two arguments.
+_OF_ADDRESS = re.compile(
+    r"@[\w.-]{1,80}\.\w{2,20}(?::(?P<value>[^\s:\"'`]{12,4096}+)(?=\s|\Z)"
+    r"|(?P<q>[\"'`]),[ \t]{0,4}(?:\w{1,30}[:=][ \t]?)?(?P=q)(?P<beside>[^\s\"'`]{12,4096}+)(?P=q))"
+)
 _LOGINS = (
     *("login", "log-in", "log in", "sign-in", "signin", "cred", "user/", "user /", "username", "zugang", "anmeld"),
     *("identifiant", "acceso", "inloggeg"),
@@ -120,8 +124,10 @@ def _spans(text: str) -> Iterator[_Span]:
         if looks_scrambled(text[start:end]):
             yield start, end
     for at in places(text, "@"):
-        if (owned := _OF_ADDRESS.match(text, at)) and looks_scrambled(owned["value"]):
-            yield owned.span("value")
+        if owned := _OF_ADDRESS.match(text, at):
+            part = "value" if owned["value"] is not None else "beside"
+            if looks_scrambled(owned[part]):
+                yield owned.span(part)
     for at in places(text, " -p", "\t-p", " --key ", "pw ", "pwd ", "passwd "):
         if found := _OPTION.match(text, at):
             part = next(name for name in ("value", "bare", "apart", "told") if found[name] is not None)

@@ -108,7 +108,7 @@ _PASS_OF = frozenset((
     "cert", "pfx", "remote", "srcstore", "deststore", "service", "app", "default", "sa", "key",
     "mqtt", "wlan", "sta", "ota", "broker", "telnet", "router", "zip", "pdf", "jdbc", "ora", "rds", "repl", "git",
     "svn", "registry", "grafana", "kafka", "sasl", "xmpp", "sip", "pppoe", "vpn", "samba", "smb", "webdav", "rcon",
-    "nickserv", "cpanel",
+    "nickserv", "cpanel", "control",
 ))  # fmt: skip
 _PW = frozenset(("dbpw", "rootpw", "userpw", "adminpw", "mypw", "smtppw", "ftppw", "ldappw", "bindpw", "sshpw"))
 _LOOKING = frozenset((

@@ -89,6 +89,7 @@ _CALLED: Mapping[str, tuple[tuple[str, int], ...]] = {
     "_pw_set": (("username_pw_set", 1),),
     "ookieParser": (("cookieParser", 0),),
     "tripe(": (("Stripe", 0),),
+    "Wallet(": (("Wallet", 0),),
     "wilio(": (("twilio", 1), ("Twilio", 1)),
     "ecurityKey(": (("SymmetricSecurityKey", 0),),
     "HMAC": tuple((f"HMAC{bits}", 0) for bits in (256, 384, 512)),
@@ -226,6 +227,10 @@ def _of_calls(text: str) -> Iterator[_Span]:
     for name, place in (known for shared, called in _CALLED.items() if shared in text for known in called):
         for start in _calls(text, name):
             yield from _argument(text, start, place)
+    for start in _calls(text, "login"):
+        values = [item for item in arguments(text, start) if item is not None]
+        if len(values) == 1 and looks_scrambled(values[0].value):  # of a bot, which has a token and no name
+            yield values[0].start, values[0].end
     for at in places(text, "auth"):
         if credentials := _CREDENTIALS.match(text, at):
             yield from _argument(text, credentials.end(), 1)

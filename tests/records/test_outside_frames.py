@@ -109,6 +109,9 @@ base64 -d < a.b64⏎decoded_words_of_file_2
 terraform output -raw region⏎eu-central-1
 a.get("token", {"max": 4096}, "utf-8", "gpt-4o-mini-2024")
 parola_regex = "words2only"
+login("test2user") and login(user="jane.doe2024")
+Client("marta@example.com", "Marta Example 2024")
+key = Buffer.from("utf-8-text-2")
 """
 
 
