@@ -72,7 +72,7 @@ class Argument:
 @dataclass(frozen=True, slots=True)
 class Command:
     """One command of `workspace/executeCommand`. Those with `starts_run` answer `{"runId": …, "sessionId": …}` before
-    the run ends.
+    the run ends; with `"queued": true` where the session is at work, so that the run begins later.
     """
 
     name: str

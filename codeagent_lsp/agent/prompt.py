@@ -22,8 +22,8 @@ TASK_MAP = "Files that may matter to the task, found by its words and by how the
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The workspace folders (absolute paths), the editor's name, and a sentence on how commands run. Constant during a
-    session.
+    """What a run's prompt says of its surroundings: the workspace folders (absolute paths), the editor's name and
+    sentences on how commands run, each '' if not known. It stays the same during a run.
     """
 
     folders: tuple[str, ...]

@@ -82,8 +82,9 @@ class SolverWorkspace(Protocol):
         """
 
     async def stage(self, texts: Mapping[str, str], material: Material) -> str:
-        """Stage new texts by relative path, of the files of `material` or new ones. Return '', or, as a sentence for
-        the model, why they were refused; then nothing is staged.
+        """Stage whole new texts by relative path, of the files of `material` or new ones; what the user has typed
+        since is merged into them. Return '', or, as a sentence for the model, why they were refused; then nothing more
+        is staged than before.
         """
 
     def revealed(self, reply: str) -> str:

@@ -101,7 +101,8 @@ class ContainerFiles:
 
     async def carry_out(self, box: Box) -> Mapping[str, bytes]:
         """Kill what runs in the container, bring its files into the copies and return the reports of the last command,
-        by name. EnvironmentProblem if they are too large or it takes more than 300 s.
+        by name: at most 64 files and 16 MiB, others are left out. EnvironmentProblem if the files are too large, it
+        takes more than 300 s, or the engine or the transfer fails.
         """
         reports = await asyncio.to_thread(self._folder.make, "reports")
         places = {mirror.root: mirror.place for mirror in self._mirrors} | {REPORTS: reports}

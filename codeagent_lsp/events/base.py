@@ -218,8 +218,8 @@ class ExecutionCompleted(Event, name="execution_completed"):
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionFailed(Event, name="execution_failed"):
-    """The work on the plan ended because the step `step_id` failed; `error` is why, `message` a sentence for the user,
-    `plan` the whole plan.
+    """The work on the plan stops because the step `step_id` failed and the user has said so or not answered; `error` is
+    why, `message` a sentence for the user, `plan` the whole plan as the module describes it.
     """
 
     error: str = ""

@@ -63,7 +63,9 @@ def words_of(text: str) -> Iterator[str]:
 
 
 def terms_of(text: str) -> Iterator[str]:
-    """Yield words as `words_of` does, and each identifier of several parts also as a whole, as `count_words` does."""
+    """Yield words as `words_of` does (stemmed, without stop words), and each identifier of several parts and up to 40
+    characters also as a whole, as `count_words` does.
+    """
     return (word for token in _tokens(text) for word in _terms(token))
 
 

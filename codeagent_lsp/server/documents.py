@@ -28,7 +28,8 @@ _log = logging.getLogger(__name__)
 
 class Documents:
     """The open documents, by URI. `encoding` is the position encoding agreed on with the client; `folders` returns the
-    workspace folders as the client names them, and `lost` is called with the URI of a document that gets out of step.
+    absolute paths of the workspace folders as the client names them, and `lost` is called with the URI of a document,
+    other than an unnamed one, that gets out of step.
     """
 
     def __init__(

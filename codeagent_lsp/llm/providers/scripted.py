@@ -80,8 +80,9 @@ class ScriptedModel:
         return self._info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """Yield the next reply of the script. Raises its scripted error; ModelReplyInvalid if the request lacks the
-        text that the reply expects.
+        """Yield the next reply of the script in pieces of reasoning and text, and whole as the last item; a reply
+        "Done." after the last one. Raises its scripted error; ModelReplyInvalid, before anything is yielded, if the
+        last message of the user lacks the text that the reply expects.
         """
         turn = len(self.requests)
         self.requests.append(request)

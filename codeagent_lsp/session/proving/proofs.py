@@ -112,7 +112,7 @@ class Proofs:
 
     def green(self, changeset: Changeset) -> frozenset[str]:
         """Return what is green in the state of these changes, as `Tally` names it: files and folders whose tests all
-        passed; empty if none ran.
+        passed; empty if none ran. Blocks, as it reads the user's files.
         """
         return self._green.get(self.state(changeset), frozenset())
 

@@ -154,7 +154,9 @@ class FirstRead:
         return self._files[path]
 
     def text(self, path: str) -> str | None:
-        """Return the text of the file at this absolute path; None if there is none that can be read."""
+        """Return the text that the file at this absolute path had when it was first asked for; None if none could be
+        read, or if it was deleted. Blocks the first time.
+        """
         file = self.file(path)
         return None if file is None else file.text
 

@@ -259,8 +259,9 @@ def not_installed(project: Project) -> str:
 
 
 def existing(path: str | None, context: ToolContext) -> str | None:
-    """Return the absolute path of the file or folder that a call names, None for the workspace itself. ToolRetry if it
-    does not exist, PathRefused if it is outside of the workspace.
+    """Return the absolute path of the file or folder that a call names, relative to the workspace or absolute; None for
+    the workspace itself (None, '' or '.'). ToolRetry if it does not exist, PathRefused if it is outside of the
+    workspace or no path can have that form.
     """
     if path is None or path in ("", "."):
         return None

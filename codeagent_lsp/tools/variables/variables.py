@@ -226,7 +226,10 @@ def _parts(value: str) -> Iterable[str]:
 
 
 class KeyringVault:
-    """The values of one workspace in the system's keyring, separate from those of other workspaces. Methods block."""
+    """The values of one workspace in the system's keyring, separate from those of other workspaces; `workspace` is any
+    text that names it. Methods block, perhaps until the user unlocks the keyring. Made by `open_keyring`, which knows
+    whether there is one.
+    """
 
     def __init__(self, workspace: str) -> None:
         self._service = f"codeagent-lsp:{workspace}"

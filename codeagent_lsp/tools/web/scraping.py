@@ -68,8 +68,9 @@ async def words_of(page: Page, selector: str | None) -> PageText:
 
 
 async def words_of_html(html: str, url: str, selector: str | None) -> PageText:
-    """Return the text of the main part of an HTML document from `url`, or of what a CSS `selector` finds; in a child
-    process, within 20 s. ToolFailed if that fails, or for an invalid selector.
+    """Return the main part of an HTML document from `url` as Markdown, or what a CSS `selector` finds ('' or None: the
+    main part; empty text if it finds nothing); in a child process, within 20 s. ToolFailed if that fails, or for an
+    invalid selector.
     """
     answer = await answer_of(EXTRACT, {"html": html, "url": url, "selector": selector})
     return PageText(str(answer["title"]), str(answer["text"]), answer["hidden"], answer["thin"], answer["found"])

@@ -309,7 +309,7 @@ export interface ExecutionCompleted extends EventBase {
   readonly summary?: string;
 }
 
-/** The work on the plan ended because the step `step_id` failed; `error` is why, `message` a sentence for the user, `plan` the whole plan. */
+/** The work on the plan stops because the step `step_id` failed and the user has said so or not answered; `error` is why, `message` a sentence for the user, `plan` the whole plan as the module describes it. */
 export interface ExecutionFailed extends EventBase {
   readonly type: "execution_failed";
   readonly error: string;
