@@ -47,9 +47,9 @@ class Guarded:
         self._transports: list[asyncio.BaseTransport] = []
 
     async def start(self, launch: Launch, limits: ProcessLimits, *, apart: bool, talk: bool = False) -> None:
-        """Start the watchdog and send it the command; `close` must be called even if this fails. With `apart`, stderr is
-        a stream of its own, else it is a part of stdout. With `talk`, data written to `stdin` reaches the command; else
-        its standard input is empty. A command that cannot be started is no error here: its answer says so.
+        """Start the watchdog and send it the command; `close` must be called even if this fails. With `apart`, stderr
+        is a stream of its own, else it is a part of stdout. With `talk`, data written to `stdin` reaches the command;
+        else its standard input is empty. A command that cannot be started is no error here: its answer says so.
 
         ToolFailed if the watchdog does not start within 10 s.
         """
