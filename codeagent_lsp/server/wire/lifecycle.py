@@ -227,12 +227,13 @@ class Served(LanguageServer):
 @dataclass(frozen=True, slots=True)
 class Channel:
     """A byte stream to and from the client: `read` returns b"" at its end, `write` blocks until all is written.
-    `unread` returns how many bytes of that the client has not read yet, None if that is not known.
+    `unread` returns how many bytes of that the client has not read yet, None if that is not known; always 0 of a
+    socket, whose other end says only what has arrived.
     """
 
     read: Callable[[], bytes]
     write: Callable[[bytes], None]
-    unread: Callable[[], int | None] = lambda: None
+    unread: Callable[[], int | None] = lambda: 0
 
 
 def pipe_channel(read_fd: int, write_fd: int) -> Channel:

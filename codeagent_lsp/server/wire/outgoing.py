@@ -50,7 +50,7 @@ class Outgoing:
         self,
         write: Callable[[bytes], None],
         give_up: Callable[[str, int], None],
-        unread: Callable[[], int | None] = lambda: None,
+        unread: Callable[[], int | None] = lambda: 0,
         *,
         hard_limit: int = HARD_LIMIT,
         passing_limit: int = PASSING_LIMIT,
