@@ -11,6 +11,7 @@ import hashlib
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 
 Mark = Callable[[str], str]
 
@@ -83,17 +84,38 @@ def places(text: str, *words: str) -> Iterator[int]:
     """Yield the 0-based offsets of these words in a text, all of the first word, then of the next; overlapping ones
     too.
     """
+    # Hundreds of words are looked for in every text, and most texts have none of most: that is told by the different
+    # words of the text, which are much shorter than it.
+    known = _different_words(text) if _LONG <= len(text) <= _LONGEST else text
     for word in words:
+        if _longest_part(word) not in known:
+            continue
         at = text.find(word)
         while at >= 0:
             yield at
             at = text.find(word, at + 1)
 
 
+_LONG = 1_000  # characters, from which on a text says most words more than once
+_LONGEST = 1_000_000  # of a text that is kept
+_PART = re.compile(r"\w+")
+_BETWEEN_WORDS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
+
+
+@lru_cache(maxsize=2)  # a text is masked in many steps, and in small letters, too
+def _different_words(text: str) -> str:
+    # Of other scripts, whose letters are not looked up as fast, what stands between blanks.
+    return "\n".join({*(text.translate(_BETWEEN_WORDS) if text.isascii() else text).split()})
+
+
+@lru_cache(maxsize=2048)
+def _longest_part(word: str) -> str:
+    return max(_PART.findall(word), key=len, default="")
+
+
+@lru_cache(maxsize=1)
 def lower_in_place(text: str) -> str:
-    """Return a text in lower case in which every character keeps its offset; where that cannot be, only ASCII letters
-    are lowered.
-    """
+    """Return a text in lower case in which every character keeps its offset."""
     lower = text.lower()
     return lower if len(lower) == len(text) else text.translate(_ASCII_LOWER)
 
