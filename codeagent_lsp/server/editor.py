@@ -48,6 +48,7 @@ STALE_SECONDS = 0.7  # so much later some tell what was typed, for which they ha
 TYPING_SECONDS = 20.0  # as long changes are sent again while the user types
 PAUSE_SECONDS = 0.3  # without a key, afterwards: on a slow machine only a pause is longer than the editor's answer
 PAUSES_SECONDS = 120.0  # as long pauses are waited for
+MOST_IN_VAIN = 3  # times that the text is the same as the one that was refused
 SHOWN_SECONDS = 5.0  # a client that says that it shows a file tells its text by then
 _LOST = re.compile("[\0\ufffd]")  # where bytes are in another encoding than that in which they were read
 _SAYS_STALE = re.compile(r"version|stale|outdated|newer|changed", re.IGNORECASE)
@@ -204,6 +205,7 @@ class _Applying:
         # First at once, however fast the user types; later only in pauses, as each attempt may come too late again.
         slows = now() + TYPING_SECONDS
         ends = slows + PAUSES_SECONDS
+        in_vain = 0
         while ready := self._ready(group):
             # A move is always alone in its group, as `_groups` joins edits only.
             if len(ready) == 1 and ready[0].moved_from is not None and not self._policy.renames:
@@ -215,7 +217,11 @@ class _Applying:
                 group = taken_back  # the others have come
             elif not self._came_too_late(ready):
                 return
-            if now() >= slows:
+            # An editor that takes back what it has made has newer versions of the same text, however often it is asked.
+            in_vain = in_vain + 1 if self._now(ready) == [change.base for change in ready] else 0
+            if in_vain >= MOST_IN_VAIN:
+                return
+            if now() >= slows or in_vain:
                 await self._texts.pause(PAUSE_SECONDS, ends - now())
             if now() >= ends:
                 self._give_up(ready)
@@ -371,7 +377,7 @@ class _Applying:
             # Right before `_now`, with no wait between: a change is judged by the texts of one moment.
             arrivals.look()
             tries = [
-                self._judge(Try(change, change not in arrivals.missing, old, now, said, reason))
+                self._judge(Try(change, self._is_there(change, arrivals, old, now, said), old, now, said, reason))
                 for change, old, now in zip(group, before, self._now(group), strict=True)
             ]
             self._tries.update({item.change.path: item for item in tries})
@@ -430,6 +436,11 @@ class _Applying:
             with Arrivals(self._texts, [correction], self._is_out) as arrivals:
                 await self._send([correction])
                 await arrivals.until(lambda: False, SETTLE_SECONDS)
+
+    def _is_there(self, change: FileChange, arrivals: Arrivals, old: str | None, now: str | None, said: Said) -> bool:
+        # An editor that has made it and then refuses it, or says nothing, has taken it back.
+        taken_back = said != "yes" and change.kind == "edit" and old != change.text and same_text(old, now)
+        return change not in arrivals.missing and not taken_back
 
     def _judge(self, item: Try) -> Try:
         """Return an attempt as it is once it has been taken back: the editor has not done it."""

@@ -22,7 +22,7 @@ from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.changes.changeset import Applied, Changeset, FileChange
 from codeagent_lsp.workspace.changes.places import HunkPlace, places_in_code, places_in_diff
-from codeagent_lsp.workspace.changes.reviewed import ChosenHunks, review_digest
+from codeagent_lsp.workspace.changes.reviewed import ChosenHunks, may_have_arrived, review_digest
 from codeagent_lsp.workspace.files import uris
 
 if TYPE_CHECKING:
@@ -268,19 +268,31 @@ class Reviews:
     def _on_change(self, uri: str, document: Document | None) -> None:
         if document is None or (self._looking is not None and not self._looking.done()):
             return
-        expecting = [run.record for run in self._manager().runs.all() if run.record.late or run.record.denied]
-        path = uris.real_path(uri) if expecting else None
-        if any(path in (*each.late.paths, *each.denied.paths) for each in expecting):
+        path = uris.real_path(uri) if self._expecting() else None
+        if any(path in (*run.record.late.paths, *run.record.denied.paths) for run in self._expecting()):
             self._looking = asyncio.get_running_loop().create_task(self._look_for_late())
+
+    def _expecting(self) -> list[Run]:
+        return [run for run in self._manager().runs.all() if run.record.late or run.record.denied]
 
     async def _look_for_late(self) -> None:
         await asyncio.sleep(LATE_SECONDS)
-        for run in self._manager().runs.all():
+        # Only afterwards it is known what is late.
+        while any(run.record.unsettled for run in self._expecting()):  # noqa: ASYNC110
+            await asyncio.sleep(LATE_SECONDS)
+        for run in self._expecting():
+            # First quickly: to compare a long text hunk by hunk takes seconds, and the user types meanwhile.
+            if not any(map(self._may_have_come, (*run.record.late, *run.record.denied))):
+                continue
             if late := run.proposal.note_late():
                 if not run.proposal.changeset:
                     run.proposal.questions.settle()
                 self.renew(run.record.run_id)
                 self._announcer.tell_outcome(Applied("full", done=late))
+
+    def _may_have_come(self, change: FileChange) -> bool:
+        document = self._open_documents.by_path(change.path)
+        return document is not None and may_have_arrived(change, document.text)
 
     async def roll_back(self, run: Run, step_id: str) -> None:
         """Roll a plan back to before a step, and show the outcome. SessionError for an unknown step, one that has not

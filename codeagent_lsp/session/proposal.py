@@ -322,16 +322,17 @@ class Proposal:
         # What was refused is expected only as long as it waits: afterwards the undo of another run may bring its text.
         asked = Changeset((*asked, *self.record.denied.of(staged).without(asked.paths)))
         texts = {path: text for path in asked.paths if (text := own_text(self._present, path)) is not None}
-        late = arrived_hunks(asked, texts)
+        late, expected = arrived_hunks(asked, texts)
         if late:
             editor = self._services.workspace.editor
             waits = (each for each in late if each.runs is not None and not editor.set_mode(each.path, runs=each.runs))
             applied = Applied("full", done=late, mode_waits=tuple(each.path for each in waits))
             self._note_applied(applied)
-            self.record.late = self.record.late.without(late.paths)
-            self.record.denied = self.record.denied.without(late.paths)
+            # Their other hunks may still come.
+            self.record.late = _with_rest(self.record.late, expected, late)
+            self.record.denied = _with_rest(self.record.denied, expected, late)
             # Not `late` itself: it was made on what the user had typed by then, which the staged text does not have.
-            there = arrived_hunks(self.changeset.of(late.paths), texts)
+            there, _ = arrived_hunks(self.changeset.of(late.paths), texts)
             self.staging.reset(after_applying(self.changeset, there, applied))
             if self.changeset:  # what came late is all there, but not all that was asked for
                 self.outcome = "partial"
@@ -601,6 +602,12 @@ class Proposal:
     def _on_change(self, path: str, change: FileChange | None) -> None:
         self.record.staged = self.staging.changeset
         self._output.emit(events.FileChanged(path=path, change=None if change is None else change.to_dict()))
+
+
+def _with_rest(expected: Changeset, rest: Changeset, came: Changeset) -> Changeset:
+    """Return the changes that are still expected once those of `came` are there: of their files only the `rest`."""
+    left = (each for each in rest.of(came.paths) if expected.get(each.path) is not None)
+    return Changeset((*expected.without(came.paths), *left))
 
 
 def part_of(changeset: Changeset, files: frozenset[str] | None, hunks: HunkNumbers | None) -> Changeset:

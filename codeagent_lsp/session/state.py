@@ -26,6 +26,7 @@ from codeagent_lsp.tools.permissions.approvals import Approvals
 from codeagent_lsp.tools.plan.plan import Plan, PlanDocument
 from codeagent_lsp.tools.todos.todo_list import TodoList, render
 from codeagent_lsp.workspace.changes.changeset import Changeset
+from codeagent_lsp.workspace.edits import merge
 
 
 @dataclass(slots=True)
@@ -205,9 +206,9 @@ class RunRecord:
         `late` or though they were `denied`, as those of earlier requests may; `now` is in seconds since the epoch.
         """
         if self._intended is not None:
-            asked = self._intended.changeset.paths
-            self.late, self.late_since = Changeset((*self.late.without(asked), *late)), now
-            self.denied = Changeset((*self.denied.without(asked), *denied))
+            asked = self._intended.changeset
+            self.late, self.late_since = _with_not_asked(late, self.late, asked), now
+            self.denied = _with_not_asked(denied, self.denied, asked)
             # By identity: an equal part may have been applied before, and what really landed is added by the caller.
             self.applied[:] = [part for part in self.applied if part is not self._intended]
         self.unsettled, self._intended = (), None
@@ -341,3 +342,25 @@ class CodeAgentContext:
         if event.focused is not None:
             files = tuple(FocusedFile(str(file["path"]), "", bool(file["editing"])) for file in event.focused)
             self.focused = replace(self.focused, files=files)
+
+
+def _with_not_asked(new: Changeset, before: Changeset, asked: Changeset) -> Changeset:
+    """Return the changes that are expected after a request: `new`, and of those `before` the hunks that were not
+    `asked` for again.
+    """
+    found = new
+    for change in before:
+        again = asked.get(change.path)
+        if again is not None:
+            if again.kind != "edit" or again.base != change.base:
+                continue
+            known = frozenset(again.hunk_ids())
+            others = frozenset(number for number, each in enumerate(change.hunk_ids()) if each not in known)
+            left = Changeset((change,)).split(None, {change.path: others})[0].get(change.path) if others else None
+            if left is None:
+                continue
+            beside = new.get(change.path)
+            texts = (change.base or "", left.text or "", (beside or left).text or "")
+            change = replace(left, text=merge.merge(*texts, beside=True).text)
+        found = Changeset((*found.without((change.path,)), change))
+    return found

@@ -4,6 +4,7 @@ told, they can be undone, and nothing waits for a decision any more.
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,63 @@ def test_of_two_files_the_one_that_came_is_told_and_the_other_waits(start: Start
     editor.command("codeagent.apply", runId=run_id)
     editor.wait_until(lambda: editor.text(workspace / "a.py") == CHANGED)
     assert editor.text(workspace / "b.py") == CHANGED
+
+
+def test_two_hunks_come_one_after_the_other(start: StartEditor, workspace: Path) -> None:
+    both = calls(
+        ("edit_file", {"path": "a.py", "old_str": "one\n", "new_str": "1\n"}),
+        ("edit_file", {"path": "a.py", "old_str": "five\n", "new_str": "5\n"}),
+    )
+    text = "one\ntwo\nthree\nfour\nfive\n"
+    editor = start(both, say("Changed."), answers={"workspace/applyEdit": lambda params: {"applied": False}})
+    uri = editor.open(workspace / "a.py", text)
+    editor.ended(editor.command("codeagent.run", task="change both")["runId"])
+    editor.type(uri, (0, 0), (0, 3), "1")
+    editor.told("Applied 1")
+    editor.type(uri, (4, 0), (4, 4), "5")
+    editor.told("Applied 1")
+    assert editor.command("codeagent.pending") == []
+    editor.client.answers["workspace/applyEdit"] = editor._apply
+    editor.command("codeagent.undo")
+    editor.told("Undone")
+    assert editor.text(workspace / "a.py") == text
+
+
+def test_what_comes_while_another_file_is_applied_is_told_then(start: StartEditor, workspace: Path) -> None:
+    both = calls(
+        ("edit_file", {"path": "a.py", "old_str": "two\n", "new_str": "2\n"}),
+        ("edit_file", {"path": "b.py", "old_str": "two\n", "new_str": "2\n"}),
+    )
+    editor = start(both, say("Changed."), answers={"workspace/applyEdit": lambda params: {"applied": False}})
+    uri, _ = (editor.open(workspace / name, TEXT) for name in ("a.py", "b.py"))
+    run_id = editor.command("codeagent.run", task="change both")["runId"]
+    editor.ended(run_id)
+
+    def slowly(params: dict[str, Any]) -> Any:
+        editor.type(uri, (1, 0), (1, 3), "2")
+        time.sleep(1)
+        return editor._apply(params)
+
+    editor.client.answers["workspace/applyEdit"] = slowly
+    editor.command("codeagent.apply", runId=run_id, files=["b.py"])
+    editor.told("Applied 1")
+    editor.told("Applied 1")
+    assert editor.command("codeagent.pending") == []
+
+
+def test_an_editor_that_takes_back_what_it_made_is_not_asked_for_ever(start: StartEditor, workspace: Path) -> None:
+    def takes_back(params: dict[str, Any]) -> Any:
+        editor._apply(params)
+        editor.type(uri, (1, 0), (1, 1), "two")
+        return {"applied": False, "failureReason": "a hook refused it"}
+
+    editor = start(*SCRIPT, answers={"workspace/applyEdit": takes_back})
+    uri = editor.open(workspace / "a.py", TEXT)
+    run_id = editor.command("codeagent.run", task="change it")["runId"]
+    assert "a hook refused it" in editor.told("a hook")
+    editor.ended(run_id)
+    assert len(editor.edits) < 6
+    assert [item["kind"] for item in editor.command("codeagent.pending")] == ["changes"]
 
 
 def test_typing_something_else_tells_nothing(start: StartEditor, workspace: Path) -> None:

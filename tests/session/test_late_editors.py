@@ -23,20 +23,27 @@ OUTCOMES: tuple[ApplyOutcome, ...] = ("none", "unknown")
 
 
 async def asked_for(
-    folder: Path, outcome: ApplyOutcome, *, refused: bool = False, denied: bool = False
+    folder: Path,
+    outcome: ApplyOutcome,
+    *,
+    refused: bool = False,
+    denied: bool = False,
+    hunk: int | None = None,
+    ours: str = OURS,
+    base: str = TEXT,
 ) -> tuple[World, Proposal]:
     """Return a world in which the editor was asked for a change and has not made it yet."""
     made = world(folder, say())
     proposal = made.manager.runs.get((await made.run()).run_id).proposal
-    made.open("a", TEXT)
+    made.open("a", base)
 
     async def later(changeset: Changeset, label: str, may_lose: frozenset[str] = frozenset()) -> Applied:
         late, said_no = Changeset() if refused or denied else changeset, changeset if denied else Changeset()
         return Applied(outcome, left=changeset, late=late, denied=said_no)
 
     whole, made.editor.apply = made.editor.apply, later  # type: ignore[method-assign]
-    proposal.staging.write({made.path("a"): OURS})
-    await proposal.apply()
+    proposal.staging.write({made.path("a"): ours})
+    await proposal.apply(hunks=None if hunk is None else {made.path("a"): frozenset({hunk})})
     made.editor.apply = whole  # type: ignore[method-assign]
     return made, proposal
 
@@ -192,3 +199,35 @@ async def test_a_new_file_that_came_late_and_was_renamed_is_not_made_again(tmp_p
     assert (made.text("new"), made.text("renamed"), made.text("other")) == (None, OURS, TEXT)
     await proposal.undo()
     assert (made.text("renamed"), made.text("other")) == (None, None)
+
+
+@pytest.mark.parametrize("denied", [False, True])
+async def test_hunks_may_come_one_after_the_other(tmp_path: Path, denied: bool) -> None:
+    made, proposal = await asked_for(tmp_path / "w", "none", denied=denied)
+    for now in (TEXT.replace("line 2\n", "two\n"), OURS):
+        made.open("a", now)
+        assert proposal.note_late()
+    assert proposal.changeset.paths == ()
+    await proposal.undo()
+    assert made.text("a") == TEXT
+
+
+@pytest.mark.parametrize("denied", [False, True])
+async def test_a_request_for_one_hunk_forgets_no_other(tmp_path: Path, denied: bool) -> None:
+    made, proposal = await asked_for(tmp_path / "w", "none", denied=denied, hunk=0)
+    second = next(iter(proposal.changeset)).hunk_ids()[1]
+    assert (await proposal.apply(hunks={made.path("a"): frozenset({second})})).outcome == "full"
+    made.open("a", OURS)
+    proposal.note_late()
+    assert proposal.changeset.paths == ()
+    await proposal.undo()
+    assert made.text("a") == TEXT
+
+
+@pytest.mark.parametrize("line", ["", "}", "x", "end"])
+async def test_who_writes_on_in_a_line_that_is_to_go_has_not_applied_that(tmp_path: Path, line: str) -> None:
+    base = f"one\n{line}\nthree\n"
+    made, proposal = await asked_for(tmp_path / "w", "none", ours="one\nthree\n", base=base)
+    made.open("a", f"one\n{line} else {{\nthree\n")
+    assert not proposal.note_late()
+    assert proposal.changeset.paths == (made.path("a"),)

@@ -9,6 +9,7 @@ here: what is chosen of a changeset (`changeset.py`), the decisions (`session/pr
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -141,23 +142,39 @@ def after_discarding(present: Changeset, files: frozenset[str] | None, hunks: Hu
     return kept
 
 
-def arrived_hunks(changes: Changeset, now: Mapping[str, str]) -> Changeset:
-    """Return those hunks and new files of the changes that are already in the present texts `now` (by absolute path),
-    as changes of their own. Deletions, moves and files without a text there are left out.
+def may_have_arrived(change: FileChange, now: str) -> bool:
+    """Return whether a part of a change may be in the present text of its file, by a quick look at its lines. False is
+    nearly certain (a formatter may have written the lines in another way), True is not.
     """
-    came = Changeset()
+    if change.base is None or change.text is None:
+        return now == change.text
+    base, text, present = (Counter(map(str.strip, split_lines(each))) for each in (change.base, change.text, now))
+    return any(present[line] > base[line] for line in text - base) or any(
+        present[line] < base[line] for line in base - text
+    )
+
+
+def arrived_hunks(changes: Changeset, now: Mapping[str, str]) -> tuple[Changeset, Changeset]:
+    """Return those hunks and new files of the changes that are already in the present texts `now` (by absolute path),
+    as changes of their own, and the rest, based on them. Of deletions, moves and files without a text there nothing
+    has arrived.
+    """
+    came, rest = Changeset(), changes
     for change in changes:
         text = now.get(change.path)
         if text is None or change.text is None or change.moved_from is not None:
             continue
         if change.base is None:
-            came = came.with_change(change) if text == change.text else came
+            if text == change.text:
+                came, rest = came.with_change(change), rest.without((change.path,))
             continue
         parts = {n: merge.select_hunks(change.base, change.text, frozenset({n})) for n in range(len(change.hunks()))}
         hunks = frozenset(number for number, part in parts.items() if is_in(change.base, part, text))
-        for part in Changeset((change,)).split(None, {change.path: hunks})[0] if hunks else ():
-            came = came.with_change(part)
-    return came
+        if hunks:
+            part, left = Changeset((change,)).split(None, {change.path: hunks})
+            came = Changeset((*came, *part))
+            rest = Changeset((*rest.without((change.path,)), *left))
+    return came, rest
 
 
 def on_present(change: FileChange, now: str | None) -> tuple[FileChange, frozenset[int]]:

@@ -135,6 +135,8 @@ def _stand_in(lines: Sequence[str], gap: Sequence[str]) -> bool:
         there = {*map(bare, gap)}
         return wanted in bare("".join(gap)) or any(len(line) > SHORT and line in there for line in map(bare, lines))
     spelled = [*map(bare, gap)]
+    if len(lines) == 1 and any(line.startswith(wanted) or line.endswith(wanted) for line in spelled):
+        return True  # somebody goes on writing in it: `}` has become `} else {`
     return any(spelled[at : at + len(lines)] == [*map(bare, lines)] for at in range(len(gap) - len(lines) + 1))
 
 
