@@ -316,12 +316,10 @@ def unread_bytes(write_descriptor: int) -> int | None:
     """Return how many bytes that were written to a pipe have not been read yet; None where that is not known, as of
     what is no pipe and on systems other than Linux.
     """
-    if sys.platform != "linux":  # elsewhere the end that is written to does not know
-        return None
-    try:
-        return int.from_bytes(fcntl.ioctl(write_descriptor, termios.FIONREAD, bytes(4)), sys.byteorder)
-    except OSError:
-        return None
+    if sys.platform == "linux":  # elsewhere the end that is written to does not know
+        with suppress(OSError):
+            return int.from_bytes(fcntl.ioctl(write_descriptor, termios.FIONREAD, bytes(4)), sys.byteorder)
+    return None
 
 
 # Terminals.
