@@ -268,8 +268,9 @@ class Reviews:
     def _on_change(self, uri: str, document: Document | None) -> None:
         if document is None or (self._looking is not None and not self._looking.done()):
             return
-        path = uris.real_path(uri) if self._expecting() else None
-        if any(path in (*run.record.late.paths, *run.record.denied.paths) for run in self._expecting()):
+        expecting = self._expecting()
+        path = uris.real_path(uri) if expecting else None
+        if any(path in (*run.record.late.paths, *run.record.denied.paths) for run in expecting):
             self._looking = asyncio.get_running_loop().create_task(self._look_for_late())
 
     def _expecting(self) -> list[Run]:

@@ -159,22 +159,18 @@ def arrived_hunks(changes: Changeset, now: Mapping[str, str]) -> tuple[Changeset
     as changes of their own, and the rest, based on them. Of deletions, moves and files without a text there nothing
     has arrived.
     """
-    came, rest = Changeset(), changes
+    made, came = set[str](), dict[str, frozenset[int]]()
     for change in changes:
         text = now.get(change.path)
         if text is None or change.text is None or change.moved_from is not None:
             continue
         if change.base is None:
-            if text == change.text:
-                came, rest = came.with_change(change), rest.without((change.path,))
+            made.update((change.path,) if text == change.text else ())
             continue
         parts = {n: merge.select_hunks(change.base, change.text, frozenset({n})) for n in range(len(change.hunks()))}
         hunks = frozenset(number for number, part in parts.items() if is_in(change.base, part, text))
-        if hunks:
-            part, left = Changeset((change,)).split(None, {change.path: hunks})
-            came = Changeset((*came, *part))
-            rest = Changeset((*rest.without((change.path,)), *left))
-    return came, rest
+        came.update({change.path: hunks} if hunks else {})
+    return changes.split(made, came)
 
 
 def on_present(change: FileChange, now: str | None) -> tuple[FileChange, frozenset[int]]:
