@@ -102,6 +102,16 @@ class ChangesApplied(Event, name="changes_applied"):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ChangesExpected(Event, name="changes_expected", internal=True):
+    """Changes that the editor may still make from now on, as plain data, all of them: `late` are those that it was
+    asked for and has not confirmed, `denied` those that it refused.
+    """
+
+    late: tuple[Mapping[str, Any], ...] = ()
+    denied: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class ModesSet(Event, name="modes_set", internal=True):
     """Files that the editor has saved became executable, or no longer, as a change wanted: their absolute paths, which
     `mode_waits` of `changes_applied` had.

@@ -98,6 +98,7 @@ def places(text: str, *words: str) -> Iterator[int]:
 
 _LONG = 1_000  # characters, from which on a text says most words more than once
 _LONGEST = 1_000_000  # of a text that is kept
+_PIECE = 16_000  # characters that are taken apart at a time
 _PART = re.compile(r"\w+")
 _BETWEEN_WORDS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
 
@@ -105,7 +106,15 @@ _BETWEEN_WORDS = {code: " " for code in range(128) if not (chr(code).isalnum() o
 @lru_cache(maxsize=2)  # a text is masked in many steps, and in small letters, too
 def _different_words(text: str) -> str:
     # Of other scripts, whose letters are not looked up as fast, what stands between blanks.
-    return "\n".join({*(text.translate(_BETWEEN_WORDS) if text.isascii() else text).split()})
+    plain = text.translate(_BETWEEN_WORDS) if text.isascii() else text
+    words: set[str] = set()
+    at = 0
+    while at < len(plain):  # all words at once are ten times the text
+        end = plain.find(" ", at + _PIECE)
+        end = len(plain) if end < 0 else end
+        words.update(plain[at:end].split())
+        at = end
+    return "\n".join(words)
 
 
 @lru_cache(maxsize=2048)

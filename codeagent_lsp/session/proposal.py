@@ -329,8 +329,7 @@ class Proposal:
             applied = Applied("full", done=late, mode_waits=tuple(each.path for each in waits))
             self._note_applied(applied)
             # Their other hunks may still come.
-            self.record.late = _with_rest(self.record.late, expected, late)
-            self.record.denied = _with_rest(self.record.denied, expected, late)
+            self._expect(*(_with_rest(each, expected, late) for each in (self.record.late, self.record.denied)))
             # Not `late` itself: it was made on what the user had typed by then, which the staged text does not have.
             there, _ = arrived_hunks(self.changeset.of(late.paths), texts)
             self.staging.reset(after_applying(self.changeset, there, applied))
@@ -359,8 +358,7 @@ class Proposal:
             self._renamed.update(moved)
             moved |= await asyncio.to_thread(along_with, moved, self.changeset)
             self.staging.reset(self.changeset.renamed(moved))
-            self.record.late = self.record.late.renamed(moved)
-            self.record.denied = self.record.denied.renamed(moved)
+            self._expect(self.record.late.renamed(moved), self.record.denied.renamed(moved))
         return moved
 
     def discard(
@@ -554,6 +552,7 @@ class Proposal:
 
     def _note_applied(self, applied: Applied, undone: Undone | None = None) -> None:
         # First: from now on it is known what the editor was asked for, and a restart need not find out.
+        expected = self.record.late, self.record.denied
         self.record.settle(applied.late, time.time(), applied.denied)
         if undone is None:
             self._unconfirmed = self._unconfirmed.difference(applied.done.paths, applied.left.paths)
@@ -583,6 +582,13 @@ class Proposal:
             )
         )
         self._renamed.clear()
+        if expected != (self.record.late, self.record.denied):
+            self._expect(self.record.late, self.record.denied)
+
+    def _expect(self, late: Changeset, denied: Changeset) -> None:
+        self.record.late, self.record.denied = late, denied
+        late_data, denied_data = (tuple(change.to_dict() for change in each) for each in (late, denied))
+        self._output.emit(events.ChangesExpected(late=late_data, denied=denied_data))
 
     def _numbers(
         self, files: frozenset[str] | None, hunks: ChosenHunks | None, seen: Changeset | None

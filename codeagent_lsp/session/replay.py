@@ -7,7 +7,7 @@ run for a fork, the conversation is made anew. Not here: what of the events coun
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
@@ -146,7 +146,7 @@ def _take(session: Session, run: RunRecord, event: events.Event) -> None:
             if event.proof is not None:
                 run.proof = proof_from(event.proof)
         case events.ChangesIntended():
-            intended = Changeset(tuple(FileChange.from_dict(change) for change in event.changes))
+            intended = _changes(event.changes)
             part = None if event.undo else AppliedPart(intended, event.step_id or "", event.ts)
             run.intend(intended, part)
         case events.ChangesApplied():
@@ -155,6 +155,9 @@ def _take(session: Session, run: RunRecord, event: events.Event) -> None:
             run.settle(run.intended if silent or event.outcome == "unknown" else Changeset(), event.ts)
             run.mode_waits |= frozenset(event.mode_waits or ())
             _apply(run, event)
+        case events.ChangesExpected():
+            run.late, run.denied = (_changes(each) for each in (event.late, event.denied))
+            run.late_since = event.ts
         case events.ChangesTakenOver():
             run.took_over += event.runs
         case events.ModesSet():
@@ -201,6 +204,10 @@ def _progress(run: RunRecord, plan: Plan, event: events.Event) -> None:
             run.plan = replace(plan, steps=PlanSteps.from_data(event.steps))
 
 
+def _changes(data: Iterable[Mapping[str, Any]]) -> Changeset:
+    return Changeset(tuple(map(FileChange.from_dict, data)))
+
+
 def _stage(staged: Changeset, event: events.FileChanged) -> Changeset:
     if event.change is None:
         return staged.without([event.path])
@@ -208,7 +215,7 @@ def _stage(staged: Changeset, event: events.FileChanged) -> Changeset:
 
 
 def _apply(run: RunRecord, event: events.ChangesApplied) -> None:
-    done = Changeset(tuple(FileChange.from_dict(change) for change in event.applied))
+    done = _changes(event.applied)
     if event.undo:
         only = None if event.only is None else frozenset(event.only)
         stayed = tuple(map(staged_from, event.stayed or ()))

@@ -19,6 +19,8 @@ OUTER_ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
 """The environment of programs outside of the sandbox, which a command cannot influence."""
 
 OPTIONS = "options"
+TRYING_SECONDS = 30.0
+"""A busy machine is waited for: where a try gets no answer, every command asks until the next start."""
 
 # Words: the private folder; a name there and a folder to lay over, again and again; "--"; the sandbox with its
 # command. No path of the user is ever parsed: each is bound to a name of ours first. `volatile`: what will be thrown
@@ -98,7 +100,7 @@ def mount_table(private: str, read: Sequence[Over]) -> str:
     return "".join(" ".join(map(_escape, line)) + " 0 0\n" for line in lines)
 
 
-def fails(argv: Sequence[str], seconds: float) -> str | None:
+def fails(argv: Sequence[str], seconds: float = TRYING_SECONDS) -> str | None:
     """Run a command outside of the sandbox and block until it ends, at most `seconds`. Return None if it succeeds, else
     an error message in English.
     """

@@ -37,7 +37,6 @@ from codeagent_lsp.workspace.files.paths import within
 
 OVERLAY = Isolation("overlay", confined=True, offline=True, hidden=True)
 
-_CHECK_SECONDS = 15.0  # a busy machine is waited for
 _OTHERWISE = frozenset({"/proc", "/sys", "/dev", "/run", "/tmp", "/var/run", "/var/tmp"})  # noqa: S108
 """Folders that the sandbox replaces."""
 _PROGRAMS = frozenset({"/usr", "/etc", "/boot", "/nix", "/gnu", "/snap", "/lost+found"})
@@ -85,13 +84,13 @@ class OverlayLayer:
         return replace(OVERLAY, reason=why) if fixed else OVERLAY
 
     def check(self) -> str | None:
-        """Run a command in the view, for at most 15 s, and return None if that works, else the reason in English.
+        """Run a command in the view, for at most 30 s, and return None if that works, else the reason in English.
         Blocks.
         """
         try:
             self.prepare({})
             # The whole way, as each of its steps may be forbidden on some machine, and only the last one says so.
-            return fails(self.launch(Command(("true",), self._folders[0])).argv, _CHECK_SECONDS)
+            return fails(self.launch(Command(("true",), self._folders[0])).argv)
         except (OSError, ToolFailed) as error:
             return str(error)
 
@@ -208,7 +207,7 @@ class OverlayLayer:
 
     def _can_mount(self, *overlays: Over) -> bool:
         write_options(f"{self._folder.path}/{OPTIONS}", ())
-        return fails(mounting(self._programs, self._folder.path, overlays, ["true"]), _CHECK_SECONDS) is None
+        return fails(mounting(self._programs, self._folder.path, overlays, ["true"])) is None
 
     def _root_of(self, path: str) -> str | None:
         """Return the innermost root that contains `path`."""

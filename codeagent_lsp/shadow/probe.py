@@ -22,7 +22,7 @@ from codeagent_lsp.shadow.copying import CopyLayer, DirectLayer, copy_isolation,
 from codeagent_lsp.shadow.environment import scrub_environment, with_own_programs_last
 from codeagent_lsp.shadow.folder import LayerFolder, private_folder, sweep
 from codeagent_lsp.shadow.hiding import Hidden, hide
-from codeagent_lsp.shadow.mounts import OPTIONS, Programs, fails, is_privileged, nested_mounts
+from codeagent_lsp.shadow.mounts import OPTIONS, TRYING_SECONDS, Programs, fails, is_privileged, nested_mounts
 from codeagent_lsp.shadow.overlay import OVERLAY, OverlayLayer
 from codeagent_lsp.shadow.sandbox import Sandbox, write_options
 from codeagent_lsp.shadow.seatbelt import ALLOWS_ALL, PROGRAM, Seatbelt
@@ -32,7 +32,6 @@ from codeagent_lsp.workspace.files.paths import within
 
 SWITCH = "CODEAGENT_NO_NAMESPACES"
 
-_SECONDS = 5.0
 _SYSTEM_PATH = "/usr/bin:/bin:/usr/sbin:/sbin:/usr/local/bin:/run/wrappers/bin:/run/current-system/sw/bin"
 _ELSEWHERE = "Overlays and bubblewrap exist only on Linux."
 ELSEWHERE: Mapping[str, str] = MappingProxyType(
@@ -153,9 +152,7 @@ class Isolator:
     def _seatbelt(self, folder: LayerFolder, settings: ShellSettings, folders: Sequence[str]) -> Seatbelt | None:
         """Return the wall of macOS, if it works here."""
         if self._belted is None:
-            self._belted = (
-                sys.platform == "darwin" and fails((PROGRAM, "-p", ALLOWS_ALL, "/usr/bin/true"), _SECONDS) is None
-            )
+            self._belted = sys.platform == "darwin" and fails((PROGRAM, "-p", ALLOWS_ALL, "/usr/bin/true")) is None
         if not self._belted:
             return None
         return Seatbelt(os.path.realpath(folder.path), tuple(folders), self._hidden(folder, settings, folders))
@@ -248,7 +245,7 @@ def places(state: str, environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def overlay_fails(place: str, programs: Programs, home: str) -> str | None:
-    """Try a command over an overlay in `place`; blocks for a few seconds at most. Return None if the file it writes is
+    """Try a command over an overlay in `place`; blocks for at most 30 s. Return None if the file it writes is
     in the overlay, else the reason in English.
     """
     try:
@@ -260,7 +257,7 @@ def overlay_fails(place: str, programs: Programs, home: str) -> str | None:
         sandbox = Sandbox(programs.bwrap, folder.path, home, locked=programs.locks)
         layer = OverlayLayer([workspace], folder, sandbox, programs, environment={})
         layer.prepare({})
-        problem = fails(layer.launch(Command(": > tried", workspace)).argv, _SECONDS)
+        problem = fails(layer.launch(Command(": > tried", workspace)).argv)
         # That the command succeeds proves nothing: without the overlay it would have written to the user's own folder.
         if problem is None and (Path(workspace, "tried").exists() or not layer.writings().files):
             problem = "a file that was written did not land in the private folder"
@@ -272,7 +269,7 @@ def overlay_fails(place: str, programs: Programs, home: str) -> str | None:
 
 
 def sandbox_fails(place: str, programs: Programs, home: str) -> str | None:
-    """Try a command in bubblewrap alone, with its files below `place`; blocks for a few seconds at most. Return None if
+    """Try a command in bubblewrap alone, with its files below `place`; blocks for at most 30 s. Return None if
     it succeeds, else the reason in English.
     """
     try:
@@ -286,7 +283,7 @@ def sandbox_fails(place: str, programs: Programs, home: str) -> str | None:
             Path(path).mkdir()
         options = f"{folder.path}/{OPTIONS}"
         write_options(options, sandbox.options((), cwd="/", network=False, environment={}))
-        return fails(sandbox.argv(options, Command(("true",), "/")), _SECONDS)
+        return fails(sandbox.argv(options, Command(("true",), "/")))
     except OSError as error:
         return str(error)
     finally:
@@ -312,7 +309,7 @@ def explain_failure(problems: Sequence[str], proc: str = "/proc/sys") -> str:
 def _locks(bwrap: str) -> bool:
     """Return whether bubblewrap supports `--disable-userns`."""
     try:
-        done = subprocess.run((bwrap, "--help"), stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS)
+        done = subprocess.run((bwrap, "--help"), stdin=subprocess.DEVNULL, capture_output=True, timeout=TRYING_SECONDS)
     except (OSError, subprocess.TimeoutExpired):
         return False
     return b"--disable-userns" in done.stdout + done.stderr

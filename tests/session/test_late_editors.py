@@ -14,6 +14,7 @@ from codeagent_lsp.session import proposal as proposal_module
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.session import Session
+from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.workspace.changes.changeset import Applied, ApplyOutcome, Changeset, Current
 from tests.session.fakes import World, say, world
 
@@ -48,6 +49,14 @@ async def asked_for(
     return made, proposal
 
 
+def restarted(made: World, proposal: Proposal) -> RunRecord:
+    """Return the run as a new process finds it."""
+    session = made.manager.current()
+    again = Session(session.session_id, made.store)
+    replay(again, made.store.load(session.session_id))
+    return again.context.runs[proposal.record.run_id]
+
+
 @pytest.mark.parametrize("outcome", OUTCOMES)
 @pytest.mark.parametrize("typed", ["", "typed\n"])
 async def test_what_comes_late_is_undone(tmp_path: Path, outcome: ApplyOutcome, typed: str) -> None:
@@ -62,12 +71,23 @@ async def test_what_comes_late_is_undone(tmp_path: Path, outcome: ApplyOutcome, 
 async def test_it_is_undone_after_a_restart(tmp_path: Path, outcome: ApplyOutcome) -> None:
     made, proposal = await asked_for(tmp_path / "w", outcome)
     made.open("a", OURS)
-    session = made.manager.current()
-    again = Session(session.session_id, made.store)
-    replay(again, made.store.load(session.session_id))
-    kept = again.context.runs[proposal.record.run_id]
+    kept = restarted(made, proposal)
     assert [(each.path, each.text) for each in kept.late] == [(made.path("a"), OURS)]
     assert kept.staged == proposal.changeset
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+@pytest.mark.parametrize("denied", [False, True])
+@pytest.mark.parametrize("came", ["", "one", "all"])
+async def test_after_a_restart_the_same_is_expected(
+    tmp_path: Path, outcome: ApplyOutcome, came: str, *, denied: bool
+) -> None:
+    made, proposal = await asked_for(tmp_path / "w", outcome, denied=denied)
+    made.open("a", {"": TEXT, "one": TEXT.replace("line 2\n", "two\n"), "all": OURS}[came])
+    assert bool(proposal.note_late()) == bool(came)
+    kept, record = restarted(made, proposal), proposal.record
+    assert (kept.late, kept.denied, kept.staged) == (record.late, record.denied, proposal.changeset)
+    assert bool(kept.denied if denied else kept.late) == (came != "all")
 
 
 async def test_a_hunk_that_comes_late_leaves_the_other_waiting(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from typing import Any, Self
 from tests.server.warm import quick_starts
 
 COMMAND = (sys.executable, "-m", "codeagent_lsp.cli", "run")
-SECONDS = 30.0
+SECONDS = 120.0
 
 Script = Sequence[Mapping[str, Any]]
 

@@ -164,7 +164,7 @@ def test_a_long_output_is_named_folded_and_kept(desk: Desk) -> None:
     assert "\n    line 150\n" in desk.done([*COMMAND[:-1], *words]).stdout
     told = [json.loads(line) for line in desk.run(script, "--yes", "--json").stdout.splitlines()]
     printed = "".join(event["content"] for event in told if event["type"] == "step_output")
-    assert printed.count("\n") == 301, "JSON is complete"
+    assert printed.count("\n") == 301, ("JSON is complete", told)
 
 
 def test_json_prints_events_and_nothing_else(desk: Desk) -> None:

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from codeagent_lsp.workspace.changes.changeset import Applied, Changeset, FileChange, HunkNumbers
 from codeagent_lsp.workspace.edits import merge
-from codeagent_lsp.workspace.edits.presence import is_in
+from codeagent_lsp.workspace.edits.presence import runs_in
 from codeagent_lsp.workspace.text.document import text_digest
 from codeagent_lsp.workspace.text.position import split_lines
 
@@ -167,8 +167,7 @@ def arrived_hunks(changes: Changeset, now: Mapping[str, str]) -> tuple[Changeset
         if change.base is None:
             made.update((change.path,) if text == change.text else ())
             continue
-        parts = {n: merge.select_hunks(change.base, change.text, frozenset({n})) for n in range(len(change.hunks()))}
-        hunks = frozenset(number for number, part in parts.items() if is_in(change.base, part, text))
+        hunks = frozenset(runs_in(change.base, change.text, text))
         came.update({change.path: hunks} if hunks else {})
     return changes.split(made, came)
 

@@ -15,10 +15,12 @@ from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.edits.spelling import Segment, bare, segments
 from codeagent_lsp.workspace.text.position import split_lines, with_newlines
 
+_Place = tuple[int, int]  # the 0-based number of a line in one text and in the other
 State = Literal["in", "out", "changed"]
 """Whether a run's new lines are there, its old ones, or neither, because they have been changed since."""
 
 _EDGE = r"(?:(?<!\w)|(?!\w))"  # any place but within a word
+_AROUND = 60  # lines that show where a run is: more than most blocks that are written twice
 SHORT = 3  # so few letters are found in anything: there whole lines are compared
 
 
@@ -42,6 +44,40 @@ def is_in(base: str, text: str, now: str) -> bool:
     change.
     """
     return all(state == "in" for state in run_states(base, text, now).values())
+
+
+def runs_in(base: str, text: str, now: str) -> list[int]:
+    """Return the numbers of the runs of the change from `base` to `text` (0-based) of which each would be in `now` if
+    it were the only one, as `is_in` judges.
+    """
+    before, after, present = map(split_lines, (base, text, now))
+    ends, others = (_with_ends(split_lines(with_newlines(each, "\n"))) for each in (base, now))
+    common = segments(ends, others, exact=True)
+    found = []
+    for number, run in enumerate(merge.runs(base, text)):
+        # Around it is enough: of a long text with many runs each would take a comparison of all of it.
+        above, below = _around(common, run, len(before), len(present))
+        old = before[above[0] : below[0]]
+        made = after[run.new_start : run.new_end]
+        new = [*before[above[0] : run.old_start], *made, *before[run.old_end : below[0]]]
+        if is_in("".join(old), "".join(new), "".join(present[above[1] : below[1]])):
+            found.append(number)
+    return found
+
+
+def _around(common: Sequence[Segment], run: merge.Run, end: int, other_end: int) -> tuple[_Place, _Place]:
+    """Return the places, in both texts, of common lines some way above and below a run, or the texts' ends."""
+    above, below = (0, 0), (end, other_end)
+    for part in common:
+        highest, lowest = run.old_start - _AROUND, run.old_end + _AROUND
+        if part.start <= highest:
+            at = min(highest, part.end)
+            above = (at, part.other_start + at - part.start)
+        if part.end >= lowest:
+            at = max(lowest, part.start)
+            below = (at, part.other_start + at - part.start)
+            break
+    return above, below
 
 
 def _state(run: merge.Run, before: Sequence[str], after: Sequence[str], new: _Found, old: _Found) -> State:
