@@ -127,9 +127,12 @@ _SAID_LATER = re.compile(
 )
 # Alone on the line after its name: pasted, fenced, the answer of a program that was asked for it or of a person.
 _NEXT_ALONE = re.compile(
-    rf"[^\n\"`=;{{}}|]{{0,80}}\r?\n(?:{MARGIN})?(?:```\w{{0,12}}[ \t]*\r?\n(?:{MARGIN})?)?[ \t]{{0,40}}"
+    rf"[^\n\"`=;{{}}|]{{0,120}}\r?\n(?:{MARGIN})?(?:```\w{{0,12}}[ \t]*\r?\n(?:{MARGIN})?)?[ \t]{{0,40}}"
     r"(?:=>[ \t]|\[?\d{1,2}:\d{2}(?::\d{2})?\]?[ \t]+(?:<?\w{1,20}>?:[ \t]+)?)?"
     r"(?P<q>[\"'`]?)(?P<value>[^\s\"'`<>(){}\[\],;]{16,4096}+)(?P=q)[ \t]*(?=\r?\n|\Z)"
+)
+_MORE_ALONE = re.compile(
+    rf"[ \t]*\r?\n(?:{MARGIN})?[ \t]{{0,40}}(?P<value>[^\s\"'`<>(){{}}\[\],;]{{12,4096}}+)(?=\s|\Z)"
 )
 _HASH = re.compile(r"[0-9a-f]{32,128}")
 _SAID_NAME = re.compile(rf"{_PASSWORD.pattern}|\A[Pp]ass\Z")
@@ -413,8 +416,12 @@ class _Finder:
         found = _NEXT_ALONE.match(self._text, name.end)
         if found is None or not looks_scrambled(found["value"]):
             return None
-        is_hash = name.kind is not NameKind.SECRET and _HASH.fullmatch(found["value"])
-        return None if is_hash else found.span("value")
+        if name.kind is not NameKind.SECRET and _HASH.fullmatch(found["value"]):
+            return None
+        first, end = found.span("value")
+        while (more := _MORE_ALONE.match(self._text, end)) and looks_scrambled(more["value"]):  # as backup codes are
+            end = more.end()
+        return first, end
 
     def _closes(self, place: _Place, found: Literal) -> bool:
         """Return whether the quote after an operator closes the string around the name, as in `prompt="Password: "`."""

@@ -83,6 +83,11 @@ _WEAK_KEYS = frozenset((
     "notion", "github", "gitlab", "aws", "gcp", "db", "database", "hash", "wrapping", "bot", "user",
     "validation", "machine", "unseal", "recovery",
 ))  # fmt: skip
+_PUBLIC = frozenset((
+    "public", "pub", "publishable", "site", "primary", "foreign", "host", "known", "verify", "verification", "pubkey",
+    "cache", "group", "object", "sort", "partition", "row", "idempotency", "dedup", "bundle", "chunk", "image", "file",
+    "socket",
+))  # fmt: skip
 _VENDORS = frozenset(("stripe", "aws", "openai", "clerk", "paddle", "paystack", "live", "test", "prod"))
 _SUFFIXES = frozenset((
     "value", "raw", "plain", "plaintext", "text", "base64", "b64", "old", "new", "current", "prod", "production",
@@ -94,11 +99,11 @@ _FOR = frozenset(("api", "апи", "bd", "бд", "acceso", "accesso", "acces", "
 # Words by which a name asks about a secret or counts something: `has_password`, `max_token`, `next_token`.
 _QUESTIONS = frozenset((
     "forgot", "forget", "forgotten", "show", "hide", "has", "is", "needs", "need", "no", "use", "uses", "require",
-    "requires", "required", "allow", "enable", "disable", "hash", "hashed", "encrypted", "check", "validate", "max",
-    "min", "num", "next", "prev", "previous", "peek", "csrf", "stop", "pad", "eos", "bos", "unk", "sep", "special",
-    "first", "last", "eof", "cancellation", "cancel", "non", "not", "mask", "masked", "public", "progress",
-    "partial", "result", "work", "done", "per", "continuation", "page", "pagination", "cursor", "image", "syntax",
-    "keyword", "operator", "parser", "lexer", "lex", "n", "current", "pass", "match", "with", "without",
+    "should", "requires", "required", "allow", "enable", "disable", "hash", "hashed", "encrypted", "check",
+    "validate", "max", "min", "num", "next", "prev", "previous", "peek", "csrf", "stop", "pad", "eos", "bos", "unk",
+    "sep", "special", "first", "last", "eof", "cancellation", "cancel", "non", "not", "mask", "masked", "public",
+    "progress", "partial", "result", "work", "done", "per", "continuation", "page", "pagination", "cursor", "image",
+    "syntax", "keyword", "operator", "parser", "lexer", "lex", "n", "current", "pass", "match", "with", "without",
 ))  # fmt: skip
 # What `pass` is a password of; alone it is a verb, a round, or the result of a test.
 _PASS_OF = frozenset((
@@ -113,18 +118,19 @@ _PASS_OF = frozenset((
 _PW = frozenset(("dbpw", "rootpw", "userpw", "adminpw", "mypw", "smtppw", "ftppw", "ldappw", "bindpw", "sshpw"))
 _LOOKING = frozenset((
     "session", "call_id", "callid", "pass", "login", "tokens", "auth_tokens", "access_tokens", "pepper",
-    "client_assertion", "code_verifier", "community", "recovery_code", "backup_code", "authorization_code",
-    "activation_code",
+    "client_assertion", "code_verifier", "community", "authorization_code", "activation_code",
 ))  # fmt: skip
+_CODES = frozenset(("recovery_code", "backup_code", "recovery_codes", "backup_codes"))
 _PAT_OF = frozenset(("github", "gitlab", "azure", "devops", "ado", "gh", "gl", "bitbucket", "my", "user"))
 _SESSIONS = frozenset(("session_id", "sessionid", "tool_call_id", "sid", "phpsessid", "jsessionid", "session_cookie"))
 _IDENTITIES = frozenset((
     "user_id", "userid", "account_id", "accountid", "project_id", "projectid", "org_id", "organization_id",
     "tenant_id", "customer_id", "workspace_id", "team_id", "subscription_id", "client_email", "owner_id",
 ))  # fmt: skip
+_SALTS = frozenset(("auth_salt", "secure_auth_salt", "logged_in_salt", "nonce_salt"))  # of WordPress, beside its keys
 _HEADERS = frozenset((
     "authorization", "proxy_authorization", "cookie", "set_cookie", "x_amz_security_token", "x_goog_api_key",
-    "x_auth", "x_amz_signature", "x_amz_credential", "x_goog_signature", "x_goog_credential",
+    "x_auth", "x_amz_signature", "x_amz_credential", "x_goog_signature", "x_goog_credential", "x_j_frog_art_api",
 ))  # fmt: skip
 
 
@@ -150,12 +156,14 @@ def kind_of(name: str) -> NameKind:
     # In capitals only, as `pat` is also short for pattern.
     if name in ("PAT", "$PAT"):
         return NameKind.PERHAPS
-    if joined in _HEADERS:
+    if joined in _HEADERS or joined in _SALTS:
         return NameKind.SECRET
     if joined in _SESSIONS:
         return NameKind.SESSION
     if joined in _LOOKING:
         return NameKind.LOOKS
+    if joined in _CODES:
+        return NameKind.PERHAPS
     if joined in _IDENTITIES:
         return NameKind.IDENTITY
     # `secretOrKey` is what one of both is.
@@ -176,7 +184,8 @@ _STEMS = (
     "schlüssel", "schluessel", "anahtar", "klucz", "sleutel", "nyckel", "himitsu", "sekret", "segredo", "clé",
     "masterauth", "mdp", "_pat", "_sk",
     "secret", "token", "jeton", "jwt", "psk", "fernet", "key", "auth", "cred", "cookie", "bearer", "session", "call_id",
-    "callid", "mnemonic", "seed", "login", "dockerconfig", "pepper", "assertion", "verifier", "_code", "community",
+    "callid", "mnemonic", "seed", "login", "dockerconfig", "pepper", "assertion", "verifier", "_code", "_salt",
+    "community", "art-api", "recovery code", "backup code",
     "clave", "chave", "chiave", "ключ", "токен", "キー", "키",
     "парол", "пасворд", "секрет", "κωδικ", "סיסמ", "كلمة المرور", "كلمة السر", "كلمة مرور", "كلمة سر",
     "पासवर्ड", "รหัสผ่าน",
@@ -195,7 +204,8 @@ _DEFINED = re.compile(r"-[DP](?=[A-Z_]{2}|[a-z]+[A-Z])")
 _ALONE = re.compile(r"(?<![A-Za-z0-9_.-])PAT(?=[\"']?[ \t]?[=:])")  # a personal access token
 _FIRST = frozenset((
     "api", "access", "secret", "private", "auth", "encryption", "signing", "master", "license", "security", "service",
-    "deploy", "pragma", "wep", "wpa", "wifi", "pass", "seed", "recovery", "unseal", "geheimer", "privater",
+    "deploy", "pragma", "wep", "wpa", "wifi", "pass", "seed", "recovery", "unseal", "geheimer", "privater", "shared",
+    "webhook", "admin", "activation", "gateway",
 ))  # fmt: skip
 _SECOND = frozenset(("key", "keys", "token", "pass", "passe", "phrase", "schlüssel"))
 
@@ -218,6 +228,8 @@ class Name(NamedTuple):
 _ONE_ESCAPED = len("\\u0000")
 _ESCAPED = re.compile(r"(?:\\u[0-9A-Fa-f]{4})++")
 _PARENT = re.compile(r"[\w.-]{2,40}\Z")
+_BELOW = re.compile(r"(?: \w[^\n\"`=;{}|()<>]{0,120})?[:：][ \t]*\r?\n")  # `the key you asked for:`, then it
+_PUBLIC_KEY = ("public ", "Public ", "signing ", "host ", "GPG ", "PGP ")
 _PARENTS = frozenset("\n \t\"'{")
 
 
@@ -278,6 +290,8 @@ def _by_words(words: list[str]) -> NameKind:
         return NameKind.SECRET
     if last in _PW or (last == "pw" and before and before[-1] in _PASS_OF):
         return NameKind.SECRET
+    if last == "login":
+        return NameKind.LOOKS
     if last == "pass":
         return NameKind.SECRET if before and before[-1] in _PASS_OF else NameKind.LOOKS
     # A personal access token by its maker's name; alone it is a name or a pattern.
@@ -306,9 +320,10 @@ def _plain(name: str) -> str:
 def _by_key(before: list[str]) -> NameKind:
     if before[-1] in _WEAK_KEYS:
         return NameKind.PERHAPS
-    if before[-1] in _KEYS or before[-1] in _SECRETS:
+    if before[-1] in _KEYS or before[-1] in _SECRETS or before[-2:] == ["logged", "in"]:
         return NameKind.SECRET
-    return NameKind.PLAIN
+    # What it opens may be anything; few of the keys that only find something look generated.
+    return NameKind.PLAIN if before[-1] in _PUBLIC or before[0] in _QUESTIONS else NameKind.LOOKS
 
 
 def _without_suffixes(words: list[str]) -> list[str]:
@@ -330,7 +345,10 @@ def _name(text: str, start: int, end: int) -> Name | None:
     kind = _kind(words)
     if kind is NameKind.SECRET:
         return Name(words, start, end, kind)
-    if words in ("key", "Key") and text[start - 1 : start] in _PARENTS and _is_of_secret(text, start):
+    if words in ("key", "Key") and (
+        (text[start - 1 : start] in _PARENTS and _is_of_secret(text, start))
+        or (_BELOW.match(text, end) and not text.endswith(_PUBLIC_KEY, 0, start))
+    ):
         return Name(words, start, end, NameKind.PERHAPS)
     if text[start - 1 : start] == " " and words.lower() in _SECOND:
         before = text[max(0, start - 16) : start - 1].lower()
@@ -338,6 +356,8 @@ def _name(text: str, start: int, end: int) -> Name | None:
         if first in _FIRST or first == "mot de":
             start -= len(first) + 1
             kind = kind_of(text[start:end].replace(" ", "_"))
+    if kind is NameKind.LOOKS and text[start - 2 : start] == "::":  # a kind of thing: `AWS::KMS::ReplicaKey`
+        return None
     return None if kind in (NameKind.PLAIN, NameKind.IDENTITY) else Name(text[start:end], start, end, kind)
 
 

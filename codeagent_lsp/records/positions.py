@@ -100,6 +100,7 @@ _CALLED: Mapping[str, tuple[tuple[str, int], ...]] = {
 """Functions of widely used libraries, and which of their arguments is a password or a key; by what their names share,
 so that most of them are not looked for in most texts.
 """
+_CONNECTING = ("connect", "Connect", "Connection", "FTP", "FTP_TLS", "createConnection", "open_connection")
 _SETTERS = tuple(f"{word}(" for word in "assword asswd assphrase pwd Pwd ecret api_key ApiKey APIKey oken".split())  # noqa: SIM905
 _SETS = re.compile(
     r"(?<![^\W_])(?:set|change|update|reset|store|save|with|add|use|check|verify|validate|compare)(?:_|(?=[A-Z]))\w{0,30}\Z"
@@ -231,6 +232,12 @@ def _of_calls(text: str) -> Iterator[_Span]:
         values = [item for item in arguments(text, start) if item is not None]
         if len(values) == 1 and looks_scrambled(values[0].value):  # of a bot, which has a token and no name
             yield values[0].start, values[0].end
+    for start in (each for name in _CONNECTING for each in _calls(text, name)):
+        values = list(arguments(text, start))
+        # Host, perhaps a port, user, and behind them what nothing names.
+        for item in values[2:]:
+            if item is not None and looks_scrambled(item.value):
+                yield item.start, item.end
     for at in places(text, "auth"):
         if credentials := _CREDENTIALS.match(text, at):
             yield from _argument(text, credentials.end(), 1)

@@ -33,9 +33,9 @@ _NEXT_ROW = re.compile(r"[^()\"']{0,400}\)\s{0,20},\s{0,80}\(\s{0,20}")
 
 def in_column(text: str, name: Name) -> Iterator[_Span]:
     """Yield the spans (character offsets) of the secrets in the column that a name heads; none if it heads none."""
-    if name.kind not in (NameKind.SECRET, NameKind.PERHAPS) or not _HEADS.match(text, name.end):
+    if name.kind is NameKind.SESSION or not _HEADS.match(text, name.end):
         return
-    judge = _is_secret if name.kind is NameKind.SECRET else looks_generated
+    judge = _JUDGES.get(name.kind, looks_generated)
     for start, end in (*_of_lines(text, name), *_of_insert(text, name), *_of_page(text, name)):
         if judge(text[start:end]) and not MARK.search(text, start, end):
             yield start, end
@@ -56,8 +56,9 @@ def _of_lines(text: str, name: Name) -> Iterator[_Span]:
     if len(cells) < 2 or not all(_HEADING.fullmatch(line, *cell) for cell in cells):
         return
     column = next((number for number, (first, last) in enumerate(cells) if first <= name.start - start < last), None)
-    if column is None or (separator in "|│" and not ruled):
+    if column is None:
         return
+    sure = ruled or separator not in "|│  "  # else it may be a text of several columns
     if len(_cells(_above(text, start), begin, separator)) == len(cells):  # a row among others
         return
     for _ in range(MOST_ROWS):
@@ -68,8 +69,7 @@ def _of_lines(text: str, name: Name) -> Iterator[_Span]:
             if len(row) != len(cells):
                 return
             value = _CELL.fullmatch(line, *row[column])
-            # Without a separator and a ruler it may be a text of several columns.
-            if value and (ruled or separator != "  " or looks_scrambled(value["value"])):
+            if value and (sure or looks_scrambled(value["value"])):
                 yield place + value.start("value"), place + value.end("value")
         if not after:
             return
@@ -149,3 +149,6 @@ def _of_page(text: str, name: Name) -> Iterator[_Span]:
 
 def _is_secret(value: str) -> bool:
     return looks_random(value) and quoted_reveals(value, sure=True)
+
+
+_JUDGES = {NameKind.SECRET: _is_secret, NameKind.LOOKS: looks_scrambled}

@@ -119,3 +119,11 @@ key = Buffer.from("utf-8-text-2")
 def test_what_only_looks_alike_stays(text: str) -> None:
     text = text.replace("⏎", "\n")
     assert Masking().hide(text) == text
+
+
+def test_codes_that_stand_below_each_other_are_all_hidden() -> None:
+    chosen = random.Random(7)
+    codes = [value(chosen, string.ascii_lowercase + string.digits, 16) for _ in range(10)]
+    hidden = Masking().hide("Your backup codes:\n\n" + "".join(f"  {code}\n" for code in codes) + "\nKeep them.\n")
+    assert not [code for code in codes if code in hidden]
+    assert hidden.startswith("Your backup codes:\n") and hidden.endswith("\nKeep them.\n")
