@@ -233,9 +233,8 @@ def _of_calls(text: str) -> Iterator[_Span]:
         if len(values) == 1 and looks_scrambled(values[0].value):  # of a bot, which has a token and no name
             yield values[0].start, values[0].end
     for start in (each for name in _CONNECTING for each in _calls(text, name)):
-        values = list(arguments(text, start))
         # Host, perhaps a port, user, and behind them what nothing names.
-        for item in values[2:]:
+        for item in [*arguments(text, start)][2:]:
             if item is not None and looks_scrambled(item.value):
                 yield item.start, item.end
     for at in places(text, "auth"):

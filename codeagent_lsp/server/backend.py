@@ -124,9 +124,10 @@ class Backend:
 
     def written(self, paths: Iterable[str]) -> None:
         """Note that files, by their real paths, may have been written to the disk, so that runs can set which can be
-        executed.
+        executed, and see what the editor has made late.
         """
         known = frozenset(paths)
+        self.reviews.changed(known)
         for run in self.manager.runs.all():
             run.proposal.files_written(known)
 

@@ -7,8 +7,9 @@ Not here: how changes reach the buffers (`editor.py`), what is asked at the end 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
@@ -265,13 +266,19 @@ class Reviews:
         if self._looking is not None:
             self._looking.cancel()
 
-    def _on_change(self, uri: str, document: Document | None) -> None:
-        if document is None or (self._looking is not None and not self._looking.done()):
+    def changed(self, paths: Collection[str]) -> None:
+        """Look soon whether what happened to files, by their real paths, are changes of runs that the editor has made
+        late.
+        """
+        if self._looking is not None and not self._looking.done():
             return
-        expecting = self._expecting()
-        path = uris.real_path(uri) if expecting else None
-        if any(path in (*run.record.late.paths, *run.record.denied.paths) for run in expecting):
+        expected = (each for run in self._expecting() for each in (*run.record.late, *run.record.denied))
+        if any(each.path in paths or each.moved_from in paths for each in expected):
             self._looking = asyncio.get_running_loop().create_task(self._look_for_late())
+
+    def _on_change(self, uri: str, _: Document | None) -> None:
+        if self._expecting() and (path := uris.real_path(uri)) is not None:
+            self.changed((path,))
 
     def _expecting(self) -> list[Run]:
         return [run for run in self._manager().runs.all() if run.record.late or run.record.denied]
@@ -293,7 +300,14 @@ class Reviews:
 
     def _may_have_come(self, change: FileChange) -> bool:
         document = self._open_documents.by_path(change.path)
-        return document is not None and may_have_arrived(change, document.text)
+        if change.kind == "edit":
+            return document is not None and may_have_arrived(change, document.text)
+        gone = change.path if change.kind == "delete" else change.moved_from
+        come = None if change.kind == "delete" else change.path
+        return not (gone and self._is_there(gone)) and (come is None or self._is_there(come))
+
+    def _is_there(self, path: str) -> bool:
+        return self._open_documents.by_path(path) is not None or os.path.lexists(path)
 
     async def roll_back(self, run: Run, step_id: str) -> None:
         """Roll a plan back to before a step, and show the outcome. SessionError for an unknown step, one that has not

@@ -44,7 +44,7 @@ from codeagent_lsp.workspace.changes.reviewed import (
     shows_all,
 )
 from codeagent_lsp.workspace.changes.staging import Staging
-from codeagent_lsp.workspace.files.file_view import own_file, own_text
+from codeagent_lsp.workspace.files.file_view import own_file, own_text, readable_texts
 from codeagent_lsp.workspace.text.visible import some_of
 
 T = TypeVar("T")
@@ -321,7 +321,7 @@ class Proposal:
             asked = asked.of(staged)
         # What was refused is expected only as long as it waits: afterwards the undo of another run may bring its text.
         asked = Changeset((*asked, *self.record.denied.of(staged).without(asked.paths)))
-        texts = {path: text for path in asked.paths if (text := own_text(self._present, path)) is not None}
+        texts = readable_texts(self._present, (each for change in asked for each in (change.path, change.moved_from)))
         late, expected = arrived_hunks(asked, texts)
         if late:
             editor = self._services.workspace.editor

@@ -4,6 +4,7 @@ then on, can be undone, and does not wait any more.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,6 +47,30 @@ async def asked_for(
     proposal.staging.write({made.path("a"): ours})
     await proposal.apply(hunks=None if hunk is None else {made.path("a"): frozenset({hunk})})
     made.editor.apply = whole  # type: ignore[method-assign]
+    return made, proposal
+
+
+async def asked_for_files(
+    folder: Path, before: Mapping[str, str | None], after: Mapping[str, str | None], *, denied: bool
+) -> tuple[World, Proposal]:
+    """Return a world in which the editor was asked to make, delete or move a file, and has not done it yet."""
+    made = world(folder, say())
+    proposal = made.manager.runs.get((await made.run()).run_id).proposal
+    for name, content in before.items():
+        if content is not None:
+            made.open(name, content)
+
+    async def later(changeset: Changeset, label: str, may_lose: frozenset[str] = frozenset()) -> Applied:
+        late, said_no = (Changeset(), changeset) if denied else (changeset, Changeset())
+        return Applied("none", left=changeset, late=late, denied=said_no)
+
+    made.editor.apply = later  # type: ignore[method-assign]
+    if "b" in after:
+        proposal.staging.move(made.path("b"), made.read(made.path("a")))
+        proposal.staging.write({made.path("b"): after["b"]})
+    else:
+        proposal.staging.write({made.path(name): content for name, content in after.items()})
+    await proposal.apply()
     return made, proposal
 
 
@@ -251,3 +276,49 @@ async def test_who_writes_on_in_a_line_that_is_to_go_has_not_applied_that(tmp_pa
     made.open("a", f"one\n{line} else {{\nthree\n")
     assert not proposal.note_late()
     assert proposal.changeset.paths == (made.path("a"),)
+
+
+WHOLE: dict[str, tuple[dict[str, str | None], dict[str, str | None]]] = {  # what was there, and what the editor makes
+    "a new file": ({"a": None}, {"a": OURS}),
+    "an empty new file": ({"a": None}, {"a": ""}),
+    "a deleted file": ({"a": TEXT}, {"a": None}),
+    "a moved file": ({"a": TEXT, "b": None}, {"a": None, "b": TEXT}),
+    "a moved file with other text": ({"a": TEXT, "b": None}, {"a": None, "b": OURS}),
+}
+
+
+@pytest.mark.parametrize("denied", [False, True], ids=["silent", "denied"])
+@pytest.mark.parametrize("whole", WHOLE)
+@pytest.mark.parametrize("typed", ["", "typed\n"], ids=["", "typed"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["LF", "CRLF"])
+async def test_a_whole_file_comes_late(tmp_path: Path, whole: str, typed: str, newline: str, *, denied: bool) -> None:
+    before, after = WHOLE[whole]
+    made, proposal = await asked_for_files(tmp_path / "w", before, after, denied=denied)
+    files: dict[str, str | None] = {
+        name: content and (typed + content).replace("\n", newline)  # what is written in an empty file is the user's
+        for name, content in after.items()
+    }
+    gone = [name for name, content in after.items() if content is None and before[name] is not None]
+    for name, content in files.items():
+        if content is not None:
+            made.open(name, content)
+        elif name in gone:
+            del made.buffers.documents[made.path(name)]
+    late = proposal.note_late()
+    assert {*late.paths, *(each.moved_from for each in late if each.moved_from)} == {*map(made.path, after)}
+    assert proposal.changeset.paths == ()
+    assert not proposal.note_late()
+    kept = restarted(made, proposal)
+    assert (kept.late.paths, kept.denied.paths, kept.staged.paths) == ((), (), ())
+
+
+@pytest.mark.parametrize("whole", WHOLE)
+async def test_what_has_come_in_part_only_still_waits(tmp_path: Path, whole: str) -> None:
+    before, after = WHOLE[whole]
+    made, proposal = await asked_for_files(tmp_path / "w", before, after, denied=False)
+    if "b" in after:  # copied, and not moved
+        made.open("b", after["b"] or "")
+    elif after["a"] is not None:
+        made.open("a", "the user's own\n")
+    assert not proposal.note_late()
+    assert proposal.changeset.paths != ()

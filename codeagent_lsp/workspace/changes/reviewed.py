@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from codeagent_lsp.workspace.changes.changeset import Applied, Changeset, FileChange, HunkNumbers
 from codeagent_lsp.workspace.edits import merge
-from codeagent_lsp.workspace.edits.presence import runs_in
+from codeagent_lsp.workspace.edits.presence import is_in, runs_in
 from codeagent_lsp.workspace.text.document import text_digest
 from codeagent_lsp.workspace.text.position import split_lines
 
@@ -143,33 +143,44 @@ def after_discarding(present: Changeset, files: frozenset[str] | None, hunks: Hu
 
 
 def may_have_arrived(change: FileChange, now: str) -> bool:
-    """Return whether a part of a change may be in the present text of its file, by a quick look at its lines. False is
+    """Return whether a part of an edit may be in the present text of its file, by a quick look at its lines. False is
     nearly certain (a formatter may have written the lines in another way), True is not.
     """
     if change.base is None or change.text is None:
-        return now == change.text
+        return False
     base, text, present = (Counter(map(str.strip, split_lines(each))) for each in (change.base, change.text, now))
     return any(present[line] > base[line] for line in text - base) or any(
         present[line] < base[line] for line in base - text
     )
 
 
-def arrived_hunks(changes: Changeset, now: Mapping[str, str]) -> tuple[Changeset, Changeset]:
-    """Return those hunks and new files of the changes that are already in the present texts `now` (by absolute path),
-    as changes of their own, and the rest, based on them. Of deletions, moves and files without a text there nothing
-    has arrived.
+def arrived_hunks(changes: Changeset, now: Mapping[str, str | None]) -> tuple[Changeset, Changeset]:
+    """Return those hunks, new, deleted and moved files of the changes that are already in the present texts `now` (by
+    absolute path; None: no such file), as changes of their own, and the rest, based on them. Of files that are not in
+    `now` nothing has arrived, of moved ones only all.
     """
     made, came = set[str](), dict[str, frozenset[int]]()
     for change in changes:
-        text = now.get(change.path)
-        if text is None or change.text is None or change.moved_from is not None:
+        if change.path not in now:
             continue
-        if change.base is None:
-            made.update((change.path,) if text == change.text else ())
+        text = now[change.path]
+        if change.kind != "edit":
+            made.update((change.path,) if _has_arrived(change, text, now) else ())
+            continue
+        if text is None or change.base is None or change.text is None:
             continue
         hunks = frozenset(runs_in(change.base, change.text, text))
         came.update({change.path: hunks} if hunks else {})
     return changes.split(made, came)
+
+
+def _has_arrived(change: FileChange, text: str | None, now: Mapping[str, str | None]) -> bool:
+    """Return whether a file has been made, moved or deleted; the user may have written more in it since."""
+    if text is None or change.text is None:
+        return text is change.text
+    if change.moved_from is not None and now.get(change.moved_from, "") is not None:
+        return False
+    return text == change.text or (bool(change.text.strip()) and is_in(change.base or "", change.text, text))
 
 
 def on_present(change: FileChange, now: str | None) -> tuple[FileChange, frozenset[int]]:

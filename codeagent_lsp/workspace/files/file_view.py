@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, NamedTuple, Protocol
@@ -405,6 +406,18 @@ def own_text(view: FileView, path: str) -> str | None:
     """
     file = own_file(view, path)
     return None if file is None else file.text
+
+
+def readable_texts(view: FileView, paths: Iterable[str | None]) -> dict[str, str | None]:
+    """Return the texts of files as the user has them, by absolute path: None for those that do not exist, without those
+    that cannot be read as text.
+    """
+    found: dict[str, str | None] = {}
+    for path in paths:
+        with suppress(FileRefused):
+            if path is not None:
+                found[path] = None if (file := view.base(path)) is None else file.text
+    return found
 
 
 def _check_size(shown: str, text: str, limit: int) -> None:
