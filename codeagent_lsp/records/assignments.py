@@ -127,9 +127,16 @@ _SAID_LATER = re.compile(
 )
 # Alone on the line after its name: pasted, fenced, the answer of a program that was asked for it or of a person.
 _NEXT_ALONE = re.compile(
-    rf"[^\n\"`=;{{}}|]{{0,120}}\r?\n(?:{MARGIN})?(?:```\w{{0,12}}[ \t]*\r?\n(?:{MARGIN})?)?[ \t]{{0,40}}"
-    r"(?:=>[ \t]|\[?\d{1,2}:\d{2}(?::\d{2})?\]?[ \t]+(?:<?\w{1,20}>?:[ \t]+)?)?"
+    rf"(?:[\"'][\])])?[^\n\"`=;{{}}|]{{0,120}}\r?\n"
+    rf"(?:[<*]?\w{{1,20}}[>*]?[ \t][(\[]?\d{{1,2}}:\d{{2}}[)\]]?[ \t]*\r?\n)?"
+    rf"(?:{MARGIN})?(?:```\w{{0,12}}[ \t]*\r?\n(?:{MARGIN})?)?[ \t]{{0,40}}"
+    r"(?:=>[ \t]|\[?\d{1,2}:\d{2}(?::\d{2})?\]?[ \t]+(?:<?\w{1,20}>?:[ \t]+)?"
+    r"|(?:[^\n\"`=;{}|]{0,80}\r?\n){0,2}(?:[Nn]ew|NEW|[Nn]ow|[Nn]eu|[Nn]uev[oa]|新)[ \t]?[:：=][ \t]*)?"
     r"(?P<q>[\"'`]?)(?P<value>[^\s\"'`<>(){}\[\],;]{16,4096}+)(?P=q)[ \t]*(?=\r?\n|\Z)"
+)
+# Below a name and a user's, as in files that VPNs read: `# user name, then password`.
+_BELOW_USER = re.compile(
+    r"[^\n\"`=;{}|]{0,40}\r?\n[\w.@+-]{2,60}[ \t]*\r?\n(?P<value>[^\s\"'`<>(){}\[\],;]{12,4096}+)[ \t]*(?=\r?\n|\Z)"
 )
 _MORE_ALONE = re.compile(
     rf"[ \t]*\r?\n(?:{MARGIN})?[ \t]{{0,40}}(?P<value>[^\s\"'`<>(){{}}\[\],;]{{12,4096}}+)(?=\s|\Z)"
@@ -399,7 +406,8 @@ class _Finder:
     def _secret_in_words(self, name: Name) -> _Span | None:
         """Return the span of a secret some words behind its name, that is nothing else."""
         password = _SAID_NAME.search(name.text)
-        later = _SAID_LATER.match(self._text, name.end) if password or name.kind is NameKind.SECRET else None
+        sure = password or name.kind is NameKind.SECRET
+        later = _SAID_LATER.match(self._text, name.end) if sure or name.text == "PAT" else None
         if later is None:
             return None
         first, last = _without_punctuation(self._text, later.span("value"))
@@ -414,6 +422,8 @@ class _Finder:
         one of a secret, not that of a hash.
         """
         found = _NEXT_ALONE.match(self._text, name.end)
+        if found is None or not looks_scrambled(found["value"]):
+            found = _BELOW_USER.match(self._text, name.end)
         if found is None or not looks_scrambled(found["value"]):
             return None
         if name.kind is not NameKind.SECRET and _HASH.fullmatch(found["value"]):

@@ -72,7 +72,8 @@ _PIPED = re.compile(
     rf"(?P<head>{_PRINTS}(?:[\w.-]{{1,64}}:)?){_GIVEN}"
     r"(?=[\"']?[ \t]{0,4}\|[ \t]{0,4}(?:sudo[ \t]|(?:ch|smb|htp?)?passwd\b"
     r"|[^\r\n|]{0,200}?--(?:password-stdin|with-token|passphrase-fd)\b"
-    r"|(?P<encodes>base64\b)|[\w-]{1,20}[ \t](?:create[ \t])?secret[ \t]|ConvertTo-SecureString"
+    r"|(?P<encodes>base64\b)|[\w-]{1,20}[ \t](?:create[ \t])?secrets?[ \t]"
+    r"|vault[ \t](?:kv[ \t])?(?:put|write|login)\b|ConvertTo-SecureString"
     r"|(?P<container>docker[ \t]|podman[ \t])(?P<reads>[^\r\n|]{0,200}?(?:\blogin\b|secret|passw|token|cred))?))"
 )
 # What is written into a file whose name says what it holds, and what a script types when it is asked.

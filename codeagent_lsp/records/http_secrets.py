@@ -25,6 +25,10 @@ _COOKIE = re.compile(
     r"(?P<head>[Cc][Oo][Oo][Kk][Ii][Ee]2?\\{0,7}[\"']?[ \t]{0,4}:[ \t]{0,4}(?:\\{0,7}[\"'])?)"
     rf"(?P<value>[!#$%&*+.^_|~0-9A-Za-z-]{{1,100}}=(?:{_M}|[^\r\n\"'<>\\]){{1,65536}}+)"
 )
+_COOKIE_ENTRY = re.compile(  # of a list of headers, as browsers save them
+    r"(?P<head>\"(?i:set-)?(?i:cookie)\"[ \t]{0,4},\s{0,40}\"value\"[ \t]{0,4}:[ \t]{0,4}\")"
+    rf"(?P<value>[!#$%&*+.^_|~0-9A-Za-z-]{{1,100}}=(?:{_M}|[^\r\n\"\\]){{1,65536}}+)"
+)
 _CRUMB = re.compile(rf"(?P<name>[^=;\s]{{1,100}})=(?P<value>(?:{_M}|[^;\s,])+)")
 _BASIC = re.compile(r"(?P<head>[Bb]asic[ \t]{1,4})(?P<value>[A-Za-z0-9+/]{12,65536}+={0,2})(?![A-Za-z0-9+/=])")
 # `"Basic " + btoa("bob:…")`
@@ -43,6 +47,8 @@ def mask_headers(text: str, mark: Mark) -> str:
     """Return `text` with the credentials in HTTP headers and in the parts of a multipart form masked by `mark`; schemes
     such as `Bearer` and the names of cookies are kept.
     """
+    crumbs = places(text, '"Cookie"', '"cookie"', '"Set-Cookie"', '"set-cookie"')
+    text = replace_matches(crumbs, text, _COOKIE_ENTRY, lambda match: _cookie(match, mark))
     if "form-data" in text:
         text = _PART.sub(lambda match: _part(match, mark), text)
     named = places(text, "uthorization", "UTHORIZATION")
@@ -57,7 +63,7 @@ def mask_headers(text: str, mark: Mark) -> str:
 
 # A password may have an `@` of its own: the last one before the host ends it.
 _USERINFO = re.compile(
-    r"(?P<head>:(?:\\?/){2})(?P<user>[^\s/@:\"'<>\\`?#]{0,4096}+)"
+    r"(?P<head>:(?:\\?/){2})(?P<user>(?:[^\s/@:\"'<>\\`?#,]{0,4096}+|\\\([\w.]{1,40}\)|#\{[\w.]{1,40}\}))"
     rf"(?P<password>:(?:{_M}|[^\s/\"'`<>\\@]|@(?=[^\s/\"'`<>\\@]{{0,200}}@)){{1,65536}}+"
     # Base64 has slashes; what has digits alone before the first of them is a port.
     r"|:(?![0-9]{0,5}/)[A-Za-z0-9+/_-]{8,65536}+={0,2})?@"

@@ -36,7 +36,7 @@ _SECOND_KEY = re.compile(r"[ \t]{0,20}(?:[:=]|\.\w)")
 _KEY = re.compile(r"[ \t]{0,20}(?::|=>)")
 # `b"…"`, `key=b"…"`, `Some("…")`, `[]byte("…")`, `Encoding.UTF8.GetBytes("…")`, `Base64.getDecoder().decode("…")`
 _WRAPPED = re.compile(
-    r"(?:\w{1,30}(?:=|:[ ]))?(?:&?(?:b|rb|u)?(?=[\"'`]|qq?[({<\[|!])"
+    r"(?:\w{1,30}(?:[ ]?=[ ]?|:[ ]))?(?:&?(?:b|rb|u)?(?=[\"'`]|qq?[({<\[|!])"
     r"|(?:Some|bytes|\[\]byte|(?:\w{1,20}(?:\(\))?(?:\.|::|->)){1,4}"
     r"(?:GetBytes|from|from[hH]ex|FromBase64String|unhexlify|decode(?:Hex|Base64)?)|b64decode|base64_decode|hex2bin|unhexlify)\((?=b?[\"'`])b?)"
 )

@@ -117,17 +117,18 @@ _PASS_OF = frozenset((
 ))  # fmt: skip
 _PW = frozenset(("dbpw", "rootpw", "userpw", "adminpw", "mypw", "smtppw", "ftppw", "ldappw", "bindpw", "sshpw"))
 _LOOKING = frozenset((
-    "session", "call_id", "callid", "pass", "login", "tokens", "auth_tokens", "access_tokens", "pepper",
+    "session", "call_id", "callid", "pass", "login", "tokens", "pepper",
     "client_assertion", "code_verifier", "community", "authorization_code", "activation_code",
 ))  # fmt: skip
 _CODES = frozenset(("recovery_code", "backup_code", "recovery_codes", "backup_codes"))
+_OWNERS_OF_TOKENS = frozenset(("auth", "access", "admin", "api", "bearer", "bot", "refresh", "deploy", "service"))
 _PAT_OF = frozenset(("github", "gitlab", "azure", "devops", "ado", "gh", "gl", "bitbucket", "my", "user"))
 _SESSIONS = frozenset(("session_id", "sessionid", "tool_call_id", "sid", "phpsessid", "jsessionid", "session_cookie"))
 _IDENTITIES = frozenset((
     "user_id", "userid", "account_id", "accountid", "project_id", "projectid", "org_id", "organization_id",
     "tenant_id", "customer_id", "workspace_id", "team_id", "subscription_id", "client_email", "owner_id",
 ))  # fmt: skip
-_SALTS = frozenset(("auth_salt", "secure_auth_salt", "logged_in_salt", "nonce_salt"))  # of WordPress, beside its keys
+_SALTS = frozenset(("auth_salt", "secure_auth_salt", "logged_in_salt", "nonce_salt", "signing_salt"))
 _HEADERS = frozenset((
     "authorization", "proxy_authorization", "cookie", "set_cookie", "x_amz_security_token", "x_goog_api_key",
     "x_auth", "x_amz_signature", "x_amz_credential", "x_goog_signature", "x_goog_credential", "x_j_frog_art_api",
@@ -172,9 +173,10 @@ def kind_of(name: str) -> NameKind:
         return max((kind_of("_".join(part)) for part in (words[:at], words[at + 1 :])), key=_BY_WEIGHT.index)
     kind = _by_words(_without_suffixes(words))
     # A variable of the environment.
-    return NameKind.LOOKS if kind is NameKind.PLAIN and name.isupper() and words[-1] == "key" else kind
+    return NameKind.LOOKS if kind is NameKind.PLAIN and name.isupper() and words[-1] in _OF_ENVIRONMENT else kind
 
 
+_OF_ENVIRONMENT = frozenset(("key", "token", *_PASSWORDS))
 LONGEST_NAME = 80
 
 _STEMS = (
@@ -185,7 +187,7 @@ _STEMS = (
     "masterauth", "mdp", "_pat", "_sk",
     "secret", "token", "jeton", "jwt", "psk", "fernet", "key", "auth", "cred", "cookie", "bearer", "session", "call_id",
     "callid", "mnemonic", "seed", "login", "dockerconfig", "pepper", "assertion", "verifier", "_code", "_salt",
-    "community", "art-api", "recovery code", "backup code",
+    "community", "service_role", "servicerole", "art-api", "recovery code", "backup code",
     "clave", "chave", "chiave", "ключ", "токен", "キー", "키",
     "парол", "пасворд", "секрет", "κωδικ", "סיסמ", "كلمة المرور", "كلمة السر", "كلمة مرور", "كلمة سر",
     "पासवर्ड", "รหัสผ่าน",
@@ -201,7 +203,9 @@ _UNSPACED = "\u0e00"  # from here on are the scripts that write words without sp
 _TAIL = re.compile(rf"(?:[^\W{_UNSPACED}-\uffff]|-)*+")
 _EXPANDED = re.compile(r"\$\{\w+(?=-)")  # `${TOKEN-…}`: what a shell takes instead
 _DEFINED = re.compile(r"-[DP](?=[A-Z_]{2}|[a-z]+[A-Z])")
-_ALONE = re.compile(r"(?<![A-Za-z0-9_.-])PAT(?=[\"']?[ \t]?[=:])")  # a personal access token
+_ALONE = re.compile(  # a personal access token
+    r"(?<![A-Za-z0-9_.-])PAT(?=[\"']?[ \t]?[=:]|,?[ ](?:[a-z]{1,12} ){0,5}(?:is|to) )"
+)
 _FIRST = frozenset((
     "api", "access", "secret", "private", "auth", "encryption", "signing", "master", "license", "security", "service",
     "deploy", "pragma", "wep", "wpa", "wifi", "pass", "seed", "recovery", "unseal", "geheimer", "privater", "shared",
@@ -229,6 +233,7 @@ _ONE_ESCAPED = len("\\u0000")
 _ESCAPED = re.compile(r"(?:\\u[0-9A-Fa-f]{4})++")
 _PARENT = re.compile(r"[\w.-]{2,40}\Z")
 _BELOW = re.compile(r"(?: \w[^\n\"`=;{}|()<>]{0,120})?[:：][ \t]*\r?\n")  # `the key you asked for:`, then it
+_BESIDE = re.compile(r" [`“«]\S{12,4096}")
 _PUBLIC_KEY = ("public ", "Public ", "signing ", "host ", "GPG ", "PGP ")
 _PARENTS = frozenset("\n \t\"'{")
 
@@ -275,6 +280,8 @@ def _by_words(words: list[str]) -> NameKind:
     # Mostly the names of entries.
     if last == "keys" and before:
         return NameKind.LOOKS if before[-1] in ("api", "secret", "access", "private", "auth") else NameKind.PLAIN
+    if last == "tokens" and before and before[-1] in _OWNERS_OF_TOKENS:
+        return NameKind.LOOKS
     if last == "phrase" and before:
         return NameKind.SECRET if before[-1] in ("pass", "seed", "recovery") else NameKind.PLAIN
     if last == "token" and before[-1:] in (["csrf"], ["xsrf"]):
@@ -290,7 +297,7 @@ def _by_words(words: list[str]) -> NameKind:
         return NameKind.SECRET
     if last in _PW or (last == "pw" and before and before[-1] in _PASS_OF):
         return NameKind.SECRET
-    if last == "login":
+    if last == "login" or (last == "role" and before[-1:] == ["service"]):
         return NameKind.LOOKS
     if last == "pass":
         return NameKind.SECRET if before and before[-1] in _PASS_OF else NameKind.LOOKS
@@ -347,7 +354,7 @@ def _name(text: str, start: int, end: int) -> Name | None:
         return Name(words, start, end, kind)
     if words in ("key", "Key") and (
         (text[start - 1 : start] in _PARENTS and _is_of_secret(text, start))
-        or (_BELOW.match(text, end) and not text.endswith(_PUBLIC_KEY, 0, start))
+        or ((_BELOW.match(text, end) or _BESIDE.match(text, end)) and not text.endswith(_PUBLIC_KEY, 0, start))
     ):
         return Name(words, start, end, NameKind.PERHAPS)
     if text[start - 1 : start] == " " and words.lower() in _SECOND:

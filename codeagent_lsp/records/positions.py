@@ -36,7 +36,7 @@ _TARGETS = re.compile(
 _UP_TO_SIGN = re.compile(r"[^=();'\"?+!|/<{}\[\]\\\r\n]{0,4000}+[)\]}]?[ \t]*:?=(?![=>])")
 _LINE_START = re.compile(rf"(?:{MARGIN})?[ \t]*")
 _OPENING = re.compile(
-    r"[ \t]*(?:\[\])?(?::[ \t]*[\w<>\[\], ]{1,60}?)?[\"']?\]?[ \t]*(?:=>|:=|=|:)[ \t]*"
+    r"[ \t]*(?:\[\])?(?::[ \t]*[\w<>\[\], &;']{1,60}?)?[\"']?\]?[ \t]*(?:=>|:=|=|:)[ \t]*"
     r"(?:new[ \t]+\w+[ \t]*(?:\[\])?[ \t]*|(?:(?:\w+\.)?(?:of|asList|listOf|setOf|arrayOf|tuple|list|set|frozenset)"
     r"|vec!)(?=[(\[])|\[\]\w+)?[(\[{]\s{0,80}"
 )
@@ -92,7 +92,12 @@ _CALLED: Mapping[str, tuple[tuple[str, int], ...]] = {
     "Wallet(": (("Wallet", 0),),
     "wilio(": (("twilio", 1), ("Twilio", 1)),
     "ecurityKey(": (("SymmetricSecurityKey", 0),),
-    "HMAC": tuple((f"HMAC{bits}", 0) for bits in (256, 384, 512)),
+    "HMAC": (*((f"HMAC{bits}", 0) for bits in (256, 384, 512)), ("HMAC.hexdigest", 1), ("HMAC.digest", 1)),
+    "hash_hmac": (("hash_hmac", 2),),
+    "key_set_with_value": (("key_set_with_value", 2),),
+    "uote": (("quote_plus", 0), ("quote", 0), ("rawurlencode", 0)),
+    "encodeURIComponent": (("encodeURIComponent", 0),),
+    "QueryEscape": (("QueryEscape", 0),),
     "hmacSha": (("hmacShaKeyFor", 0),),
     "signWith": (("signWith", 0), ("signWith", 1)),
     "KeySpec": (("PBEKeySpec", 0), ("SecretKeySpec", 0)),
@@ -100,6 +105,7 @@ _CALLED: Mapping[str, tuple[tuple[str, int], ...]] = {
 """Functions of widely used libraries, and which of their arguments is a password or a key; by what their names share,
 so that most of them are not looked for in most texts.
 """
+_BUILT = re.compile(r"(?:Proxy|Connection|Client|Session|Login|Credentials?)[ \t]+\w{1,40}\(")
 _CONNECTING = ("connect", "Connect", "Connection", "FTP", "FTP_TLS", "createConnection", "open_connection")
 _SETTERS = tuple(f"{word}(" for word in "assword asswd assphrase pwd Pwd ecret api_key ApiKey APIKey oken".split())  # noqa: SIM905
 _SETS = re.compile(
@@ -232,7 +238,8 @@ def _of_calls(text: str) -> Iterator[_Span]:
         values = [item for item in arguments(text, start) if item is not None]
         if len(values) == 1 and looks_scrambled(values[0].value):  # of a bot, which has a token and no name
             yield values[0].start, values[0].end
-    for start in (each for name in _CONNECTING for each in _calls(text, name)):
+    made = (match.end() for match in _BUILT.finditer(text) if "(" in text)
+    for start in (*made, *(each for name in _CONNECTING for each in _calls(text, name))):
         # Host, perhaps a port, user, and behind them what nothing names.
         for item in [*arguments(text, start)][2:]:
             if item is not None and looks_scrambled(item.value):
@@ -280,6 +287,7 @@ def _calls(text: str, name: str) -> Iterator[int]:
 
 
 def _argument(text: str, start: int, place: int) -> Iterator[_Span]:
+    start += text.startswith("[", start)  # several of them, of which the first is in use
     for number, item in enumerate(arguments(text, start)):
         if number == place:
             if item is not None and _is_token(item.value):

@@ -46,6 +46,8 @@ def _of_lines(text: str, name: Name) -> Iterator[_Span]:
     if text.find("\n", name.end, start + LONGEST_HEADING) < 0:
         return
     line, after = _line(text, start)
+    wiki = line.lstrip().startswith("||")  # whose headings have two of them, and no ruler
+    line = line.replace("||", " |") if wiki else line
     margin = _MARGIN.match(line)
     begin = margin.end() if margin and not line.startswith(("|", "+")) else 0
     separator = next((each for each in ("|", "│", "\t", ";", ",") if each in line[begin:]), "")
