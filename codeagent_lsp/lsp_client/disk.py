@@ -256,8 +256,10 @@ class _Commit:
 
 class EditImpossible(Exception):
     """Raised if the edit does not fit the files on disk; the message is the reason, an English sentence. Nothing was
-    changed.
+    changed. `failed` is the 0-based number of the operation that does not fit.
     """
+
+    failed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,8 +280,12 @@ def plan(edit: Mapping[str, Any], read: ReadBytes) -> tuple[FileWrite, ...]:
     written.
     """
     draft = _Draft(read)
-    for operation in _operations(edit):
-        draft.take(operation)
+    for number, operation in enumerate(_operations(edit)):
+        try:
+            draft.take(operation)
+        except EditImpossible as error:
+            error.failed = number
+            raise
     return draft.writes()
 
 

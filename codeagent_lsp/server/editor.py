@@ -169,6 +169,7 @@ class _Applying:
         self._tries: dict[str, Try] = {}  # the last attempt at each path, by which it is reported
         self._conflicts: dict[str, tuple[HunkConflict, ...]] = {}  # by path, as of the last rebase
         self._prepared: dict[str, Prepared] = {}  # by path, the edits as they were sent last
+        self._in_the_way: str | None = None  # the path of the change for which the last request was refused, if told
         self._taken_back: set[str] = set()  # paths of the last request, of which the change was at a wrong place
 
     async def run(self) -> Applied:
@@ -215,6 +216,9 @@ class _Applying:
             # Sent again: a change that was at the wrong place has been taken out, and is not there now.
             if taken_back := [change for change in ready if change.path in self._taken_back]:
                 group = taken_back  # the others have come
+            elif others := self._not_in_the_way(ready):
+                group = others
+                continue
             elif not self._came_too_late(ready):
                 return
             # An editor that takes back what it has made has newer versions of the same text, however often it is asked.
@@ -226,6 +230,13 @@ class _Applying:
             if now() >= ends:
                 self._give_up(ready)
                 return
+
+    def _not_in_the_way(self, group: Sequence[FileChange]) -> list[FileChange]:
+        """Return the changes that were refused only because the editor cannot make another one of the same request."""
+        named = any(change.path == self._in_the_way for change in group)
+        if not named or any(self._tries[change.path].said != "no" for change in group):
+            return []
+        return [change for change in group if change.path != self._in_the_way and not self._tries[change.path].arrived]
 
     def _came_too_late(self, group: Sequence[FileChange]) -> bool:
         """Return whether nothing of a group was done because its texts were others by then."""
@@ -350,6 +361,7 @@ class _Applying:
         """Send changes, wait for their texts, and record what has become of each; also when it is cancelled."""
         before, made = self._now(group), list[str]()
         self._taken_back.clear()
+        self._in_the_way = None
         said: Said = "nothing"
         reason = str(EditorError("editor.stopped"))
         arrivals = Arrivals(self._texts, group, self._is_out)
@@ -486,7 +498,8 @@ class _Applying:
 
     async def _send(self, group: Sequence[FileChange]) -> tuple[Said, str]:
         """Send `workspace/applyEdit` and return the client's answer with its reason for a refusal."""
-        operations = [operation for change in group for operation in self._operations(change)]
+        owners = [(operation, change) for change in group for operation in self._operations(change)]
+        operations = [operation for operation, _ in owners]
         # Nothing to ask for, as where we have deleted the file ourselves: what counts is the text that is there then.
         if not self._policy.applies_edits or not operations:
             return "no", CANNOT
@@ -508,6 +521,9 @@ class _Applying:
             return "no", CANNOT if error.values.get("code") == METHOD_NOT_FOUND else str(error)
         if result is not None and result.applied:
             return "yes", ""
+        failed = None if result is None else result.failed_change
+        if failed is not None and failed in range(len(owners)):
+            self._in_the_way = owners[failed][1].path
         return "no", _SOURCE.sub("", (result and result.failure_reason) or "")
 
     def _operations(self, change: FileChange) -> list[Operation]:

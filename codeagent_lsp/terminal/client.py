@@ -337,7 +337,9 @@ class Client:
             commit(writes, self._disk)
             self.written.extend(writes)
         except (EditImpossible, OSError) as error:
-            return {"applied": False, "failureReason": reason(error)}
+            failed = getattr(error, "failed", None)
+            named = {} if failed is None else {"failedChange": failed}
+            return {"applied": False, "failureReason": reason(error), **named}
         changes = [{"uri": uris.from_path(str(item.path)), "type": _kind(item.before, item.after)} for item in writes]
         self._connection.notify("workspace/didChangeWatchedFiles", {"changes": changes})
         return {"applied": True}

@@ -141,6 +141,32 @@ async def test_one_refused_file_of_three_is_partial(tmp_path: Path) -> None:
     assert applied.left.paths == (str(tmp_path / "b"),)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("refused", [("a",), ("b",), ("c",), ("a", "c"), ("a", "b", "c")], ids=" ".join)
+@pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
+async def test_a_change_that_is_named_as_refused_keeps_no_other_out(
+    tmp_path: Path, refused: tuple[str, ...], *, named: bool
+) -> None:
+    def picky(client: FakeClient, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+        sent = [Path(each.text_document.uri).name for each in params.edit.document_changes or []]  # type: ignore[union-attr]
+        found = next((at for at, name in enumerate(sent) if name in refused), None)
+        if found is None:
+            return obedient(client, params)
+        return types.ApplyWorkspaceEditResult(False, f"{sent[found]} is locked", found if named else None)
+
+    names = ("a", "b", "c")
+    client, editor = connect(picky, policy=replace(ALL, transactional=True))
+    for name in names:
+        client.open(tmp_path / name, TEXT)
+    wanted = Changeset(tuple(FileChange(str(tmp_path / name), TEXT, "new\n") for name in names))
+    applied = await editor.apply(wanted, "label")
+    left = refused if named else names
+    assert [Path(path).name for path in applied.left.paths] == [*left]
+    assert applied.outcome == ("none" if left == names else "partial")
+    assert applied.reason == f"{refused[0]} is locked"
+    assert len(client.sent) == (min(len(refused) + 1, 3) if named else 1)
+
+
 async def test_text_that_moved_is_merged_and_goes_against_the_new_version(tmp_path: Path) -> None:
     client, editor = connect()
     client.open(tmp_path / "a", "zero\n" + TEXT, 7)

@@ -107,6 +107,14 @@ def test_what_a_broken_stream_leaves_is_told_and_can_be_applied(desk: Desk) -> N
     assert (again.returncode, "no changes" in again.stdout) == (1, True)
 
 
+def test_a_file_that_cannot_be_written_keeps_no_other_out(desk: Desk) -> None:
+    desk.file("a.txt", "Größe\nlevel = 1\n".encode("latin-1"))
+    beyond = call("edit_file", path="a.txt", old_str="level = 1", new_str="level = 1 → 2")
+    result = desk.run([beyond, FIX[1], {"text": "Done."}, {"text": "Done."}], "--yes")
+    assert (desk.workspace / "calc.py").read_bytes() == FIXED
+    assert "not written  ✎ a.txt" in result.stdout and "U+2192" in result.stdout
+
+
 def test_yes_writes_what_was_staged_before_an_error(desk: Desk) -> None:
     result = desk.run([FIX[1], {"text": "Half a sen", "error": "broken"}], "--yes")
     assert (result.returncode, (desk.workspace / "calc.py").read_bytes()) == (1, FIXED), result.stdout
