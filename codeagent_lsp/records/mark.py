@@ -21,7 +21,11 @@ _OTHER_MARK = re.compile(
     r"(?:<|&lt;|&#60;|%3c|\\u003c|\\x3c)secret(?::|%3a|&#58;|\\u003a)(?P<digits>[0-9a-f]{6})(?:>|&gt;|&#62;|%3e|\\u003e|\\x3e)",
     re.IGNORECASE,
 )
-_BROKEN_MARK = re.compile(r"<secret:(?![0-9a-f]{6}>)[0-9a-f]{0,8}(?=[\s\"'`<>,;)\]}]|\Z)")
+_BROKEN_MARK = re.compile(
+    r"<secret:(?![0-9a-f]{6}>)[0-9a-f]{0,8}(?=[\s\"'`<>,;)\]}\\]|\Z)|(?<![<\w])secret:[0-9a-f]{6}\b>?"
+    r"|[<\[(](?i:secret|redacted|hidden|masked)[>\])]|(?:(?<=[\"'=])|(?<=[=:][ ]))\*{3,}(?=[\"'\s]|\Z)"
+)
+_INSTEAD = ("secret:", "secret>", "secret]", "secret)", "redacted", "hidden", "masked", "***")
 
 _EDGE = 4
 _STARS = "***"
@@ -36,8 +40,11 @@ def respelt_marks(text: str) -> dict[str, str]:
 
 
 def broken_marks(text: str) -> tuple[str, ...]:
-    """Return the incomplete marks in a text, such as `<secret:3f2a`, in order; () if there are none."""
-    return tuple(_BROKEN_MARK.findall(text)) if "<secret:" in text else ()
+    """Return what a text has in the place of marks, in order: incomplete ones, such as `<secret:3f2a`, their digits
+    without signs, stars, `[redacted]`; () if there is nothing of it.
+    """
+    lower = text.lower()
+    return tuple(_BROKEN_MARK.findall(text)) if any(sign in lower for sign in _INSTEAD) else ()
 
 
 def mark_spans(text: str, spans: Iterable[tuple[int, int]], mark: Mark) -> str:

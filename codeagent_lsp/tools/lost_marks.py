@@ -24,8 +24,8 @@ RESPELT = (
     "the secret back for that. Write the mark exactly as you read it, or leave what is in the file."
 )
 BROKEN = (
-    "{written} looks like a part of the mark of a secret, and a secret of the file would be lost. Write its mark "
-    "exactly as you read it."
+    "{written} stands in the place of the mark of a secret, and a secret of the file would be lost. Write its mark "
+    "exactly as you read it; to take the secret out, write a name for it, such as YOUR_KEY."
 )
 
 IN_PATTERN = (
@@ -71,8 +71,8 @@ def _texts(value: Any) -> Iterator[str]:
 
 def with_secrets(redaction: Redaction, path: str, before: str | None, text: str) -> str:
     """Return a text that is to be staged with the secrets in place of their marks, the only form in which a model sees
-    them. EditRefused for marks of unknown secrets, and for those of known ones that are misspelt or cut off, unless the
-    text `before` had them.
+    them. EditRefused for marks of unknown secrets, and for what is written in the place of those of known ones (cut
+    off, misspelt, as stars), unless the text `before` had it.
     """
     before = before or ""
     lost = [mark for mark in redaction.lost({"text": text}) if mark not in before]

@@ -119,6 +119,21 @@ OTHERWISE = {
     "cut": lambda mark: mark[:11],
     "without its digits": lambda mark: mark[:8],
     "without its end": lambda mark: mark[:-1],
+    "without its beginning": lambda mark: mark[1:],
+    "without its signs": lambda mark: mark[1:-1],
+    "escaped signs": lambda mark: f"\\{mark[:-1]}\\>",
+    "the word alone": lambda mark: "<secret>",
+    "other brackets": lambda mark: "[secret]",
+    "stars": lambda mark: "***",
+    "many stars": lambda mark: "*" * 16,
+    "what others write": lambda mark: "[REDACTED]",
+}
+
+INSTEAD = {
+    "a name": "YOUR_API_KEY",
+    "the environment": "' + os.environ['TOKEN'] + '",
+    "nothing": "",
+    "another": "changeme",
 }
 
 
@@ -134,8 +149,25 @@ def test_a_mark_in_another_spelling_is_refused(other: Callable[[str], str]) -> N
     assert with_secrets(redaction, "conf.py", text + f"# {other(mark)}\n", kept) == text + f"# {other(mark)}\n"
 
 
+@pytest.mark.parametrize("instead", INSTEAD.values(), ids=INSTEAD.keys())
+def test_a_secret_may_be_taken_out(instead: str) -> None:
+    masking = Masking()
+    text = f"TOKEN = '{KEY}'\nlevel = 1\n"
+    redaction = Redaction(masking.hide, masking.reveal, masking.lost)
+    assert with_secrets(redaction, "conf.py", text, text.replace(KEY, instead)) == text.replace(KEY, instead)
+
+
 @pytest.mark.parametrize(
-    "text", ["<secret:NAME> is a mark\n", "`<secret:…>`\n", "<SECRET:abcdef>\n", 'M = "<secret:"\n']
+    "text",
+    [
+        "<secret:NAME> is a mark\n",
+        "`<secret:…>`\n",
+        "<SECRET:abcdef>\n",
+        'M = "<secret:"\n',
+        "a\n\n***\n\nb\n",
+        "**bold** *x*\n",
+        "[redacted]\n",
+    ],
 )
 def test_words_about_marks_may_be_written(text: str) -> None:
     masking = Masking()
