@@ -38,11 +38,16 @@ _JSON = frozenset(
     ".json .webmanifest .geojson .har .map .topojson .avsc .jsonld .gltf .tfstate .arb .resjson".split()  # noqa: SIM905
 )
 _LINES = frozenset((".jsonl", ".ndjson"))
-_WITH_COMMENTS = re.compile(
-    r"(?:^|/)(?:[tj]sconfig[^/]*\.json|\.vscode/[^/]+\.json|devcontainer\.json|[^/]+\.(?:jsonc|code-workspace))$"
+_WITH_COMMENTS = re.compile(  # what the programs of these files read with comments in it
+    r"(?:^|/)(?:[tj]sconfig[^/]*\.json|\.(?:vscode|zed|devcontainer)/[^/]+\.json|devcontainer\.json"
+    r"|(?:deno|turbo|tslint|rush|biome|wrangler|nx|typedoc|tsdoc|cspell|knip|api-extractor|pyrightconfig|renovate"
+    r"|language-configuration|\.?(?:eslintrc|luarc|oxlintrc|markdownlint|hintrc|swcrc|jscpd|stylelintrc))\.json"
+    r"|rush/[^/]+\.json|\.(?:swcrc|hintrc)"
+    r"|[^/]+\.(?:jsonc|code-workspace|code-snippets|sublime-[a-z]+))$"
 )
 # Strings first, so that `//` in one is kept; then comments, and commas before a closing bracket.
 _COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=\s*(?://[^\n]*\s*|/\*.*?\*/\s*)*[}\]])', re.DOTALL)
+_TEMPLATE = re.compile(r"^[ \t]*\{[{%]-?[ \t/]", re.MULTILINE)  # of Helm or Jinja, a line that is none of YAML
 _TOML_PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$| \(at end of document\)$")
 
 Error = tuple[int, int, str]
@@ -222,8 +227,15 @@ def _toml(text: str) -> Error | None:
     return None
 
 
+def _json_or_yaml(text: str) -> Error | None:
+    return _json(_plain(text)) if text.lstrip().startswith(("{", "//", "/*")) else _yaml(text)
+
+
 def _yaml(text: str) -> Error | None:
     import yaml  # slow to load, and few runs write YAML
+
+    if _TEMPLATE.search(text):  # becomes YAML only when it is filled in
+        return None
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
@@ -285,9 +297,10 @@ _OF_JSON5 = frozenset(
     )
 )
 _BY_NAME: dict[str, Callable[[str], Error | None]] = {
-    **dict.fromkeys(("composer.lock", "pipfile.lock", "flake.lock", "deno.lock", ".swcrc", ".jsbeautifyrc"), _json),
+    **dict.fromkeys(("composer.lock", "pipfile.lock", "flake.lock", "deno.lock", ".jsbeautifyrc"), _json),
     **dict.fromkeys(("cargo.lock", "poetry.lock", "uv.lock", "pdm.lock", "pipfile"), _toml),
     **dict.fromkeys((".babelrc", ".jshintrc"), _json5),
+    **dict.fromkeys((".eslintrc", ".prettierrc", ".stylelintrc"), _json_or_yaml),
     **dict.fromkeys((".clang-format", ".clang-tidy", ".clangd", ".yamllint", "pubspec.lock"), _yaml),
     # Those that programs read with the same parser; other files that end so have a grammar of their own.
     **dict.fromkeys(("setup.cfg", "tox.ini", "pytest.ini", "mypy.ini", "alembic.ini", ".coveragerc", ".flake8"), _ini),

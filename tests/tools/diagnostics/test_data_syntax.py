@@ -203,6 +203,16 @@ NAMED = {
         '{"a": 1}\n',
         '{"a": 1\n',
     ),
+    "json with comments": (
+        (
+            *("deno.json", "turbo.json", "tslint.json", "api-extractor.json", ".swcrc", "language-configuration.json"),
+            *(".eslintrc", ".prettierrc", ".stylelintrc", "a.code-snippets", "a.sublime-settings", ".zed/tasks.json"),
+            *(".eslintrc.json", "nx.json", "common/config/rush/pnpm-config.json"),
+        ),
+        '{ // why\n "a": 1,\n "b": 2, /* last */\n}\n',
+        '{"a": 1\n "b": 2}\n',
+    ),
+    "YAML without an ending": ((".eslintrc", ".prettierrc", ".stylelintrc"), "a: 1 # why\n", "a: [1\n"),
     "toml": (("Cargo.lock", "poetry.lock", "uv.lock", "pdm.lock", "Pipfile"), "a = 1\n", "a =\n"),
     "yaml": ((".clang-format", ".clang-tidy", "CITATION.cff", ".yamllint", "pubspec.lock"), "a: 1\n", "a: [1\n"),
     "xml": (
@@ -219,6 +229,20 @@ def test_data_files_of_other_names(paths: tuple[str, ...], whole: str, broken: s
     for path in paths:
         assert data_errors(f"/w/{path}", whole) == (), path
         assert data_errors(f"/w/{path}", broken), path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{- if .Values.x }}\na: {{ .Values.y | quote }}\n{{- end }}\n",
+        "a:\n  {{- toYaml .Values.a | nindent 2 }}\n",
+        "{% if x %}\na: {{ y }}\n{% endif %}\n",
+        "a:\n  b: 1\n  {{/* why */}}\n  c: {{ .x }}\n",
+    ],
+)
+def test_a_template_is_no_yaml(text: str) -> None:
+    assert data_errors("chart/templates/a.yaml", text) == ()
+    assert data_errors("a.yaml", "{a: 1}\n") == () and data_errors("a.yaml", "{ {a: 1}\n")
 
 
 @pytest.mark.parametrize("path", ["yarn.lock", "a.lock", "a.ini", "a.cfg", "a.conf", "Gemfile.lock"])
