@@ -35,6 +35,7 @@ _PAIRS = {")": "(", "]": "[", "}": "{"}
 _LEAST_LETTERS = 5
 # Models repeat the head of a function or a block, not pages.
 _MOST_AROUND = 8
+_NEIGHBOURS = 3
 _KEY = re.compile(r"[\w\"'@.-]+[:=(]?")
 
 
@@ -66,6 +67,7 @@ def replaced(text: str, start: int, end: int, given: str, path: str = "") -> str
         code = given_code if stood or _ends_inside(text, first, end, given_code, path) else code
     inside = _inside(text, first, end, code, path)
     language = language_of(path, text)
+    core = with_newlines(selected, "\n").strip("\n")
     mixed = not has_one_style(code, text)
     there = literals(text, language) if inside or mixed else ()  # a parse of the whole file
     known = literal_lines(text, there) if inside else Counter[str]()
@@ -73,8 +75,10 @@ def replaced(text: str, start: int, end: int, given: str, path: str = "") -> str
         code = in_style(code, without_literals(text, there), inside, known) if mixed else code
     # Nothing is known of the language but its quotes: where the code may hold a literal, no line of it is moved, but
     # all of them if they are those of the selection then.
-    elif may_hold_more(code, language):
-        code = _moved_alike(code.split("\n"), with_newlines(selected, "\n"), _indent(selected), _indent(code))
+    elif (kept := _line_for_line(code, core, fixed_lines(inside)) if whole_lines else "") or may_hold_more(
+        code, language
+    ):
+        code = kept or _moved_alike(code.split("\n"), core, _indent(core), _indent(code))
         inside = [Literal(-1, code.count("\n"))]
     whole = [each for each in inside if each.first >= 0]  # in a literal that has begun before, all is as it is given
     code = _with_blanks_of(code, selected, known if isinstance(language, Grammar) else None, fixed_lines(whole))
@@ -109,6 +113,52 @@ def _with_blanks_of(code: str, selected: str, known: Counter[str] | None, fixed:
             lines[number] = before
     tabs = known is None and {_indent(line)[:1] for line in own} <= {"", "\t"} and "\t" not in code and "\t" in selected
     return "\n".join(map(_with_tabs, lines) if tabs else lines)
+
+
+def _line_for_line(code: str, selected: str, fixed: Collection[int]) -> str:
+    """Return code, of a language without a grammar, with the margins of the selection whose lines it repeats but for
+    some, each of which it has replaced by one; '' where it does more than that, or that leaves a margin open. Lines in
+    literals, as far as these are known (`fixed`), are as they are given.
+    """
+    lines, own = code.split("\n"), selected.split("\n")
+    if len(lines) != len(own):
+        return ""
+    same = [line.strip() == there.strip() for line, there in zip(lines, own, strict=True)]
+    margins = [(_indent(line), _indent(there)) for line, there in zip(lines, own, strict=True)]
+    # Of lines that are kept, all the file's; a new one is moved as those are that were given as deep, or are near.
+    for number, kept in enumerate(same):
+        if number in fixed and not kept:
+            continue
+        if kept or not lines[number].strip():
+            lines[number] = own[number] if kept else ""
+            continue
+        margin = margins[number][0]
+        told = (at for at, other in enumerate(same) if other and own[at].strip() and at not in fixed)
+        known = sorted((margins[at][0] != margin, abs(at - number), at) for at in told)
+        moved = (_moved_as(margin, *margins[at]) for *_, at in known[:_NEIGHBOURS])
+        right = next((each for each in moved if each is not None), None)
+        if right is None:
+            return ""
+        lines[number] = right + lines[number].lstrip(" \t")
+    filled = next((at for at, line in enumerate(own) if line.strip()), 0)
+    return "\n".join(lines) if any(same) and _indent(lines[filled]) == _indent(own[filled]) else ""
+
+
+def _moved_as(margin: str, given: str, there: str) -> str | None:
+    """Return a margin of a reply as it has to be in a file where `there` stands in the place of the margin `given`;
+    None where that does not tell.
+    """
+    if margin.startswith(given):
+        more = margin.removeprefix(given)
+        return None if more and "\t" in there and "\t" not in more else there + more
+    less = given.removeprefix(margin) if given.startswith(margin) else ""
+    if less and there.endswith(less):
+        return there.removesuffix(less)
+    # As many blanks for each tab.
+    if there and not there.strip("\t") and len(given) % len(there) == 0 and not margin.strip(" "):
+        width = len(given) // len(there)
+        return "\t" * (len(margin) // width) if width and len(margin) % width == 0 else None
+    return None
 
 
 def _with_tabs(line: str) -> str:

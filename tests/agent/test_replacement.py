@@ -313,3 +313,36 @@ def test_from_inside_a_line_to_any_later_end(unit: str) -> None:
             start = len("".join(lines[:first])) + len(line) - len(line.lstrip())
             done = replaced(text, start, start + len(selected), selected.replace(digit, "7"), "a.ts")
             assert done == text[:start] + selected.replace(digit, "7") + text[start + len(selected) :]
+
+
+WITH_LITERAL = "    if x:\n        n = 41\n        s = '''\nSELECT 1\n  x\n'''\n        return s + n\n"
+REPLACED_LINE = {
+    **{
+        path: (WITH_LITERAL, WITH_LITERAL.replace("\n    ", "\n").removeprefix("    "))
+        for path in ("a.bzl", "a.pyx", "BUILD", "SConstruct", "Tiltfile", "Snakefile", "a.gd", "a.nim", "a.py.j2", "x")
+    },
+    "a.tcl": ('    set n 41\n    set s "a\nb\n  c"\n', 'set n 41\nset s "a\nb\n  c"\n'),
+    "a.gleam": ('    let n = 41\n    let s = "a\nb\n  c"\n', 'let n = 41\nlet s = "a\nb\n  c"\n'),
+    "a.hx": ('    var n = 41;\n    var s = "a\nb\n  c";\n', 'var n = 41;\nvar s = "a\nb\n  c";\n'),
+    "a.cr": (
+        "  def f\n    n = 41\n    s = <<-SQL\n  SELECT 1\n x\n  SQL\n  end\n",
+        "def f\n  n = 41\n  s = <<-SQL\nSELECT 1\n x\nSQL\nend\n",
+    ),
+    "Makefile": ('\tcc 41 \\\n\t  -o x\n\techo "a\tb"\n', '    cc 41 \\\n      -o x\n    echo "a\tb"\n'),
+    "a.lua": (
+        "\tlocal n = 41\n\tlocal s = [[\n    a\n\tb]]\n",
+        "    local n = 41\n    local s = [[\n    a\n\tb]]\n",
+    ),
+    "a.sql": ("\tSELECT 41,\n\t\t'a\tb'\n", "    SELECT 41,\n        'a\tb'\n"),
+}
+
+
+@pytest.mark.parametrize("path", REPLACED_LINE)
+def test_without_a_grammar_a_replaced_line_stands_as_its_neighbours_do(path: str) -> None:
+    """However the whole is moved, and whatever its literals are."""
+    selected, moved = REPLACED_LINE[path]
+    text = f"def g {{\n{selected}}}\n"
+    start = text.index(selected)
+    for reply in (selected, moved, moved.lstrip(), moved.rstrip()):
+        got = replaced(text, start, start + len(selected), reply.replace("41", "42"), path)
+        assert got == text.replace("41", "42"), reply
