@@ -17,6 +17,7 @@ from codeagent_lsp.llm.providers.embedded import engine_installed
 from codeagent_lsp.llm.weights import installed
 from tests.examples import FEW, letters_known
 from tests.garbage import uncollected
+from tests.reports import run_in_worker
 from tests.tables import as_one_test
 
 KEPT_OUT = (
@@ -202,6 +203,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
         if str(item.path).startswith(ALONE) or item.get_closest_marker("model"):
             item.add_marker("alone")
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Send no more about a test than somebody reads."""
+    return run_in_worker(item, nextitem)
 
 
 @pytest.hookimpl(wrapper=True)
