@@ -48,6 +48,8 @@ ALONE = tuple(
 SLOW = tuple(
     str(Path(__file__).parent / name)
     for name in (
+        "clients/emacs",
+        "clients/neovim",
         "environments/test_container_box.py",
         "index/test_host.py",
         "index/test_semantic.py",
@@ -92,7 +94,8 @@ FAST_SECONDS = 0.5
 """The most processor time of a test that is not marked slow; nearly all take a hundredth of it. Those with many
 examples, and those that read the whole repository once for all (`tests/tidy`), may take eight times as much.
 """
-WHOLLY_SLOW = re.compile(r"^pytestmark = \[?pytest\.mark\.slow\b", re.MULTILINE)
+WHOLLY_SLOW = re.compile(r"^pytestmark = (\[\s*)?pytest\.mark\.slow\b", re.MULTILINE)
+"""What all tests of a file are marked with, alone or first in a list; `tests/tidy/test_marks.py` compares."""
 QUIET_SECONDS = 0.04
 """What the loop of `_slowness` takes on a quiet machine."""
 
@@ -173,10 +176,13 @@ def leaves_slow_out(config: pytest.Config) -> bool:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out at once what `-m` would leave out: the inner loop does not wait for the imports of slow files."""
-    if collection_path.suffix != ".py" or not leaves_slow_out(config):
+    if not leaves_slow_out(config):
         return None
-    slow = str(collection_path).startswith(SLOW) or WHOLLY_SLOW.search(collection_path.read_text(encoding="utf-8"))
-    return True if slow else None
+    if str(collection_path).startswith(SLOW):
+        return True
+    if collection_path.suffix == ".py" and WHOLLY_SLOW.search(collection_path.read_text(encoding="utf-8")):
+        return True
+    return None
 
 
 def pytest_pycollect_makeitem(
