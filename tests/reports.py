@@ -1,5 +1,5 @@
-"""Of a test that passed in a worker of pytest-xdist one report is sent. All five (it begins, is set up, is run, is taken
-down, ends) would be read by the process that prints, which takes as long as many a test.
+"""Of a test that passed in a worker of pytest-xdist one report is sent. All five (it begins, is set up, is run, is
+taken down, ends) would be read by the process that prints, which takes as long as many a test.
 """
 
 from __future__ import annotations
