@@ -8,7 +8,10 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
+from typing import cast
 
 import pytest
 from hypothesis import settings
@@ -161,6 +164,8 @@ def pytest_configure() -> None:
     beside = str(Path(sys.executable).parent)
     if os.environ.get("PATH", "").split(os.pathsep)[0] != beside:
         os.environ["PATH"] = os.pathsep.join([beside, os.environ.get("PATH", os.defpath)])
+    if find_spec("sniffio") is None:  # httpcore looks for it before each lock, on the whole path, in vain
+        sys.modules["sniffio"] = cast("ModuleType", None)  # an import of it fails as before
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
