@@ -8,7 +8,10 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
+from typing import cast
 
 import pytest
 from hypothesis import settings
@@ -17,6 +20,7 @@ from codeagent_lsp.llm.providers.embedded import engine_installed
 from codeagent_lsp.llm.weights import installed
 from tests.examples import FEW, letters_known
 from tests.garbage import uncollected
+from tests.reports import run_in_worker
 from tests.tables import as_one_test
 
 KEPT_OUT = (
@@ -47,6 +51,8 @@ ALONE = tuple(
 SLOW = tuple(
     str(Path(__file__).parent / name)
     for name in (
+        "clients/emacs",
+        "clients/neovim",
         "environments/test_container_box.py",
         "index/test_host.py",
         "index/test_semantic.py",
@@ -91,7 +97,8 @@ FAST_SECONDS = 0.5
 """The most processor time of a test that is not marked slow; nearly all take a hundredth of it. Those with many
 examples, and those that read the whole repository once for all (`tests/tidy`), may take eight times as much.
 """
-WHOLLY_SLOW = re.compile(r"^pytestmark = \[?pytest\.mark\.slow\b", re.MULTILINE)
+WHOLLY_SLOW = re.compile(r"^pytestmark = (\[\s*)?pytest\.mark\.slow\b", re.MULTILINE)
+"""What all tests of a file are marked with, alone or first in a list; `tests/tidy/test_marks.py` compares."""
 QUIET_SECONDS = 0.04
 """What the loop of `_slowness` takes on a quiet machine."""
 
@@ -157,6 +164,8 @@ def pytest_configure() -> None:
     beside = str(Path(sys.executable).parent)
     if os.environ.get("PATH", "").split(os.pathsep)[0] != beside:
         os.environ["PATH"] = os.pathsep.join([beside, os.environ.get("PATH", os.defpath)])
+    if find_spec("sniffio") is None:  # httpcore looks for it before each lock, on the whole path, in vain
+        sys.modules["sniffio"] = cast("ModuleType", None)  # an import of it fails as before
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -172,10 +181,13 @@ def leaves_slow_out(config: pytest.Config) -> bool:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out at once what `-m` would leave out: the inner loop does not wait for the imports of slow files."""
-    if collection_path.suffix != ".py" or not leaves_slow_out(config):
+    if not leaves_slow_out(config):
         return None
-    slow = str(collection_path).startswith(SLOW) or WHOLLY_SLOW.search(collection_path.read_text(encoding="utf-8"))
-    return True if slow else None
+    if str(collection_path).startswith(SLOW):
+        return True
+    if collection_path.suffix == ".py" and WHOLLY_SLOW.search(collection_path.read_text(encoding="utf-8")):
+        return True
+    return None
 
 
 def pytest_pycollect_makeitem(
@@ -202,6 +214,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
         if str(item.path).startswith(ALONE) or item.get_closest_marker("model"):
             item.add_marker("alone")
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Send no more about a test than somebody reads."""
+    return run_in_worker(item, nextitem)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -224,11 +224,13 @@ def _path_of(fence: Fence, files: Files) -> str:
             return fence.path
         raise _UnknownFile([fence.path], list(files.texts))
     known = found or list(files.texts)
+    if len(known) == 1:
+        return known[0]
     shared = {path: _count_shared(path, files.texts[path], fence.code) for path in known}
     # The block without a name of its file belongs where most of its definitions are.
     most = [path for path in known if shared[path] and shared[path] == max(shared.values())]
-    if len(known) == 1 or len(most) == 1:
-        return (most or known)[0]
+    if len(most) == 1:
+        return most[0]
     raise _UnknownFile([fence.path] if fence.path else [], list(files.texts))
 
 

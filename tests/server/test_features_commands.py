@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from codeagent_lsp.app import create_server
 from codeagent_lsp.protocol import COMMANDS, Argument, Command
+from codeagent_lsp.server.wire import lifecycle
+from tests.server.loopback import INITIALIZE, Loopback
 from tests.server.replies import edit, say
 from tests.server.stock_editor import StockEditor
 
@@ -27,6 +32,66 @@ def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StockEditor]:
         yield started
 
 
+class Refusing:
+    """The server in this process, with an event loop that runs while it is asked: for commands that start nothing."""
+
+    def __init__(self, runner: asyncio.Runner, server: Loopback) -> None:
+        self._runner = runner
+        self._server = server
+
+    def refusal(self, name: str, *arguments: Any) -> str:
+        """The error message of a command that must fail."""
+        answer = self._answer({"command": name, "arguments": list(arguments)})
+        assert "error" in answer, answer
+        message: str = answer["error"]["message"]
+        return message
+
+    def result(self, params: dict[str, Any]) -> Any:
+        """What a command returns."""
+        return self._answer(params)["result"]
+
+    def _answer(self, params: dict[str, Any]) -> dict[str, Any]:
+        return self._runner.run(self._asked(params))
+
+    async def _asked(self, params: dict[str, Any]) -> dict[str, Any]:
+        said = self._server.say(id="asked", method="workspace/executeCommand", params=params)
+        while not (answers := [message for message in said if message.get("id") == "asked"]):
+            await asyncio.sleep(0.001)
+            said = self._server.take()
+        return answers[0]
+
+
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Refusing]:
+    workspace = tmp_path_factory.mktemp("refusing")
+    (workspace / "a.py").write_text("x = 1\ny = 2\n")
+    with asyncio.Runner() as runner, _served(runner, workspace) as server:
+        yield Refusing(runner, server)
+
+
+@contextmanager
+def _served(runner: asyncio.Runner, workspace: Path) -> Iterator[Loopback]:
+    """A server that is ready, and its end."""
+    server = create_server()
+
+    async def begun() -> Loopback:
+        loopback = Loopback(server)
+        options = {"foreign": {"watch": "off"}, "index": {"enabled": False}}
+        params = {**INITIALIZE, "rootUri": workspace.as_uri(), "initializationOptions": options}
+        (answer,) = loopback.say(id="init", method="initialize", params=params)
+        assert "result" in answer, answer
+        loopback.say(method="initialized", params={})
+        return loopback
+
+    async def ended() -> None:
+        server.protocol.close()
+        await lifecycle.run_callbacks(server._on_close)
+        server._tasks.cancel()
+
+    yield runner.run(begun())
+    runner.run(ended())
+
+
 @pytest.mark.slow
 def test_all_commands_are_offered(editor: StockEditor) -> None:
     offered = editor.capabilities["executeCommandProvider"]["commands"]
@@ -35,20 +100,20 @@ def test_all_commands_are_offered(editor: StockEditor) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-def test_bad_arguments_are_named(editor: StockEditor, command: Command) -> None:
+def test_bad_arguments_are_named(refusing: Refusing, command: Command) -> None:
     good = {argument.name: _sample(argument) for argument in command.arguments if argument.required}
-    said = editor.refusal(command.name, {**good, "colour": "red"})
+    said = refusing.refusal(command.name, {**good, "colour": "red"})
     assert "colour" in said
-    assert "arguments" in editor.refusal(command.name, {}, {}).lower() or command.name in said
-    assert command.name in editor.refusal(command.name, "a string")
+    assert "arguments" in refusing.refusal(command.name, {}, {}).lower() or command.name in said
+    assert command.name in refusing.refusal(command.name, "a string")
     for argument in command.arguments:
         others = {name: value for name, value in good.items() if name != argument.name}
         if argument.required:
-            assert argument.name in editor.refusal(command.name, others)
+            assert argument.name in refusing.refusal(command.name, others)
         if argument.kind in WRONG:
-            assert argument.name in editor.refusal(command.name, {**others, argument.name: WRONG[argument.kind]})
+            assert argument.name in refusing.refusal(command.name, {**others, argument.name: WRONG[argument.kind]})
         if argument.choices:
-            said = editor.refusal(command.name, {**others, argument.name: "purple"})
+            said = refusing.refusal(command.name, {**others, argument.name: "purple"})
             assert all(choice in said for choice in argument.choices)
 
 
@@ -75,8 +140,8 @@ def test_a_command_that_works_answers_at_once_with_its_run(editor: StockEditor, 
 
 
 @pytest.mark.parametrize("name", ["codeagent.nothing", "", "editor.action.save"])
-def test_an_unknown_command_is_an_error(editor: StockEditor, name: str) -> None:
-    assert editor.refusal(name, {})
+def test_an_unknown_command_is_an_error(refusing: Refusing, name: str) -> None:
+    assert refusing.refusal(name, {})
 
 
 @pytest.mark.parametrize(
@@ -96,21 +161,21 @@ def test_an_unknown_command_is_an_error(editor: StockEditor, name: str) -> None:
         ("codeagent.edit", {"uri": "file:///nowhere/at/all.py", "range": SPAN, "instruction": "x"}),
     ],
 )
-def test_what_does_not_exist_is_refused_in_words(editor: StockEditor, name: str, given: dict[str, Any]) -> None:
-    said = editor.refusal(name, given)
+def test_what_does_not_exist_is_refused_in_words(refusing: Refusing, name: str, given: dict[str, Any]) -> None:
+    said = refusing.refusal(name, given)
     assert "Internal error" not in said
     assert "Traceback" not in said
 
 
-def test_a_command_without_arguments_is_as_good_as_an_empty_object(editor: StockEditor) -> None:
+def test_a_command_without_arguments_is_as_good_as_an_empty_object(refusing: Refusing) -> None:
     params = {"command": "codeagent.pending"}
-    assert editor.client.result("workspace/executeCommand", params) == []
-    assert editor.client.result("workspace/executeCommand", {**params, "arguments": []}) == []
-    assert editor.command("codeagent.pending") == []
+    assert refusing.result(params) == []
+    assert refusing.result({**params, "arguments": []}) == []
+    assert refusing.result({**params, "arguments": [{}]}) == []
 
 
-def test_null_counts_as_left_out(editor: StockEditor) -> None:
-    assert editor.command("codeagent.cancel", runId=None) == {"cancelled": []}
+def test_null_counts_as_left_out(refusing: Refusing) -> None:
+    assert refusing.result({"command": "codeagent.cancel", "arguments": [{"runId": None}]}) == {"cancelled": []}
 
 
 @pytest.mark.slow

@@ -280,7 +280,7 @@ def most_tokens(text: str) -> int:
     """Return an upper estimate of the tokens in a text, for all usual tokenizers: 1 for every 3 ASCII characters plus 5
     for every 4 others, each rounded up; 0 for ''.
     """
-    ascii_count = sum(1 for c in text if c.isascii())
+    ascii_count = len(text.encode("ascii", "ignore"))
     return -(-ascii_count // 3) + -(-(len(text) - ascii_count) * 5 // 4)
 
 

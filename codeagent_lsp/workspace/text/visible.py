@@ -54,7 +54,7 @@ def is_unseen(char: str) -> bool:
     Line feed, tab and spaces of any width count as visible. Characters that join the parts of an emoji count as unseen
     (`shown` keeps those).
     """
-    if char in "\n\t":
+    if " " <= char <= "~" or char in "\n\t":  # nearly all that is asked about
         return False
     if unicodedata.category(char) in _UNSEEN_KINDS:
         return char not in _DRAWN
