@@ -37,7 +37,7 @@ class Summary:
 
     `staged` are the changes that were neither applied nor discarded; `question` is the last one that was not answered,
     followed by its choices. Of `attempts` (run ids) only the tokens count, as the best of them is proposed as the run's
-    own.
+    own. `modes` are the applied changes that no text shows: files that can be executed now, or no longer.
     """
 
     status: str = ""
@@ -59,6 +59,7 @@ class Summary:
     staged: Changeset = Changeset()
     question: tuple[str, ...] = ()
     attempts: frozenset[str] = frozenset()
+    modes: tuple[FileChange, ...] = ()
 
     def after(self, event: Mapping[str, Any]) -> Summary:
         """Return the summary after one more event, plain data in the form of the protocol; this one stays as it is."""
@@ -93,7 +94,9 @@ class Summary:
                 return replace(self, question=())
             case "changes_applied":
                 refused = None if event["outcome"] == "full" else str(event.get("reason") or "")
-                return replace(self, refused=refused, undone=bool(event.get("undo")))
+                done = map(FileChange.from_dict, event.get("applied", ()))
+                modes = () if event.get("undo") else (*self.modes, *(each for each in done if each.only_mode))
+                return replace(self, refused=refused, undone=bool(event.get("undo")), modes=modes)
             case "run_completed":
                 return replace(
                     self,
@@ -173,7 +176,8 @@ def account(summary: Summary, written: Iterable[FileWrite], folder: Path, langua
     """Yield the lines on what a run in this folder has left: each file that it wrote, each change that is only staged,
     and the commands for that and for going on.
     """
-    parts = [("terminal.written", "green", _net(written)), ("terminal.staged", "yellow", summary.staged.files)]
+    done = (*_net(written), *summary.modes)
+    parts = [("terminal.written", "green", done), ("terminal.staged", "yellow", summary.staged.files)]
     if not parts[0][2]:
         yield Text(f"  {text('terminal.nothing_written', language)}", style="dim")
     for key, colour, changes in parts:
@@ -181,7 +185,8 @@ def account(summary: Summary, written: Iterable[FileWrite], folder: Path, langua
             added, removed = change.counts()
             name = one_line(change.path.removeprefix(path_of(str(folder), "")))
             word, mark = (f"  {text(key, language)}  ", colour), (f"{_MARKS[change.kind]} ", colour)
-            yield Text.assemble(word, mark, name, (f"  +{added} −{removed}", "dim"))
+            counts = f"+{added} −{removed}" if change.runs is None else f"chmod {'+x' if change.runs else '-x'}"
+            yield Text.assemble(word, mark, name, (f"  {counts}", "dim"))
         if len(changes) > MOST_FILES:
             yield Text(f"  {text('terminal.more_files', language, count=len(changes) - MOST_FILES)}", style=colour)
     if summary.staged:

@@ -115,6 +115,14 @@ def test_a_file_that_cannot_be_written_keeps_no_other_out(desk: Desk) -> None:
     assert "not written  ✎ a.txt" in result.stdout and "U+2192" in result.stdout
 
 
+def test_a_file_that_was_only_made_executable_is_listed(desk: Desk) -> None:
+    script = desk.file("h.sh", b"#!/bin/sh\n")
+    run = [call("run_cmd", command="chmod +x h.sh"), FIX[1], {"text": "Done."}, {"text": "Done."}]
+    shown = desk.run(run, "--yes").stdout
+    assert script.stat().st_mode & 0o111
+    assert "written  ✎ h.sh  chmod +x" in shown and "written  ✎ calc.py  +1 −1" in shown
+
+
 def test_yes_writes_what_was_staged_before_an_error(desk: Desk) -> None:
     result = desk.run([FIX[1], {"text": "Half a sen", "error": "broken"}], "--yes")
     assert (result.returncode, (desk.workspace / "calc.py").read_bytes()) == (1, FIXED), result.stdout
