@@ -232,10 +232,12 @@ def _json_or_yaml(text: str) -> Error | None:
 
 
 def _yaml(text: str) -> Error | None:
-    import yaml  # slow to load, and few runs write YAML
+    found = _composed(text)
+    return None if found and _TEMPLATE.search(text) else found  # a template becomes YAML only when it is filled in
 
-    if _TEMPLATE.search(text):  # becomes YAML only when it is filled in
-        return None
+
+def _composed(text: str) -> Error | None:
+    import yaml  # slow to load, and few runs write YAML
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
