@@ -21,6 +21,7 @@ from codeagent_lsp.direct.fences import Fence, ReplyParts, only_path, parts_of, 
 from codeagent_lsp.errors import EditRefused, PatchRefused
 from codeagent_lsp.index.grammars import grammar_of, is_prose, is_source
 from codeagent_lsp.index.literals import refuse_altered
+from codeagent_lsp.index.other_texts import refuse_other
 from codeagent_lsp.index.placeholders import left_out
 from codeagent_lsp.index.wrappings import block_mark, refuse_wrapped
 from codeagent_lsp.tools.code.source import source_of
@@ -140,9 +141,10 @@ def _read(reply: str, files: Files, form: TextForm) -> Answer:
         # Files given again without a change are not judged: their own faults are not the model's.
         texts = {path: text for path, text in texts.items() if text != files.texts.get(path)}
         for path, text in texts.items():
-            if path in files.texts and (gap := left_out(files.texts[path], text, document=is_prose(path))):
+            if path in files.texts and (gap := left_out(files.texts[path], text, path)):
                 raise EditRefused("not_found", f"Code is left out at {gap!r}. Give every function whole.")
             _refuse_marks(path, files.texts.get(path, ""), text)
+            refuse_other(path, files.texts.get(path, ""), text)
             refuse_wrapped(path, files.texts.get(path, ""), text)
             if wrong := syntax_problem(path, files.texts.get(path, ""), text):
                 raise EditRefused("not_found", f"{path} would be broken: {wrong}.")
@@ -254,7 +256,7 @@ def _apply_block(path: str, now: str, code: str, files: Files, form: TextForm) -
     # Numbers as the file was shown with; unless the file itself has lines that begin so.
     plain = without_line_numbers(code) if without_line_numbers(now) == now else code
     known = grammar_of(path, now[:200].encode("utf-8", "replace")) is not None
-    whole = not left_out(now, plain, document=is_prose(path)) and stands_for_all(path, now, plain)
+    whole = not left_out(now, plain, path) and stands_for_all(path, now, plain)
     source = source_of(path, now)
     parts = source is not None and has_blocks(source)
     # Asked for functions, a model that gives a file of one function most likely means the function.

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from codeagent_lsp.direct.definitions import lost_definitions
+from codeagent_lsp.index.comments import comment_of
 from codeagent_lsp.index.grammars import is_prose
-from codeagent_lsp.index.placeholders import AROUND, COMMENT, is_phrase
+from codeagent_lsp.index.placeholders import AROUND, is_phrase
 from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of
 from codeagent_lsp.workspace.edits.line_matching import likeness
 from codeagent_lsp.workspace.text.position import with_newlines
@@ -204,9 +205,9 @@ def only_stands_for_text(path: str, now: str, code: str) -> bool:
 
 
 def _stands(line: str, old: list[str], heads: bool) -> bool:
-    comment = COMMENT.match(line)
-    if comment is not None and not (heads and comment["sign"].startswith("#")) and not line.startswith(("#!", "---")):
-        said = comment["said"].strip()
+    comment = comment_of(line)
+    if comment is not None and not (heads and comment.sign.startswith("#")) and not line.startswith(("#!", "---")):
+        said = comment.said.strip()
         # What was commented out is still there.
         return not any(each in said or _alike(each, said) for each in old)
     return bool(_SLOT.fullmatch(line)) or is_phrase(line.strip(AROUND))
@@ -263,7 +264,7 @@ def _in_order(some: Iterable[Any], whole: Iterable[Any]) -> bool:
 
 def _lacks_opening(now: str, code: str) -> bool:
     """Return whether a text began with a bracket, a section or a `#!` line, and no line of the new one does."""
-    first = next((line for line in now.splitlines() if line.strip() and not COMMENT.match(line.strip())), "")
+    first = next((line for line in now.splitlines() if line.strip() and comment_of(line.strip()) is None), "")
     sign = "#!" if now.startswith("#!") else first[: 2 if first.startswith(("<?", "<!")) else 1]
     if sign not in ("{", "[", "<", "<?", "<!", "#!"):
         return False

@@ -110,8 +110,8 @@ def test_a_stub_may_stay_a_stub() -> None:
 
 
 def test_headings_of_documents_are_words() -> None:
-    assert left_out("# A\n", "# A\n\n## Other methods\n", document=True) == ""
-    assert left_out("# A\n\nText\n", "# A\n\n<!-- rest of the file -->\n", document=True)
+    assert left_out("# A\n", "# A\n\n## Other methods\n", "a.md") == ""
+    assert left_out("# A\n\nText\n", "# A\n\n<!-- rest of the file -->\n", "a.md")
 
 
 @pytest.mark.parametrize(

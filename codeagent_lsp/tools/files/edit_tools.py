@@ -14,6 +14,7 @@ from pydantic import Field
 from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import EditRefused, FileRefused, ToolRetry
 from codeagent_lsp.index.literals import refuse_altered
+from codeagent_lsp.index.other_texts import refuse_other
 from codeagent_lsp.index.placeholders import refuse_left_out
 from codeagent_lsp.index.wrappings import refuse_wrapped
 from codeagent_lsp.tools.context import ToolContext
@@ -114,10 +115,12 @@ class WriteFile(Tool[WriteFileParameters]):
         known = await asyncio.to_thread(existing_text, context, path)
         if known is None:
             refuse_below_file(context, path)
+            await asyncio.to_thread(refuse_other, arguments.path, "", arguments.content)
             await asyncio.to_thread(refuse_wrapped, arguments.path, "", arguments.content)
             step = context.staging.write({path: arguments.content})
             return ToolOutput(_created_line(context, path, arguments.content), {"change_id": step.change_id})
         text = await asyncio.to_thread(rewritten, known.text, arguments.content)
+        await asyncio.to_thread(refuse_other, arguments.path, known.text, text)
         await asyncio.to_thread(refuse_left_out, arguments.path, known.text, text)
         await asyncio.to_thread(refuse_wrapped, arguments.path, known.text, text)
         if text == known.text:
@@ -206,6 +209,8 @@ class BatchEdit(Tool[BatchEditParameters]):
                 after[path] = _text(before[path])
                 if makes:
                     refuse_below_file(context, path)
+                    await asyncio.to_thread(refuse_other, edit.path, "", edit.new_str)
+                    await asyncio.to_thread(refuse_wrapped, edit.path, "", edit.new_str)
                     after[path] = edit.new_str
                     continue
             try:
@@ -270,6 +275,7 @@ def make_edit(text: str, edit: EditParameters) -> str:
     # The place was found by similarity and the new text fitted to it; inside a literal that would change what it says.
     if done.tier != "exact":
         refuse_altered(edit.path, text, done.text, [new])
+    refuse_other(edit.path, text, done.text)
     refuse_left_out(edit.path, text, done.text)
     refuse_wrapped(edit.path, text, done.text)
     return done.text

@@ -235,6 +235,9 @@ def _encodable(text: str) -> bool:
     return True
 
 
+_WRAPPED = re.compile(r"([\"'`*]).+\1|<.+>|\[[^\]]*\]\(.+\)|\s.*|.*\s", re.DOTALL)
+
+
 def _refuse_traps(path: str, real: str, root: str) -> None:
     """Raise PathRefused for kernel files, link loops and names that get cut, although inside the workspace."""
     parts = Path(real).parts
@@ -245,6 +248,9 @@ def _refuse_traps(path: str, real: str, root: str) -> None:
     # `realpath` leaves a link in its result only where links go round.
     if any(os.path.islink(os.path.join(root, *inner[: end + 1])) for end in range(len(inner))):
         raise PathRefused(f"{path!r} goes round in a loop of links. Use the path of a real file.")
+    # As it stands in a sentence or a call: a second file beside the one that is meant.
+    if _WRAPPED.fullmatch(path) and not os.path.lexists(real):
+        raise PathRefused(f"{path!r} has signs around the name. Give the name alone.")
     # Some file systems cut such an end, and then this is the name of another file.
     if inner and inner[-1] != inner[-1].rstrip(". ") and not os.path.lexists(real):
         raise PathRefused(f"{path!r} ends in a dot or a blank. Give the name without it.")
