@@ -13,9 +13,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from codeagent_lsp.direct.definitions import lost_definitions
+from codeagent_lsp.direct.imports import imported_names
 from codeagent_lsp.index.comments import comment_of
 from codeagent_lsp.index.grammars import is_prose
 from codeagent_lsp.index.placeholders import AROUND, is_phrase
+from codeagent_lsp.index.symbols import CALLABLE
 from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of
 from codeagent_lsp.workspace.edits.line_matching import likeness
 from codeagent_lsp.workspace.text.position import with_newlines
@@ -39,6 +41,15 @@ MOST_ENTRIES = 5
 _BLOCKS = frozenset(("function", "method", "class", "struct", "interface", "enum", "module"))
 _IMPORT = re.compile(r"(?:import|from|use|using|#include|require)\b")
 _QUOTED = re.compile(r"['\"<]([^'\">]+)['\">]")
+_STRING = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
+# Of any language: `from a import *`, `use a::*;`, `#include "a.h"`, `import java.util.*;`, `. ./lib.sh`.
+_ALL_NAMES = re.compile(
+    r"(?:from|import|use|using)\b.*\*|#\s*include\b|using namespace\b|(?:source|\.)\s+\S|require\b|include\b"
+)
+_GUARD = re.compile(
+    r"^if\s+__name__\s*==\s*['\"]__main__['\"]|^if\s+\(?\s*require\.main\s*===?\s*module|^if\s+(?:__FILE__|\$0)\s*==",
+    re.MULTILINE,
+)
 _SYNTAX = re.compile(r"[{}\[\]()<>=;]|:(?!//)")
 _FIRST = re.compile(r"\W*\w[\w.-]*")
 # `<new version>`, `(content of the file)`, `{{ version }}`, `YOUR_TOKEN_HERE`, `your text here`, `x.y.z`.
@@ -90,6 +101,51 @@ def holds_all(text: str, code: str) -> bool:
     any order; True if there is none.
     """
     return set(_saying(code)) <= set(_saying(text))
+
+
+def lost_use(path: str, now: str, code: str) -> str:
+    """Return a name that the new text of a file still uses and does not define or import any more; '' for none, or
+    without a grammar for the language.
+    """
+    old, new = source_of(path, now), source_of(path, code)
+    if old is None or new is None or _imports_all(now, code):
+        return ""
+    there = {each.symbol.name for each in new.definitions} | imported_names(new)
+    names = [each.symbol.name for each in old.definitions if each.symbol.kind not in CALLABLE]
+    lost = [name for name in dict.fromkeys([*names, *sorted(imported_names(old))]) if name and name not in there]
+    if not lost:
+        return ""
+    plain = "\n".join(_STRING.sub('""', line) for line in code.splitlines() if comment_of(line.strip()) is None)
+    # The parameters of its functions are its own names.
+    heads = "\n".join(each.symbol.signature for each in new.definitions)
+    used = [name for name in lost if re.search(rf"(?<![\w.$]){re.escape(name)}(?![\w$])", plain)]
+    return next((name for name in used if not _is_bound(name, plain, heads)), "")
+
+
+def _is_bound(name: str, code: str, heads: str) -> bool:
+    """Return whether code gives a name a meaning of its own, such as that of a parameter or a local variable."""
+    word = rf"(?<![\w.$]){re.escape(name)}(?![\w$])"
+    if re.search(word, heads):
+        return True
+    words = "for|let|var|const|as|import|use|using|global|nonlocal"
+    binds = rf"{word}\s*(?::=|(?::[^=\n]*)?=(?![=>]))|\b(?:{words})\b[^\n;]*{word}"
+    return (
+        re.search(binds, code) is not None
+        or re.search(rf"[(,|]\s*{word}\s*(?:[,)|][^\n]*)?(?:=>|->)", code) is not None
+    )
+
+
+def _imports_all(now: str, code: str) -> bool:
+    """Return whether a text has a new import that does not say which names it gives."""
+    own = {line.strip() for line in now.splitlines()}
+    lines = (line.strip() for line in code.splitlines())
+    return any(_ALL_NAMES.match(line) for line in lines if line not in own)
+
+
+def lost_frame(now: str, code: str) -> bool:
+    """Return whether a program lost what makes it one that can be run: its `#!` line or its main guard."""
+    guard = _GUARD.search(now)
+    return (now.startswith("#!") and not code.startswith("#!")) or (guard is not None and not _GUARD.search(code))
 
 
 def has_blocks(source: SourceFile) -> bool:

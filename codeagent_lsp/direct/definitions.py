@@ -24,7 +24,7 @@ from codeagent_lsp.tools.code.ast_edit import AstEdit, edited
 from codeagent_lsp.tools.code.extent import extent_of, indentation
 from codeagent_lsp.tools.code.shift import dedented, unmoved
 from codeagent_lsp.tools.code.source import Definition, SourceFile, find_one, source_of
-from codeagent_lsp.tools.code.splices import has_body, is_sound, problem
+from codeagent_lsp.tools.code.splices import docstring_of, has_body, is_sound, problem
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.text.position import with_newlines
 
@@ -104,8 +104,8 @@ def syntax_problem(path: str, before: str, after: str) -> str:
 
 def _reply(path: str, code: str, source: SourceFile) -> SourceFile:
     plain = dedented(unmoved(with_newlines(code, "\n"), source), source.parsed.grammar, source.text)
-    if source.language == "php" and "<?" not in plain:
-        # Without the tag all of it is text to the grammar.
+    # Without the tag all of it is text to the grammar; one behind a `?>` only ends the text within a function.
+    if source.language == "php" and "<?" not in plain.partition("?>")[0]:
         plain = f"<?php\n{plain}"
     return parsed(path, plain)
 
@@ -203,6 +203,7 @@ def _with_parts(source: SourceFile, target: str, given: Given) -> str:
     an old function, such as the name of the file, are no doc comment of a language that does not mark them, unless the
     function has some.
     """
+    given = _with_docstring(source, target, given)
     reply, outer = given.reply, given.definition.outer
     extent = extent_of(reply, given.definition)
     parts = [part for part in extent.parts if part.start < outer.start_byte]
@@ -220,6 +221,31 @@ def _with_parts(source: SourceFile, target: str, given: Given) -> str:
     above = [line.removeprefix(indent) for line in lines]
     # An attribute in front on the same line.
     return "\n".join((*above, front.lstrip(" \t") + given.code))
+
+
+def _with_docstring(source: SourceFile, target: str, given: Given) -> Given:
+    """Return a class of Python with the docstring that it has in the file, if it is given without one and something
+    else of it changes: a class is given for its methods.
+    """
+    if source.language != "python" or not target or given.definition.symbol.kind not in TYPES:
+        return given
+    known = find_one(source, target)
+    old = docstring_of(known.body) if known.body is not None else None
+    new = parsed(source.path, given.code)
+    own = next((each for each in new.definitions if each.symbol.name == given.definition.symbol.name), None)
+    if old is None or own is None or own.body is None or docstring_of(own.body) is not None:
+        return given
+    place = new.line_start(own.body.start_byte)
+    front = new.slice(place, own.body.start_byte)
+    # A body in the line of its head has no place for it.
+    if front.strip():
+        return given
+    margin = indentation(source, known.outer.start_byte)
+    text = source.slice(old.start_byte, old.end_byte).replace(f"\n{margin}", "\n")
+    blank = "\n" if source.slice(old.end_byte, len(source.data)).lstrip(" \t").startswith(("\n\n", "\r\n\r\n")) else ""
+    code = f"{new.slice(0, place)}{front}{text}\n{blank}{new.slice(place, len(new.data))}"
+    was = source.slice(known.outer.start_byte, known.outer.end_byte)
+    return given if code.split() == was.split() else replace(given, code=code)
 
 
 def _owner(source: SourceFile, given: Given, preferred: Sequence[str]) -> str:

@@ -10,11 +10,13 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable
 
+from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.index.grammars import Grammar
 from codeagent_lsp.index.literals import (
     Literal,
     fixed_lines,
     kept_literal_lines,
+    language_of,
     literal_lines,
     literals,
     literals_of_piece,
@@ -32,6 +34,7 @@ from codeagent_lsp.workspace.text.position import (
 _BLANKS = re.compile(r"[ \t]*")
 _STYLES = (r"^\t", "^  ")
 _OFF_SIDE = "python"
+_COLUMNS = "The tabs within the lines of {path} have become blanks. Give its lines with their tabs."
 
 
 def shifted(source: SourceFile, code: str, indent: str, before: str = "") -> str:
@@ -185,6 +188,40 @@ def in_style(code: str, text: str, inside: Collection[Literal] = (), known: Coun
         return change(depth) + line.removeprefix(depth)
 
     return "\n".join(changed(number, line) for number, line in enumerate(lines))
+
+
+def in_style_of(path: str, before: str, after: str) -> str:
+    """Return the whole new text of a file indented as its old text is, with tabs or with blanks; unchanged where only
+    the indentation differs, as then that is the change. EditRefused where the columns of a table, or other tabs that
+    are no indentation, have become blanks.
+    """
+    language = language_of(path, before)
+    after = with_newlines(after, "\n")
+    if not has_one_style(after, before):
+        made = literals(after, language)
+        there = literals(before, language)
+        styled = in_style(after, without_literals(before, there), made, literal_lines(before, there))
+        after = after if _is_same(styled, before) and not needs_tabs(path) else styled
+    if "\t" not in after and not _is_same(after, before) and _lost_columns(before, after):
+        raise EditRefused("not_found", _COLUMNS.format(path=path))
+    return after
+
+
+def needs_tabs(path: str) -> bool:
+    """Return whether a file is read by a program to which blanks are no tabs."""
+    name = path.rpartition("/")[2].lower()
+    return name in ("makefile", "gnumakefile") or name.endswith((".mk", ".mak", ".go", ".tsv", ".tab"))
+
+
+def _is_same(one: str, other: str) -> bool:
+    return one.rstrip() == with_newlines(other, "\n").rstrip()
+
+
+def _lost_columns(before: str, after: str) -> bool:
+    """Return whether most lines with tabs that are no indentation have blanks in their place."""
+    columns = [line.split() for line in before.splitlines() if "\t" in line.strip()]
+    there = [line.split() for line in after.splitlines() if " " in line.strip()]
+    return bool(columns) and 2 * sum(line in there for line in columns) >= len(columns)
 
 
 def has_one_style(code: str, text: str) -> bool:

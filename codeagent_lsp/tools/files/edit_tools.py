@@ -17,6 +17,7 @@ from codeagent_lsp.index.literals import refuse_altered
 from codeagent_lsp.index.other_texts import refuse_other
 from codeagent_lsp.index.placeholders import refuse_left_out
 from codeagent_lsp.index.wrappings import refuse_wrapped
+from codeagent_lsp.tools.code.shift import in_style_of, needs_tabs
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.foreign_editing import (
     BATCH_EDIT,
@@ -119,7 +120,7 @@ class WriteFile(Tool[WriteFileParameters]):
             await asyncio.to_thread(refuse_wrapped, arguments.path, "", arguments.content)
             step = context.staging.write({path: arguments.content})
             return ToolOutput(_created_line(context, path, arguments.content), {"change_id": step.change_id})
-        text = await asyncio.to_thread(rewritten, known.text, arguments.content)
+        text = await asyncio.to_thread(rewritten, known.text, arguments.content, arguments.path)
         await asyncio.to_thread(refuse_other, arguments.path, known.text, text)
         await asyncio.to_thread(refuse_left_out, arguments.path, known.text, text)
         await asyncio.to_thread(refuse_wrapped, arguments.path, known.text, text)
@@ -300,14 +301,15 @@ def insert_lines(text: str, new: str, line: int | None) -> str:
     return merge.with_line_ends_of(text, before + new + after)
 
 
-def rewritten(known: str, content: str) -> str:
+def rewritten(known: str, content: str, path: str = "") -> str:
     """Return `content` as the new text of a file with the text `known`: with its line ends, without line numbers copied
-    from a read result.
+    from a read result, and with tabs where the program that reads `path` wants them. EditRefused if the columns of a
+    table have lost theirs.
 
     If the file itself begins its lines with such numbers, they are kept.
     """
     plain = without_line_numbers(content) if without_line_numbers(known) == known else content
-    return merge.with_line_ends_of(known, plain)
+    return merge.with_line_ends_of(known, in_style_of(path, known, plain) if needs_tabs(path) else plain)
 
 
 def refuse_below_file(context: ToolContext, path: str) -> None:
