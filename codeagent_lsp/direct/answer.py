@@ -319,7 +319,8 @@ def _apply_block(path: str, now: str, code: str, files: Files, form: TextForm) -
     # Numbers as the file was shown with; unless the file itself has lines that begin so.
     plain = without_line_numbers(code) if without_line_numbers(now) == now else code
     known = grammar_of(path, now[:200].encode("utf-8", "replace")) is not None
-    whole = not left_out(now, plain, path) and stands_for_all(path, now, plain)
+    gap = left_out(now, plain, path)
+    whole = not gap and stands_for_all(path, now, plain)
     source = source_of(path, now)
     parts = source is not None and has_blocks(source)
     # Asked for functions, a model that gives a file of one function most likely means the function.
@@ -333,8 +334,9 @@ def _apply_block(path: str, now: str, code: str, files: Files, form: TextForm) -
         done = now
     # Lines that belong to no definition would be dropped without a word.
     if done == now or not holds_all(done, plain):
+        where = f", at {gap!r}" if gap else ""
         raise EditRefused(
-            "not_found", f"Parts of {path} are missing. Give the file whole, from its first to its last line."
+            "not_found", f"Parts of {path} are missing{where}. Give the file whole, from its first to its last line."
         )
     return done
 

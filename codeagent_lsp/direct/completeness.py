@@ -10,15 +10,17 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from codeagent_lsp.direct.definitions import lost_definitions
 from codeagent_lsp.direct.imports import imported_names
 from codeagent_lsp.index.comments import comment_of
 from codeagent_lsp.index.grammars import is_prose
+from codeagent_lsp.index.literals import COMMENTS
 from codeagent_lsp.index.placeholders import AROUND, is_phrase
 from codeagent_lsp.index.symbols import CALLABLE
-from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of
+from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of, walked
 from codeagent_lsp.workspace.edits.line_matching import likeness
 from codeagent_lsp.workspace.text.position import with_newlines
 
@@ -37,6 +39,8 @@ SHORT_LINES = 3
 
 MOST_ENTRIES = 5
 """A text or data with so many entries may be given without some of them."""
+
+_MOST_NODES = 100_000
 
 _BLOCKS = frozenset(("function", "method", "class", "struct", "interface", "enum", "module"))
 _IMPORT = re.compile(r"(?:import|from|use|using|#include|require)\b")
@@ -115,11 +119,21 @@ def lost_use(path: str, now: str, code: str) -> str:
     lost = [name for name in dict.fromkeys([*names, *sorted(imported_names(old))]) if name and name not in there]
     if not lost:
         return ""
-    plain = "\n".join(_STRING.sub('""', line) for line in code.splitlines() if comment_of(line.strip()) is None)
+    plain = _STRING.sub('""', _without_comments(new))
     # The parameters of its functions are its own names.
     heads = "\n".join(each.symbol.signature for each in new.definitions)
     used = [name for name in lost if re.search(rf"(?<![\w.$]){re.escape(name)}(?![\w$])", plain)]
     return next((name for name in used if not _is_bound(name, plain, heads)), "")
+
+
+def _without_comments(source: SourceFile) -> str:
+    """Return a text without its comments."""
+    nodes = walked(source.root, lambda node: node.type not in COMMENTS)
+    comments = [(node.start_byte, node.end_byte) for node in islice(nodes, _MOST_NODES) if node.type in COMMENTS]
+    data = source.data
+    for start, end in reversed(comments):
+        data = data[:start] + data[end:]
+    return data.decode("utf-8", "replace")
 
 
 def _is_bound(name: str, code: str, heads: str) -> bool:

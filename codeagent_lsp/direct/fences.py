@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from codeagent_lsp.index.comments import comment_of
-from codeagent_lsp.index.other_texts import is_words
+from codeagent_lsp.index.other_texts import is_words, other_text
 from codeagent_lsp.index.placeholders import left_out
 from codeagent_lsp.index.wrappings import block_mark
 from codeagent_lsp.workspace.files.copies import COPY, is_copy
@@ -41,7 +41,7 @@ _DECORATION = re.compile(
     re.IGNORECASE,
 )
 _DOCUMENTS = ("md", "markdown", "mdx", "rst")
-_COMMENTED = re.compile(r"\s*(?:(?:file(?:name)?|path)\s*:\s*)?(?P<path>\S+?)\s*", re.IGNORECASE)
+_COMMENTED = re.compile(r"-?\s*(?:(?:file(?:name)?|path)\s*:\s*)?(?P<path>\S+?)[\s#*;%-]*", re.IGNORECASE)
 NO_CHANGE = "NO CHANGE:"
 CUT = "It was cut at its length limit. Give less: only the definitions that change."
 NO_FENCE = f"It had no code block. Answer with one fenced code block, or with `{NO_CHANGE}` and the reason."
@@ -53,6 +53,7 @@ FENCES = (
     "The code to rewrite has code fences of its own, and the new code has none. Answer with all of the new code, its "
     "fences too, between two lines of four backticks."
 )
+NO_CODE = "Its code block held no code of the file. Answer with one fenced code block that holds the new code itself."
 ELISION = "It left code out. Give all of the new code, without placeholders."
 
 _FENCE = re.compile(
@@ -364,6 +365,9 @@ def _wrong_content(code: str, selected: str, path: str) -> str:
         return BLOCKS
     if is_words(path, code, selected):
         return WORDS
+    # A part of a line may become any value; several lines do not.
+    if selected.strip().count("\n") and other_text(path, selected, code):
+        return NO_CODE
     return ELISION if left_out(selected, code, path or "a.py") else ""
 
 

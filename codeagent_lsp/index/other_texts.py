@@ -37,7 +37,7 @@ _DIFF_START = re.compile(
     r"(?:Index: .*\n=+\n)?--- \S.*\n\+\+\+ \S.*\n@@)"
 )
 _HEREDOC = re.compile(
-    r"\s*(?:\$ )?(?:[\w./-]+ && )*(?:cat|tee|apply_patch|git apply|patch|ed|sudo tee)\b[^\n]*<<-?\s*['\"]?\w+"
+    r"\s*(?:\$ )?(?:[\w ./-]+ && )*(?:cat|tee|apply_patch|git apply|patch|ed|sudo tee)\b[^\n]*<<-?\s*['\"]?\w+"
 )
 _VALUES = frozenset(("undefined", "null", "None", "nil", "NaN", "[object Object]", "<content>", "{content}", "NULL"))
 _FOR_CALLS = frozenset(
@@ -54,12 +54,14 @@ def refuse_other(path: str, before: str, after: str) -> None:
     """Raise EditRefused if `after`, the whole new text of a file, is no text of such a file: sentences in the place of
     code, a diff, a command or call that writes it, or `undefined`. `before` is '' for a new file.
     """
-    if what := _other(path, before, after):
+    if what := other_text(path, before, after):
         raise EditRefused("not_found", _OTHER.format(path=path, what=what))
 
 
-def _other(path: str, before: str, after: str) -> str:
-    """Return what a text is instead of that of its file; '' if it may be that."""
+def other_text(path: str, before: str, after: str) -> str:
+    """Return what a text is instead of that of its file, in English; '' if it may be that. `before` is the text that it
+    replaces, '' for none.
+    """
     given, ending = after.strip(), PurePosixPath(path).suffix[1:].lower()
     code = is_source(path) or grammar_of(path) is not None
     # A new file of no known language may have any text.

@@ -313,3 +313,26 @@ def test_from_inside_a_line_to_any_later_end(unit: str) -> None:
             start = len("".join(lines[:first])) + len(line) - len(line.lstrip())
             done = replaced(text, start, start + len(selected), selected.replace(digit, "7"), "a.ts")
             assert done == text[:start] + selected.replace(digit, "7") + text[start + len(selected) :]
+
+
+@pytest.mark.parametrize(
+    ("line", "selected", "reply", "expected"),
+    [
+        ("    return 41  # why", "return 41", "    return 42  # why", "    return 42  # why"),
+        ("    return 41  // why", "return 41", "return 42 // why", "    return 42  // why"),
+        ("a = f(41) or default_of(x)", "f(41)", "g(42) or default_of(x)", "a = g(42) or default_of(x)"),
+        ("a = 41 /* why */", "a = 41", "a = 42 /* why */", "a = 42 /* why */"),
+        ("    return 41;  // why", "return 41", "return 42;  // why", "    return 42;  // why"),
+        ("<b>41</b> <!-- why -->", "<b>41</b>", "<b>42</b> <!-- why -->", "<b>42</b> <!-- why -->"),
+        # The sign is the code's own.
+        ("f(g(41))", "g(41)", "h(g(42))", "f(h(g(42)))"),
+        ("x = [a, b]", "b", "c[0]", "x = [a, c[0]]"),
+        ("x = 41  # why", "x = 41  # why", "x = 42  # why", "x = 42  # why"),
+        ("x = '41'", "41", "a # why", "x = 'a # why'"),
+    ],
+)
+def test_what_stands_behind_the_selection_is_not_doubled(line: str, selected: str, reply: str, expected: str) -> None:
+    text = f"def f():\n{line}\nend\n"
+    start = text.index(selected)
+    done = replaced(text, start, start + len(selected), code_of(fenced(reply), selected), "a.py")
+    assert done == text.replace(line, expected)

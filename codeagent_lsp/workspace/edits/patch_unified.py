@@ -28,7 +28,7 @@ _SIDES = frozenset(("a/b/", "b/a/", "i/w/", "c/i/", "c/w/", "o/w/", "w/i/", "i/c
 _USUAL = ("a/", "b/")
 _FENCE = re.compile(r"^\s*(?:```|~~~)[\w+-]*\s*$")
 # `cat <<'EOF'`, `cd src && git apply - <<EOF`, `patch -p1 <<EOF`, in which models wrap a patch.
-_HEREDOC = re.compile(r"^[\w ./$&;=-]*<<[-~]?\s*(['\"]?)(\w+)\1\s*(?:(?:\||>)[^\n]*)?$")
+_HEREDOC = re.compile(r"^[\w ./$&;=>-]*<<[-~]?\s*(['\"]?)(\w+)\1\s*(?:(?:\||>)[^\n]*)?$")
 
 
 def parse_unified(lines: list[str]) -> list[FileChange]:
