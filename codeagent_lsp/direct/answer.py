@@ -345,6 +345,7 @@ def _as_whole(path: str, now: str, code: str, files: Files) -> str:
     """Return the new text of a file that is given whole, indented as the file is. Where it lacks what its code uses, or
     what makes a program of it, only its definitions are taken.
     """
+    refuse_wrapped(path, now, code)  # as it is given: numbers of lines look like indentation
     text = _ended_like(now, merge.with_line_ends_of(now, in_style_of(path, now, code)))
     lost = lost_use(path, now, text)
     if not lost and not lost_frame(now, text):

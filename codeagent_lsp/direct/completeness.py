@@ -112,18 +112,25 @@ def lost_use(path: str, now: str, code: str) -> str:
     without a grammar for the language.
     """
     old, new = source_of(path, now), source_of(path, code)
-    if old is None or new is None or _imports_all(now, code):
+    # Of a text that cannot be read it is not known what it defines.
+    if old is None or new is None or old.faults or _imports_all(now, code):
         return ""
     there = {each.symbol.name for each in new.definitions} | imported_names(new)
-    names = [each.symbol.name for each in old.definitions if each.symbol.kind not in CALLABLE]
-    lost = [name for name in dict.fromkeys([*names, *sorted(imported_names(old))]) if name and name not in there]
+    own = [each.symbol for each in old.definitions if each.symbol.kind not in CALLABLE]
+    members = {each.name for each in own if each.parent}
+    names = dict.fromkeys([*(each.name for each in own), *sorted(imported_names(old))])
+    lost = [name for name in names if name and name not in there]
     if not lost:
         return ""
     plain = _STRING.sub('""', _without_comments(new))
     # The parameters of its functions are its own names.
     heads = "\n".join(each.symbol.signature for each in new.definitions)
-    used = [name for name in lost if re.search(rf"(?<![\w.$]){re.escape(name)}(?![\w$])", plain)]
-    return next((name for name in used if not _is_bound(name, plain, heads)), "")
+    for name in lost:
+        # Behind a point stands a member, and no name of the file.
+        word = rf"(?<![\w${'' if name in members else '.'}]){re.escape(name)}(?![\w$])"
+        if re.search(word, plain) and not _is_bound(word, plain, heads):
+            return name
+    return ""
 
 
 def _without_comments(source: SourceFile) -> str:
@@ -136,9 +143,10 @@ def _without_comments(source: SourceFile) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _is_bound(name: str, code: str, heads: str) -> bool:
-    """Return whether code gives a name a meaning of its own, such as that of a parameter or a local variable."""
-    word = rf"(?<![\w.$]){re.escape(name)}(?![\w$])"
+def _is_bound(word: str, code: str, heads: str) -> bool:
+    """Return whether code gives a name, by its pattern, a meaning of its own, such as that of a parameter or a local
+    variable.
+    """
     if re.search(word, heads):
         return True
     words = "for|let|var|const|as|import|use|using|global|nonlocal"

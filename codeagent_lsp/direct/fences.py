@@ -41,7 +41,7 @@ _DECORATION = re.compile(
     re.IGNORECASE,
 )
 _DOCUMENTS = ("md", "markdown", "mdx", "rst")
-_COMMENTED = re.compile(r"-?\s*(?:(?:file(?:name)?|path)\s*:\s*)?(?P<path>\S+?)[\s#*;%-]*", re.IGNORECASE)
+_COMMENTED = re.compile(r"-?\s*(?:(?:file(?:name)?|path)\s*:\s*)?(?P<path>\S+?)(?:\s+[#*;%-]+)?\s*", re.IGNORECASE)
 NO_CHANGE = "NO CHANGE:"
 CUT = "It was cut at its length limit. Give less: only the definitions that change."
 NO_FENCE = f"It had no code block. Answer with one fenced code block, or with `{NO_CHANGE}` and the reason."

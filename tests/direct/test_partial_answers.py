@@ -429,6 +429,11 @@ USED = {
         "package a\n\nconst X = 1\n\nvar y = 2\n\nfunc f() int {\n\treturn X + 41\n}\n",
         "const X = 1\n\n",
     ),
+    "a member": (
+        "a.py",
+        "class A:\n    X = 1\n\n    def f(self):\n        return self.X + 41\n\n    def g(self):\n        return 2\n",
+        "    X = 1\n\n",
+    ),
     "a field": (
         "A.java",
         "class A {\n    static final int X = 1;\n    int y;\n\n    int f() {\n        return X + 41;\n    }\n}\n",
@@ -456,6 +461,11 @@ def test_a_whole_file_does_not_lose_what_its_code_uses(name: str) -> None:
         ("a.py", FUNCTIONS, FUNCTIONS.replace("X = 1\n\n\n", "\n").replace("    return", "    X = 2\n    return")),
         ("a.py", FUNCTIONS, FUNCTIONS.replace("X = 1\n\n\n", "\n").replace("a + X", "'X'").replace("41", "41  # no X")),
         ("a.py", FUNCTIONS, FUNCTIONS.replace("import os\n\n", "").replace("41", "42")),
+        (
+            "a.js",
+            "class A {\n  x = 1;\n  constructor() {\n  }\n  f() {\n    return this.x;\n  }\n}\n",
+            "class A {\n  constructor() {\n    this.x = 2;\n  }\n  f() {\n    return this.x;\n  }\n}\n",
+        ),
         # Nothing else changes.
         ("a.py", f"#!/bin/sh\n{FUNCTIONS}", FUNCTIONS),
         ("a.py", f'{FUNCTIONS}\n\nif __name__ == "__main__":\n    f(1)\n', FUNCTIONS),

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.direct.answer import Files, read_answer
+from codeagent_lsp.direct.completeness import lost_use
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.index.other_texts import refuse_other
+from codeagent_lsp.index.placeholders import refuse_left_out
 from tests.tools.fakes import Bench
 
 CODE = "def f(a):\n    return a + 41\n\n\ndef g(a):\n    return a + 1\n"
@@ -96,3 +98,25 @@ def test_words_take_the_place_of_no_code(path: str) -> None:
     for before in (CODE, "{\n  'a': 1;\n}\n"):
         with pytest.raises(EditRefused, match="words about it"):
             refuse_other(path, before, "I have updated the file and the tests pass.\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", ["codeagent_lsp", "tests", "docs", "editors"])
+def test_no_file_of_the_project_is_refused_with_a_small_change(folder: str) -> None:
+    top = Path(__file__).parents[2]
+    files = [
+        path for path in sorted((top / folder).rglob("*")) if path.suffix in (".py", ".md", ".json", ".toml", ".js")
+    ]
+    taken = 0
+    for path in files[::7]:
+        text = path.read_text(encoding="utf-8")
+        if len(text) > 40_000 or text.count("\n") < 5 or "node_modules" in path.parts:
+            continue
+        lines = text.splitlines(keepends=True)
+        at = next((number for number, line in enumerate(lines) if number > 2 and not line.strip()), len(lines))
+        for before in (text, "".join((*lines[:at], "zz 1\n", "zz 2\n", *lines[at:])), "".join(lines[: max(at, 4)])):
+            refuse_other(path.name, before, text)
+            refuse_left_out(path.name, before, text)
+            assert not lost_use(path.name, before, text)
+            taken += 1
+    assert taken

@@ -120,10 +120,11 @@ class WriteFile(Tool[WriteFileParameters]):
             await asyncio.to_thread(refuse_wrapped, arguments.path, "", arguments.content)
             step = context.staging.write({path: arguments.content})
             return ToolOutput(_created_line(context, path, arguments.content), {"change_id": step.change_id})
-        text = await asyncio.to_thread(rewritten, known.text, arguments.content, arguments.path)
+        text = await asyncio.to_thread(rewritten, known.text, arguments.content)
         await asyncio.to_thread(refuse_other, arguments.path, known.text, text)
         await asyncio.to_thread(refuse_left_out, arguments.path, known.text, text)
         await asyncio.to_thread(refuse_wrapped, arguments.path, known.text, text)
+        text = await asyncio.to_thread(with_needed_tabs, arguments.path, known.text, text)
         if text == known.text:
             raise EditRefused("already_applied", f"{arguments.path} already has exactly this text.")
         return await _stage(context, path, known, text)
@@ -301,15 +302,21 @@ def insert_lines(text: str, new: str, line: int | None) -> str:
     return merge.with_line_ends_of(text, before + new + after)
 
 
-def rewritten(known: str, content: str, path: str = "") -> str:
+def rewritten(known: str, content: str) -> str:
     """Return `content` as the new text of a file with the text `known`: with its line ends, without line numbers copied
-    from a read result, and with tabs where the program that reads `path` wants them. EditRefused if the columns of a
-    table have lost theirs.
+    from a read result.
 
     If the file itself begins its lines with such numbers, they are kept.
     """
     plain = without_line_numbers(content) if without_line_numbers(known) == known else content
-    return merge.with_line_ends_of(known, in_style_of(path, known, plain) if needs_tabs(path) else plain)
+    return merge.with_line_ends_of(known, plain)
+
+
+def with_needed_tabs(path: str, known: str, text: str) -> str:
+    """Return the new text of a file with tabs where the program that reads the file wants them. EditRefused if the
+    columns of a table have lost theirs.
+    """
+    return merge.with_line_ends_of(known, in_style_of(path, known, text)) if needs_tabs(path) else text
 
 
 def refuse_below_file(context: ToolContext, path: str) -> None:

@@ -28,6 +28,7 @@ _SIDES = frozenset(("a/b/", "b/a/", "i/w/", "c/i/", "c/w/", "o/w/", "w/i/", "i/c
 _USUAL = ("a/", "b/")
 _FENCE = re.compile(r"^\s*(?:```|~~~)[\w+-]*\s*$")
 # `cat <<'EOF'`, `cd src && git apply - <<EOF`, `patch -p1 <<EOF`, in which models wrap a patch.
+_HEADS = ("diff --git ", "@@", "--- ", "*** ")
 _HEREDOC = re.compile(r"^[\w ./$&;=>-]*<<[-~]?\s*(['\"]?)(\w+)\1\s*(?:(?:\||>)[^\n]*)?$")
 
 
@@ -167,23 +168,29 @@ class _UnifiedDiffReader:
         return tuple(rows), at_end
 
     def _bare_rows(self, left: Sequence[int]) -> tuple[tuple[str, str], ...]:
-        """Return the rows of a hunk whose kept lines all lack their sign, as models forget it; () for any other. Its
-        numbers must be those of its lines so read: the text behind a hunk is none of it.
+        """Return the rows of a hunk whose kept lines all lack their sign, as models forget it; () for any other. Where
+        its first line has a sign, its numbers must be those of its lines so read: text behind a hunk is none of it.
         """
+        first = "".join(self.lines[self.at : self.at + 1])
+        surely = bool(first.strip()) and first[0] not in " \t+-\\"
         counted, end = list(left), self.at
         rows: list[tuple[str, str]] = []
-        while end < len(self.lines) and max(counted) > 0:
+        while end < len(self.lines) and (surely or max(counted) > 0):
             line = self.lines[end]
+            if line.startswith(_HEADS) and (line[:4] != "--- " or "".join(self.lines[end + 1 : end + 2])[:4] == "+++ "):
+                break
             tag = line[0] if line[:1] in ("+", "-") else " "
             rows.append((tag, (line[1:] if tag != " " else line) + "\n"))
             counted = [counted[0] - (tag != "+"), counted[1] - (tag != "-")]
             end += 1
-        kept = [text for tag, text in rows if tag == " "]
-        lacks = any(text.strip() and text[0] not in " \t\\" for text in kept)
-        headers = any(text.startswith(("diff --git ", "@@", "--- ", "*** ")) for text in kept)
+            # What is said behind a hunk is no line of it, where the numbers agree.
+            if counted == [0, 0]:
+                break
+        while surely and rows and rows[-1] == (" ", "\n") and counted != [0, 0]:
+            rows.pop()
+        lacks = any(tag == " " and text.strip() and text[0] not in " \t\\" for tag, text in rows)
         changes = any(tag != " " for tag, _ in rows)
-        # A sign that is there would be one more blank than each of the lines has.
-        if not lacks or headers or not changes or counted != [0, 0]:
+        if not lacks or not changes or not (surely or counted == [0, 0]):
             return ()
         self.at = end
         return tuple(rows)

@@ -245,12 +245,12 @@ def _refuse_traps(path: str, real: str, root: str) -> None:
     if len(parts) > 1 and parts[1] in _KERNEL and root == parts[0]:
         raise PathRefused(f"{path!r} is not a file but a door into the system. Use a path inside the workspace.")
     inner = parts[len(Path(root).parts) :]
+    # As it stands in a sentence or a call: a second file beside the one that is meant.
+    if _WRAPPED.fullmatch("/".join(inner)) and not os.path.lexists(real):
+        raise PathRefused(f"{path!r} has signs or blanks around the name. Give the name alone.")
     # `realpath` leaves a link in its result only where links go round.
     if any(os.path.islink(os.path.join(root, *inner[: end + 1])) for end in range(len(inner))):
         raise PathRefused(f"{path!r} goes round in a loop of links. Use the path of a real file.")
-    # As it stands in a sentence or a call: a second file beside the one that is meant.
-    if _WRAPPED.fullmatch(path) and not os.path.lexists(real):
-        raise PathRefused(f"{path!r} has signs around the name. Give the name alone.")
     # Some file systems cut such an end, and then this is the name of another file.
     if inner and inner[-1] != inner[-1].rstrip(". ") and not os.path.lexists(real):
         raise PathRefused(f"{path!r} ends in a dot or a blank. Give the name without it.")

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from codeagent_lsp.errors import EditRefused
-from codeagent_lsp.tools.files.edit_tools import EditParameters, make_edit, rewritten
+from codeagent_lsp.tools.files.edit_tools import EditParameters, make_edit, rewritten, with_needed_tabs
 from codeagent_lsp.workspace.changes.changeset import FileChange
 from tests.tools.fakes import Bench
 
@@ -413,8 +413,8 @@ async def test_a_file_whose_name_has_quotes_is_that_file(bench: Bench) -> None:
 def test_a_file_that_needs_tabs_keeps_them_when_it_is_written(path: str, text: str, *, right: bool) -> None:
     given = text.replace("41", "42").expandtabs(4)
     if right:
-        assert rewritten(text, given, path) == text.replace("41", "42")
+        assert with_needed_tabs(path, text, given) == text.replace("41", "42")
     else:
         with pytest.raises(EditRefused, match="tabs"):
-            rewritten(text, given, path)
-    assert rewritten("x\n\ty\n", "x\n    z\n", "a.py") == "x\n    z\n"  # it may be the change
+            with_needed_tabs(path, text, given)
+    assert with_needed_tabs("a.py", "x\n\ty\n", "x\n    z\n") == "x\n    z\n"  # it may be the change
