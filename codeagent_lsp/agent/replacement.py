@@ -13,6 +13,7 @@ from collections.abc import Collection
 
 from codeagent_lsp.index.comments import comment_of
 from codeagent_lsp.index.grammars import Grammar
+from codeagent_lsp.index.indentation import has_one_style, in_style, without_literals
 from codeagent_lsp.index.literals import (
     Literal,
     fixed_lines,
@@ -23,7 +24,6 @@ from codeagent_lsp.index.literals import (
     may_hold_more,
 )
 from codeagent_lsp.index.placeholders import filled_lines
-from codeagent_lsp.tools.code.shift import has_one_style, in_style, without_literals
 from codeagent_lsp.workspace.edits.merge import with_line_ends_of
 from codeagent_lsp.workspace.text.position import dominant_newline, margin_lines, with_newlines
 

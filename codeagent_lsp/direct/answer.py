@@ -20,12 +20,12 @@ from codeagent_lsp.direct.definitions import syntax_problem, with_definitions
 from codeagent_lsp.direct.fences import Fence, ReplyParts, only_path, parts_of, path_in
 from codeagent_lsp.errors import EditRefused, PatchRefused
 from codeagent_lsp.index.grammars import grammar_of, is_prose, is_source, is_test
+from codeagent_lsp.index.indentation import in_style_of
 from codeagent_lsp.index.literals import refuse_altered
 from codeagent_lsp.index.other_texts import refuse_other
 from codeagent_lsp.index.placeholders import left_out
 from codeagent_lsp.index.symbols import CALLABLE
 from codeagent_lsp.index.wrappings import block_mark, refuse_wrapped
-from codeagent_lsp.tools.code.shift import in_style_of
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.tools.code.splices import has_body
 from codeagent_lsp.workspace.edits import merge

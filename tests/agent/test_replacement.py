@@ -6,7 +6,7 @@ import pytest
 
 from codeagent_lsp.agent.replacement import replaced
 from codeagent_lsp.direct.fences import read_envelope
-from codeagent_lsp.tools.code.shift import in_style
+from codeagent_lsp.index.indentation import in_style
 
 CLASS = "import os\n\n\nclass A:\n    def one(self):\n        return 1\n\n    def two(self):\n        return 2\n"
 ONE = "    def one(self):\n        return 1\n"

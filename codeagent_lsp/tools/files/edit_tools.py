@@ -13,11 +13,11 @@ from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import EditRefused, FileRefused, ToolRetry
+from codeagent_lsp.index.indentation import in_style_of, needs_tabs
 from codeagent_lsp.index.literals import refuse_altered
 from codeagent_lsp.index.other_texts import refuse_other
 from codeagent_lsp.index.placeholders import refuse_left_out
 from codeagent_lsp.index.wrappings import refuse_wrapped
-from codeagent_lsp.tools.code.shift import in_style_of, needs_tabs
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.foreign_editing import (
     BATCH_EDIT,
