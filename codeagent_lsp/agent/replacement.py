@@ -11,7 +11,9 @@ import re
 from collections import Counter
 from collections.abc import Collection
 
+from codeagent_lsp.index.comments import comment_of
 from codeagent_lsp.index.grammars import Grammar
+from codeagent_lsp.index.indentation import has_one_style, in_style, without_literals
 from codeagent_lsp.index.literals import (
     Literal,
     fixed_lines,
@@ -22,7 +24,6 @@ from codeagent_lsp.index.literals import (
     may_hold_more,
 )
 from codeagent_lsp.index.placeholders import filled_lines
-from codeagent_lsp.tools.code.shift import has_one_style, in_style, without_literals
 from codeagent_lsp.workspace.edits.merge import with_line_ends_of
 from codeagent_lsp.workspace.text.position import dominant_newline, margin_lines, with_newlines
 
@@ -296,10 +297,15 @@ def _without_rest_of_line(code: str, selected: str, prefix: str, suffix: str) ->
     repeats_start = len(prefix) > 1 and body.startswith(prefix) and not selected.strip().startswith(prefix)
     if repeats_start:
         body = body[len(prefix) :].strip()
-    # By itself, only the sign that ends a statement or an item cannot be the code's own.
-    ends = suffix and body.endswith(suffix) and not selected.strip().endswith(suffix)
-    if ends and (repeats_start or suffix in (";", ",")):
-        return body[: -len(suffix)].strip()
+    if not suffix or not body.endswith(suffix) or selected.strip().endswith(suffix):
+        return body if repeats_start else code
+    rest = body[: -len(suffix)].rstrip()
+    # By itself, a sign may be the code's own; one that ends a statement or an item, a remark and a piece with words
+    # in it are not, if the brackets of the rest balance as those of the selection do.
+    told = suffix in (";", ",") or comment_of(suffix) is not None or _telling(suffix)
+    balanced = _balance([rest]) == _balance([selected])
+    if rest and (repeats_start or suffix in (";", ",") or (told and balanced)):
+        return rest
     return body if repeats_start else code
 
 

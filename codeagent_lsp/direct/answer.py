@@ -15,19 +15,24 @@ from dataclasses import replace as replace_fields
 from pathlib import PurePosixPath
 
 from codeagent_lsp.direct import TextForm
-from codeagent_lsp.direct.completeness import has_blocks, holds_all, stands_for_all
+from codeagent_lsp.direct.completeness import has_blocks, holds_all, lost_frame, lost_use, stands_for_all
 from codeagent_lsp.direct.definitions import syntax_problem, with_definitions
 from codeagent_lsp.direct.fences import Fence, ReplyParts, only_path, parts_of, path_in
 from codeagent_lsp.errors import EditRefused, PatchRefused
-from codeagent_lsp.index.grammars import grammar_of, is_prose, is_source
+from codeagent_lsp.index.grammars import grammar_of, is_prose, is_source, is_test
+from codeagent_lsp.index.indentation import in_style_of
 from codeagent_lsp.index.literals import refuse_altered
+from codeagent_lsp.index.other_texts import refuse_other
 from codeagent_lsp.index.placeholders import left_out
+from codeagent_lsp.index.symbols import CALLABLE
 from codeagent_lsp.index.wrappings import block_mark, refuse_wrapped
 from codeagent_lsp.tools.code.source import source_of
+from codeagent_lsp.tools.code.splices import has_body
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.edits.line_matching import likeness
 from codeagent_lsp.workspace.edits.match import replace, replace_lines
 from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of, without_signs
+from codeagent_lsp.workspace.edits.patch_unified import unwrap
 from codeagent_lsp.workspace.files.copies import is_copy
 from codeagent_lsp.workspace.text.position import (
     content_of,
@@ -68,11 +73,21 @@ _MARKS_LEFT = (
     "lines <<<<<<< SEARCH, ======= and >>>>>>> REPLACE, which begin in the first column, or give the whole file "
     "without any marks."
 )
+_STILL_USED = (
+    "The code for {path} still uses {name}, but what defines it in the file is missing. Give the file whole, from its "
+    "first to its last line."
+)
+_OTHER_MARKS = (
+    "The answer has the mark {mark!r}, which is none of a block. Write each block with the lines <<<<<<< SEARCH, "
+    "======= and >>>>>>> REPLACE, which begin in the first column."
+)
 # `WRONG:` and `RIGHT:`, each with its text in the same line or below; the right one ends at a blank line or a fence.
 _PAIR = re.compile(
     r"^[ \t>*-]*WRONG:[ \t]*\n?(?P<wrong>.*?)\n+[ \t>*-]*RIGHT:[ \t]*\n?(?P<right>.*?)\s*(?=\n```|\n\s*\n|\Z)",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
+_NAME = re.compile(r"[^\W\d]\w*")
+_TEST_NAME = re.compile(r"test(?=_|[A-Z])|Test(?=s?$|[A-Z_])|\w+Tests?$")
 _LABEL = re.compile(r"^\s*(?:RIGHT|CORRECT(?:ED)?)(?: LINE)?:\s*", re.IGNORECASE)
 _FENCE = re.compile(r"^ {0,3}```[^\n]*$", re.MULTILINE)
 
@@ -134,15 +149,18 @@ def _read(reply: str, files: Files, form: TextForm) -> Answer:
         elif (diff := _diff_in(reply, parts)) is not None:
             texts = _from_diff(diff, files)
         elif not parts.fences:
+            if (mark := block_mark(reply)) and not any(map(block_mark, files.texts.values())):
+                raise EditRefused("not_found", _OTHER_MARKS.format(mark=mark))
             return Answer(prose=prose)
         else:
             texts = _from_fences(parts, files, form)
         # Files given again without a change are not judged: their own faults are not the model's.
         texts = {path: text for path, text in texts.items() if text != files.texts.get(path)}
         for path, text in texts.items():
-            if path in files.texts and (gap := left_out(files.texts[path], text, document=is_prose(path))):
+            if path in files.texts and (gap := left_out(files.texts[path], text, path)):
                 raise EditRefused("not_found", f"Code is left out at {gap!r}. Give every function whole.")
             _refuse_marks(path, files.texts.get(path, ""), text)
+            refuse_other(path, files.texts.get(path, ""), text)
             refuse_wrapped(path, files.texts.get(path, ""), text)
             if wrong := syntax_problem(path, files.texts.get(path, ""), text):
                 raise EditRefused("not_found", f"{path} would be broken: {wrong}.")
@@ -172,18 +190,59 @@ def _without_fences(text: str) -> list[str]:
 def _from_fences(parts: ReplyParts, files: Files, form: TextForm) -> dict[str, str]:
     """Return the texts of fenced blocks; several blocks for one file are applied one after the other."""
     texts: dict[str, str] = {}
-    for fence in _worth_reading(parts.fences):
-        # Tests that judge the change are often given back unchanged, or changed so that they pass.
-        if _is_fixed(fence.path, files):
-            continue
+    unchanged: EditRefused | None = None
+    # Tests that judge the change are often given back unchanged, or changed so that they pass.
+    fences = [each for each in _worth_reading(parts.fences) if not _is_fixed(each.path, files)]
+    for fence in fences:
         path = _path_of(fence, files)
         if not fence.closed:
             raise EditRefused("not_found", _CUT)
-        now = texts.get(path, files.texts.get(path))
+        now, own = texts.get(path, files.texts.get(path)), files.texts.get(path)
         code = _without_path_line(fence, path)
         _refuse_marks(path, now or "", code)
-        texts[path] = code if now is None else _apply_block(path, now, code, files, form)
+        if now is None or own is None:
+            texts[path] = code
+            continue
+        if len(fences) > 1 and _is_example(path, own, fence, [each for each in fences if each is not fence]):
+            continue
+        try:
+            same = len(fences) > 1 and _apply_block(path, own, code, files, form) == own
+            # What stood there before the change, which models show beside it.
+            texts[path] = now if same else _apply_block(path, now, code, files, form)
+        except EditRefused as refusal:
+            if refusal.reason != "already_applied" or len(fences) == 1:
+                raise
+            unchanged = unchanged or refusal
+    if unchanged is not None and all(text == files.texts.get(path) for path, text in texts.items()):
+        raise unchanged
     return texts
+
+
+def _is_example(path: str, own: str, fence: Fence, others: Sequence[Fence]) -> bool:
+    """Return whether a block only shows how to use or test what another block of the reply gives: it names no file, and
+    defines nothing but tests, or nothing at all, while it calls what the other defines.
+    """
+    block = source_of(path, fence.code)
+    if fence.path or block is None:
+        return False
+    known = source_of(path, own)
+    names = {each.symbol.name for each in block.definitions}
+    if known is not None and names & {each.symbol.name for each in known.definitions}:
+        return False
+    given = {
+        each.symbol.name
+        for other in others
+        if (source := source_of(path, other.code)) is not None
+        for each in source.definitions
+        if each.symbol.kind in CALLABLE or has_body(each)
+    }
+    # One of the file's own tests is no example.
+    if is_test(path) or not given or not given & set(_NAME.findall(fence.code)):
+        return False
+    defined = [each.symbol for each in block.definitions if each.symbol.kind != "variable" or not each.symbol.parent]
+    tests = [each for each in defined if _TEST_NAME.match(each.name) or _TEST_NAME.match(each.parent)]
+    calls = all(each.kind in ("variable", "constant") for each in defined)
+    return calls or len(tests) == len(defined)
 
 
 def _refuse_marks(path: str, before: str, text: str) -> None:
@@ -228,19 +287,25 @@ def _path_of(fence: Fence, files: Files) -> str:
         return known[0]
     shared = {path: _count_shared(path, files.texts[path], fence.code) for path in known}
     # The block without a name of its file belongs where most of its definitions are.
-    most = [path for path in known if shared[path] and shared[path] == max(shared.values())]
+    most = [path for path in known if any(shared[path]) and shared[path] == max(shared.values())]
     if len(most) == 1:
         return most[0]
     raise _UnknownFile([fence.path] if fence.path else [], list(files.texts))
 
 
-def _count_shared(path: str, text: str, code: str) -> int:
-    """Return how many names both the file and `code` define."""
+def _count_shared(path: str, text: str, code: str) -> tuple[int, int]:
+    """Return how many names both the file and `code` define with a body, and how many at all: a header only declares
+    what another file defines.
+    """
     one, other = source_of(path, text), source_of(path, code)
     if one is None or other is None:
-        return 0
-    names = {each.symbol.name for each in one.definitions}
-    return len(names.intersection(each.symbol.name for each in other.definitions))
+        return 0, 0
+    bodies = (
+        {each.symbol.name for each in source.definitions if has_body(each) and each.symbol.kind in CALLABLE}
+        for source in (one, other)
+    )
+    names = ({each.symbol.name for each in source.definitions} for source in (one, other))
+    return len(set.intersection(*bodies)), len(set.intersection(*names))
 
 
 def _without_path_line(fence: Fence, path: str) -> str:
@@ -256,12 +321,13 @@ def _apply_block(path: str, now: str, code: str, files: Files, form: TextForm) -
     # Numbers as the file was shown with; unless the file itself has lines that begin so.
     plain = without_line_numbers(code) if without_line_numbers(now) == now else code
     known = grammar_of(path, now[:200].encode("utf-8", "replace")) is not None
-    whole = not left_out(now, plain, document=is_prose(path)) and stands_for_all(path, now, plain)
+    gap = left_out(now, plain, path)
+    whole = not gap and stands_for_all(path, now, plain)
     source = source_of(path, now)
     parts = source is not None and has_blocks(source)
     # Asked for functions, a model that gives a file of one function most likely means the function.
     if whole and (form != "function" or not parts or not _only_definitions(path, now, plain, files)):
-        return _ended_like(now, merge.with_line_ends_of(now, plain))
+        return _as_whole(path, now, plain, files)
     if parts:
         return merge.with_line_ends_of(now, with_definitions(path, now, plain, files.preferred))
     try:
@@ -270,10 +336,32 @@ def _apply_block(path: str, now: str, code: str, files: Files, form: TextForm) -
         done = now
     # Lines that belong to no definition would be dropped without a word.
     if done == now or not holds_all(done, plain):
+        where = f", at {gap!r}" if gap else ""
         raise EditRefused(
-            "not_found", f"Parts of {path} are missing. Give the file whole, from its first to its last line."
+            "not_found", f"Parts of {path} are missing{where}. Give the file whole, from its first to its last line."
         )
     return done
+
+
+def _as_whole(path: str, now: str, code: str, files: Files) -> str:
+    """Return the new text of a file that is given whole, indented as the file is. Where it lacks what its code uses, or
+    what makes a program of it, only its definitions are taken.
+    """
+    refuse_wrapped(path, now, code)  # as it is given: numbers of lines look like indentation
+    text = _ended_like(now, merge.with_line_ends_of(now, in_style_of(path, now, code)))
+    lost = lost_use(path, now, text)
+    if not lost and not lost_frame(now, text):
+        return text
+    try:
+        done = merge.with_line_ends_of(now, with_definitions(path, now, code, files.preferred))
+    except EditRefused:
+        done = now
+    if done != now and not lost_use(path, now, done):
+        return done
+    # Nothing else changes: it was taken out on purpose.
+    if not lost:
+        return text
+    raise EditRefused("not_found", _STILL_USED.format(path=path, name=lost))
 
 
 def _only_definitions(path: str, now: str, code: str, files: Files) -> bool:
@@ -393,7 +481,7 @@ def _diff_in(reply: str, parts: ReplyParts) -> str | None:
     if any(not fence.closed for fence in fenced):
         raise EditRefused("not_found", _CUT)
     if fenced:
-        return "".join(fence.code for fence in fenced)
+        return "".join("\n".join((*unwrap(fence.code), "")) for fence in fenced)
     return reply if not parts.fences and _has_diff(reply) else None
 
 
@@ -407,8 +495,11 @@ def _has_diff(text: str) -> bool:
 
 
 def _is_diff(code: str) -> bool:
-    """Return whether code starts as a diff and goes on as one: `--- words` is a comment in Lua."""
-    return _DIFF.match(code) is not None and _DIFF_SIGN.search(code) is not None
+    """Return whether code starts as a diff and goes on as one, also in the call of a shell that would apply it: `---
+    words` is a comment in Lua.
+    """
+    plain = "\n".join(unwrap(code))
+    return _DIFF.match(plain) is not None and _DIFF_SIGN.search(plain) is not None
 
 
 def _from_diff(diff: str, files: Files) -> dict[str, str]:

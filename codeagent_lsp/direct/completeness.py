@@ -10,12 +10,17 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from codeagent_lsp.direct.definitions import lost_definitions
+from codeagent_lsp.direct.imports import imported_names
+from codeagent_lsp.index.comments import comment_of
 from codeagent_lsp.index.grammars import is_prose
-from codeagent_lsp.index.placeholders import AROUND, COMMENT, is_phrase
-from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of
+from codeagent_lsp.index.literals import COMMENTS
+from codeagent_lsp.index.placeholders import AROUND, is_phrase
+from codeagent_lsp.index.symbols import CALLABLE
+from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of, walked
 from codeagent_lsp.workspace.edits.line_matching import likeness
 from codeagent_lsp.workspace.text.position import with_newlines
 
@@ -35,9 +40,20 @@ SHORT_LINES = 3
 MOST_ENTRIES = 5
 """A text or data with so many entries may be given without some of them."""
 
+_MOST_NODES = 100_000
+
 _BLOCKS = frozenset(("function", "method", "class", "struct", "interface", "enum", "module"))
 _IMPORT = re.compile(r"(?:import|from|use|using|#include|require)\b")
 _QUOTED = re.compile(r"['\"<]([^'\">]+)['\">]")
+_STRING = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
+# Of any language: `from a import *`, `use a::*;`, `#include "a.h"`, `import java.util.*;`, `. ./lib.sh`.
+_ALL_NAMES = re.compile(
+    r"(?:from|import|use|using)\b.*\*|#\s*include\b|using namespace\b|(?:source|\.)\s+\S|require\b|include\b"
+)
+_GUARD = re.compile(
+    r"^if\s+__name__\s*==\s*['\"]__main__['\"]|^if\s+\(?\s*require\.main\s*===?\s*module|^if\s+(?:__FILE__|\$0)\s*==",
+    re.MULTILINE,
+)
 _SYNTAX = re.compile(r"[{}\[\]()<>=;]|:(?!//)")
 _FIRST = re.compile(r"\W*\w[\w.-]*")
 # `<new version>`, `(content of the file)`, `{{ version }}`, `YOUR_TOKEN_HERE`, `your text here`, `x.y.z`.
@@ -89,6 +105,69 @@ def holds_all(text: str, code: str) -> bool:
     any order; True if there is none.
     """
     return set(_saying(code)) <= set(_saying(text))
+
+
+def lost_use(path: str, now: str, code: str) -> str:
+    """Return a name that the new text of a file still uses and does not define or import any more; '' for none, or
+    without a grammar for the language.
+    """
+    old, new = source_of(path, now), source_of(path, code)
+    # Of a text that cannot be read it is not known what it defines.
+    if old is None or new is None or old.faults or _imports_all(now, code):
+        return ""
+    there = {each.symbol.name for each in new.definitions} | imported_names(new)
+    own = [each.symbol for each in old.definitions if each.symbol.kind not in CALLABLE]
+    members = {each.name for each in own if each.parent}
+    names = dict.fromkeys([*(each.name for each in own), *sorted(imported_names(old))])
+    lost = [name for name in names if name and name not in there]
+    if not lost:
+        return ""
+    plain = _STRING.sub('""', _without_comments(new))
+    # The parameters of its functions are its own names.
+    heads = "\n".join(each.symbol.signature for each in new.definitions)
+    for name in lost:
+        # Behind a point stands a member, and no name of the file.
+        word = rf"(?<![\w${'' if name in members else '.'}]){re.escape(name)}(?![\w$])"
+        if re.search(word, plain) and not _is_bound(word, plain, heads):
+            return name
+    return ""
+
+
+def _without_comments(source: SourceFile) -> str:
+    """Return a text without its comments."""
+    nodes = walked(source.root, lambda node: node.type not in COMMENTS)
+    comments = [(node.start_byte, node.end_byte) for node in islice(nodes, _MOST_NODES) if node.type in COMMENTS]
+    data = source.data
+    for start, end in reversed(comments):
+        data = data[:start] + data[end:]
+    return data.decode("utf-8", "replace")
+
+
+def _is_bound(word: str, code: str, heads: str) -> bool:
+    """Return whether code gives a name, by its pattern, a meaning of its own, such as that of a parameter or a local
+    variable.
+    """
+    if re.search(word, heads):
+        return True
+    words = "for|let|var|const|as|import|use|using|global|nonlocal"
+    binds = rf"{word}\s*(?::=|(?::[^=\n]*)?=(?![=>]))|\b(?:{words})\b[^\n;]*{word}"
+    return (
+        re.search(binds, code) is not None
+        or re.search(rf"[(,|]\s*{word}\s*(?:[,)|][^\n]*)?(?:=>|->)", code) is not None
+    )
+
+
+def _imports_all(now: str, code: str) -> bool:
+    """Return whether a text has a new import that does not say which names it gives."""
+    own = {line.strip() for line in now.splitlines()}
+    lines = (line.strip() for line in code.splitlines())
+    return any(_ALL_NAMES.match(line) for line in lines if line not in own)
+
+
+def lost_frame(now: str, code: str) -> bool:
+    """Return whether a program lost what makes it one that can be run: its `#!` line or its main guard."""
+    guard = _GUARD.search(now)
+    return (now.startswith("#!") and not code.startswith("#!")) or (guard is not None and not _GUARD.search(code))
 
 
 def has_blocks(source: SourceFile) -> bool:
@@ -204,9 +283,9 @@ def only_stands_for_text(path: str, now: str, code: str) -> bool:
 
 
 def _stands(line: str, old: list[str], heads: bool) -> bool:
-    comment = COMMENT.match(line)
-    if comment is not None and not (heads and comment["sign"].startswith("#")) and not line.startswith(("#!", "---")):
-        said = comment["said"].strip()
+    comment = comment_of(line)
+    if comment is not None and not (heads and comment.sign.startswith("#")) and not line.startswith(("#!", "---")):
+        said = comment.said.strip()
         # What was commented out is still there.
         return not any(each in said or _alike(each, said) for each in old)
     return bool(_SLOT.fullmatch(line)) or is_phrase(line.strip(AROUND))
@@ -263,7 +342,7 @@ def _in_order(some: Iterable[Any], whole: Iterable[Any]) -> bool:
 
 def _lacks_opening(now: str, code: str) -> bool:
     """Return whether a text began with a bracket, a section or a `#!` line, and no line of the new one does."""
-    first = next((line for line in now.splitlines() if line.strip() and not COMMENT.match(line.strip())), "")
+    first = next((line for line in now.splitlines() if line.strip() and comment_of(line.strip()) is None), "")
     sign = "#!" if now.startswith("#!") else first[: 2 if first.startswith(("<?", "<!")) else 1]
     if sign not in ("{", "[", "<", "<?", "<!", "#!"):
         return False

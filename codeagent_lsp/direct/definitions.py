@@ -24,7 +24,7 @@ from codeagent_lsp.tools.code.ast_edit import AstEdit, edited
 from codeagent_lsp.tools.code.extent import extent_of, indentation
 from codeagent_lsp.tools.code.shift import dedented, unmoved
 from codeagent_lsp.tools.code.source import Definition, SourceFile, find_one, source_of
-from codeagent_lsp.tools.code.splices import has_body, is_sound, problem
+from codeagent_lsp.tools.code.splices import docstring_of, has_body, is_sound, problem
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.text.position import with_newlines
 
@@ -104,8 +104,8 @@ def syntax_problem(path: str, before: str, after: str) -> str:
 
 def _reply(path: str, code: str, source: SourceFile) -> SourceFile:
     plain = dedented(unmoved(with_newlines(code, "\n"), source), source.parsed.grammar, source.text)
-    if source.language == "php" and "<?" not in plain:
-        # Without the tag all of it is text to the grammar.
+    # Without the tag all of it is text to the grammar; one behind a `?>` only ends the text within a function.
+    if source.language == "php" and "<?" not in plain.partition("?>")[0]:
         plain = f"<?php\n{plain}"
     return parsed(path, plain)
 
@@ -203,6 +203,7 @@ def _with_parts(source: SourceFile, target: str, given: Given) -> str:
     an old function, such as the name of the file, are no doc comment of a language that does not mark them, unless the
     function has some.
     """
+    given = _with_docstrings(source, target, given)
     reply, outer = given.reply, given.definition.outer
     extent = extent_of(reply, given.definition)
     parts = [part for part in extent.parts if part.start < outer.start_byte]
@@ -220,6 +221,45 @@ def _with_parts(source: SourceFile, target: str, given: Given) -> str:
     above = [line.removeprefix(indent) for line in lines]
     # An attribute in front on the same line.
     return "\n".join((*above, front.lstrip(" \t") + given.code))
+
+
+def _with_docstrings(source: SourceFile, target: str, given: Given) -> Given:
+    """Return a class of Python, and those inside it, with the docstrings that they have in the file, where they are
+    given without one and something else changes: a class is given for its methods.
+    """
+    if source.language != "python" or not target or given.definition.symbol.kind not in TYPES:
+        return given
+    known = {each.qualified: each for each in source.definitions if each.symbol.kind in TYPES}
+    above = find_one(source, target).symbol.parent
+    code = given.code
+    # From the last one on, so that the places of those above stay.
+    for own in reversed([each for each in parsed(source.path, code).definitions if each.symbol.kind in TYPES]):
+        there = known.get(f"{above}.{own.qualified}" if above else own.qualified)
+        if there is not None:
+            code = _with_docstring(source, there, parsed(source.path, code), own)
+    whole = find_one(source, target).outer
+    was = source.slice(whole.start_byte, whole.end_byte)
+    return given if code.split() == was.split() else replace(given, code=code)
+
+
+def _with_docstring(source: SourceFile, known: Definition, new: SourceFile, own: Definition) -> str:
+    """Return the text `new` with the docstring of a class of the file in the body of its own one that has none."""
+    old = docstring_of(known.body) if known.body is not None else None
+    if old is None or own.body is None or docstring_of(own.body) is not None:
+        return new.text
+    place = new.line_start(own.body.start_byte)
+    front = new.slice(place, own.body.start_byte)
+    # A body in the line of its head has no place for it.
+    if front.strip():
+        return new.text
+    was, now = indentation(source, old.start_byte), front
+    lines = source.slice(old.start_byte, old.end_byte).split("\n")
+    text = "\n".join(
+        (lines[0], *(now + line.removeprefix(was) if line.startswith(was) else line for line in lines[1:]))
+    )
+    behind = with_newlines(source.slice(old.end_byte, source.line_after(source.line_after(old.end_byte))), "\n")
+    blank = "\n" if behind.split("\n")[1:2] == [""] else ""
+    return f"{new.slice(0, place)}{front}{text}\n{blank}{new.slice(place, len(new.data))}"
 
 
 def _owner(source: SourceFile, given: Given, preferred: Sequence[str]) -> str:

@@ -13,6 +13,8 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from codeagent_lsp.index.comments import comment_of
+from codeagent_lsp.index.other_texts import is_words, other_text
 from codeagent_lsp.index.placeholders import left_out
 from codeagent_lsp.index.wrappings import block_mark
 from codeagent_lsp.workspace.files.copies import COPY, is_copy
@@ -39,9 +41,7 @@ _DECORATION = re.compile(
     re.IGNORECASE,
 )
 _DOCUMENTS = ("md", "markdown", "mdx", "rst")
-_COMMENT = re.compile(
-    r"^\s*(?:#|//|--|;|%|/\*|<!--)\s*(?:(?:file(?:name)?|path)\s*:\s*)?(?P<path>\S+?)\s*(?:\*/|-->)?\s*$", re.I
-)
+_COMMENTED = re.compile(r"-?\s*(?:(?:file(?:name)?|path)\s*:\s*)?(?P<path>\S+?)(?:\s+[#*;%-]+)?\s*", re.IGNORECASE)
 NO_CHANGE = "NO CHANGE:"
 CUT = "It was cut at its length limit. Give less: only the definitions that change."
 NO_FENCE = f"It had no code block. Answer with one fenced code block, or with `{NO_CHANGE}` and the reason."
@@ -53,9 +53,8 @@ FENCES = (
     "The code to rewrite has code fences of its own, and the new code has none. Answer with all of the new code, its "
     "fences too, between two lines of four backticks."
 )
+NO_CODE = "Its code block held no code of the file. Answer with one fenced code block that holds the new code itself."
 ELISION = "It left code out. Give all of the new code, without placeholders."
-LEAST_COMMON = 0.3
-"""The share of words and signs that a block which reads as prose has in common, at least, with the code it replaces."""
 
 _FENCE = re.compile(
     r"^ {0,3}(?P<marks>```+|~~~+)[^\n`]*\n(?P<body>.*)^ {0,3}(?P=marks)[ \t]*$", re.MULTILINE | re.DOTALL
@@ -67,12 +66,6 @@ _DECLINED = re.compile(
     r"\A[\s*_`#>-]*NO[ _]CHANGES?\b[*_`]*\s*[:.\uff1a-]?[*_`]*\s*(?P<reason>.*)", re.IGNORECASE | re.DOTALL
 )
 _DIFF_HEAD = re.compile(r"^(?:@@ -\d|--- \S|\+\+\+ \S|diff --git |\*\*\* (?:Begin|Update) )", re.MULTILINE)
-_WORD = re.compile(r"\w+|[^\w\s]")
-_PLAIN = re.compile(r"[^\W\d_]{2,}")
-_SIGNS = re.compile(r"[=(){}\[\]<>;:_$@#&|\\/+*%^~`\"]|\d")
-_LABEL = re.compile(r"^(\s*\w+)\s*[:\uff1a](?=\s)", re.MULTILINE)  # `Error: too many requests`
-_IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_ENVELOPE_COMMENT = re.compile(r"^\s*(?:#|//|--|/\*|\*|<!--|;|%|\"\"\"|''')")
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +284,8 @@ def _before(prose: list[str], known: Collection[str]) -> tuple[str, bool]:
 
 def _in_comment(code: Iterable[str]) -> str:
     first = next(iter(code), "")
-    comment = _COMMENT.match(first)
+    found = comment_of(first.strip())
+    comment = _COMMENTED.fullmatch(found.said) if found else None
     return _tidy(comment["path"]) if comment and (_PATH.fullmatch(comment["path"]) or is_copy(comment["path"])) else ""
 
 
@@ -315,9 +309,9 @@ class Envelope:
     problem: str = ""
 
 
-def read_envelope(reply: str, selected: str) -> Envelope:
-    """Read the answer to a request for the new version of `selected`. Never raises: an answer that cannot be used has a
-    `problem`.
+def read_envelope(reply: str, selected: str, path: str = "") -> Envelope:
+    """Read the answer to a request for the new version of `selected`, a part of the file `path` ('' for code of an
+    unknown language). Never raises: an answer that cannot be used has a `problem`.
     """
     unified = with_newlines(reply, "\n")
     prose = parts_of(unified).prose
@@ -330,7 +324,7 @@ def read_envelope(reply: str, selected: str) -> Envelope:
         return Envelope(prose=prose, problem=NO_FENCE)
     if refused := _find_refusal(code, prose):
         return refused
-    wrong = _wrong_content(code, selected)
+    wrong = _wrong_content(code, selected, path)
     # A reply without an envelope: the fences that it has are the document's own, and what stands around is no prose.
     if not wrong and _FENCE_LINE.search(selected) and not _FENCE_LINE.search(code) and not _LONG_FENCE.search(unified):
         wrong = FENCES
@@ -362,40 +356,19 @@ def _find_refusal(text: str, prose: str) -> Envelope | None:
     return Envelope(prose=prose, declined=said["reason"].strip() or prose) if said else None
 
 
-def _wrong_content(code: str, selected: str) -> str:
+def _wrong_content(code: str, selected: str, path: str) -> str:
     """Return what is wrong with the content of a block, for the model; '' for nothing."""
     # What the selection has itself, such as a diff in a test, is code in the answer too.
     if (_DIFF_HEAD.search(code) and not _DIFF_HEAD.search(selected)) or _is_signed(code, selected):
         return DIFF
     if block_mark(code) and not block_mark(selected):
         return BLOCKS
-    if _is_words(code, selected):
+    if is_words(path, code, selected):
         return WORDS
-    return ELISION if left_out(selected, code) else ""
-
-
-def _is_words(code: str, selected: str) -> bool:
-    """Return whether a block holds sentences where it should hold code."""
-    said = _LABEL.sub(r"\1 ", code)
-    # With nothing to compare, only a block of nothing but sentences is taken for words.
-    if not selected.strip():
-        return _reads_as_prose(said, share=1.0)
-    if not _reads_as_prose(said) or _reads_as_prose(selected):
-        return False
-    own, given = set(_WORD.findall(selected)), set(_WORD.findall(code))
-    return len(own & given) < LEAST_COMMON * min(len(own), len(given))
-
-
-def _reads_as_prose(text: str, share: float = 0.5) -> bool:
-    """Return whether at least a share of the lines, comments not counted, are sentences that people would say."""
-    lines = [line for line in text.split("\n") if line.strip() and not _ENVELOPE_COMMENT.match(line)]
-    return bool(lines) and sum(map(_is_sentence, lines)) >= share * len(lines)
-
-
-def _is_sentence(line: str) -> bool:
-    # About two characters make a word in Chinese and Japanese.
-    words = len(_PLAIN.findall(line)) + len(_IDEOGRAPH.findall(line)) // 2
-    return words >= 2 and len(_SIGNS.findall(line)) * 4 <= words
+    # A part of a line may become any value; several lines do not.
+    if selected.strip().count("\n") and other_text(path, selected, code):
+        return NO_CODE
+    return ELISION if left_out(selected, code, path or "a.py") else ""
 
 
 def _read_fence(reply: str, *, nested: bool) -> tuple[str | None, str]:

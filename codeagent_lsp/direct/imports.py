@@ -34,6 +34,7 @@ _SCRIPT = re.compile(
     r"import(?P<type>\s+type)?\s+(?P<default>[\w$]+)?\s*,?\s*(?P<space>\*\s*as\s+[\w$]+)?\s*"
     r"(?:\{(?P<names>[^{}]*)\})?\s*from\s*(?P<module>\"[^\"]*\"|'[^']*')\s*;?"
 )
+_MODULES = re.compile(r"import\s+(?P<modules>[\w., ]+)")
 _FROM = re.compile(r"from\s+(?P<module>[\w.]+)\s+import\s+(?:\((?P<many>[^()#]*)\)|(?P<names>[^()#]*))")
 
 
@@ -71,6 +72,18 @@ def with_imports(path: str, text: str, reply: SourceFile) -> str:
     for statement in _statements(reply):
         text = _with_statement(required(path, text), statement)
     return text
+
+
+def imported_names(source: SourceFile) -> frozenset[str]:
+    """Return the names that the imports at the top level of a text bind, as far as their language shows them."""
+    names = {part.name for each in _statements(source) for part in each.parts}
+    if source.language == "python":
+        for each in _statements(source):
+            if found := _MODULES.fullmatch(each.text):
+                for module in found["modules"].split(","):
+                    path, _, name = (part.strip() for part in module.partition(" as "))
+                    names.add(name or path.partition(".")[0])
+    return frozenset(names - {"", "*", "_", "."})
 
 
 def _with_statement(source: SourceFile, new: _Statement) -> str:

@@ -369,7 +369,7 @@ class SelectionQuestion:
         without exactly one block of code, or with broken code, changes nothing and has a `problem`; never raises.
         """
         name, text, request = material.files[0].name, self.request.text, self.request
-        found = read_envelope(reply, text[request.start : request.end])
+        found = read_envelope(reply, text[request.start : request.end], name)
         if found.code is None:
             return Answer(prose=found.prose, problem=found.problem, declined=found.declined)
         new = replaced(text, request.start, request.end, found.code, name)

@@ -10,19 +10,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator
 
 from codeagent_lsp.errors import EditRefused
-from codeagent_lsp.index.grammars import is_prose
+from codeagent_lsp.index.comments import comment_of, is_comment_in, is_document
 from codeagent_lsp.workspace.edits.line_matching import runs_of
 from codeagent_lsp.workspace.text.position import split_lines, with_newlines
 
-# The sign of a comment in any language, and what it says: `# …`, `// …`, `/* … */`, `<!-- … -->`, `{/* … */}`, `" …`.
-COMMENT = re.compile(
-    r"^(?P<sign>\{?/\*+|<!--|#+|/{2,}|--+|;+|%+|\*+|!+|\"(?=[^\"]*$)|(?i:rem)\b)(?P<said>.*?)(?:-->|\*/[ \t]*\}?)?$"
-)
 _BRACKETED = re.compile(r"[(\[<{](?P<said>.*\s.*)[)\]>}]")
+_ASIDE = re.compile(r"[*_]{0,2}(?:\[[^\[\]]+\]|\([^()]+\)|<[^<>/]+>|\{[^{}]+\})[*_.]{0,3}")
 _DOTS = re.compile(r"^[ \t(\[{<]*(?:\.{3,}|\u2026)")
-AROUND = " \t.,:()[]{}<>*=~-\u2026\u3002\uff0c\uff1a\uff08\uff09\u3010\u3011"
+AROUND = " \t.,:()[]{}<>*=~#|/-\u2026\u3002\uff0c\uff1a\uff08\uff09\u3010\u3011"
 _NOUN = (
     r"(?:code|functions?|methods?|implementations?|class(?:es)?|file|logic|body|imports?|tests?|routes?|handlers?"
     r"|statements?|definitions?|helpers?|module|script|component)"
@@ -49,6 +47,19 @@ _PHRASE = re.compile(
     rf"|(?:unchanged|omitted)(?: for brevity)?|(?:the )?same as (?:before|above)|as before",
     re.IGNORECASE,
 )
+# So much is said in ordinary comments, too: it stands for lines only where more of them go than come.
+_LOOSE = re.compile(
+    r"(?:(?:keep|leave|insert|put|add|all|your|the)\s+)*"
+    r"(?:rest|remainder|remaining|existing|previous|other|original|unchanged)(?:\s+(?:of|the|your|this|its))*"
+    r"(?:\s+\w+){0,2}?\s+(?:contents?|text|markup|html|css|xml|json|yaml|paragraphs?|parts?|stuff|things)"
+    rf"(?:\s+{_STATE})?"
+    rf"|(?:keep|leave)\s+(?:(?:it|this|everything|all|the\s+\w+)\s+)?(?:{_STATE}|as\s+it\s+(?:is|was))"
+    r"|(?:contents?|text|markup|lines?|everything)\s+(?:(?:remains?|stays?|is|are|left|kept|continues?)\s+)?"
+    r"(?:unchanged|omitted|not shown|the same|as before|here|snipped|truncated)(?:\s+for brevity)?"
+    r"|(?:\w+\s+){0,2}(?:goes|go|remains?|stays?|continues?)\s+(?:here|unchanged|as[ -]is|as before)"
+    r"|no changes?(?:\s+(?:here|below|above|needed))?|unmodified|as[ -]is|snip(?:ped)?|truncated|and so on",
+    re.IGNORECASE,
+)
 _KEPT = r"(?:其他|其它|其余|剩余|剩下|余下|原有|原来|原始|原先|之前|现有|已有)"
 _PART = r"(?:代码|函数|方法|逻辑|部分|实现|导入|类)"
 _LEFT = r"(?:保持不变|维持不变|保持原样|不变|不动|不作修改|不做修改|无需修改|没有变化|省略|略|同上|照旧|与之前相同)"
@@ -58,6 +69,10 @@ _CHINESE = re.compile(
     rf"(?:均|都|也|在这里|在此|等)*{_LEFT}?"
     rf"|(?:\w|[ .`])*(?:{_PART}|内容|属性|功能|测试|路由|配置)(?:均|都|也)*{_LEFT}"
     rf"|(?:这里|此处|{_KEPT})?(?:均|都)?{_LEFT}(?:若干|其他|其余)*{_PART}*"
+)
+_LOOSE_CHINESE = re.compile(
+    rf"(?:这里|此处|以下|以上|下面|上面|保留|保持|是|为|所有|全部)*{_KEPT}(?:的|所有|全部)*"
+    rf"(?:内容|文本|文字|段落|条目|规则|样式|属性|字段|配置|章节|数据|标签|元素)+(?:均|都|也|在这里|在此|等)*{_LEFT}?"
 )
 _HINT = re.compile(
     rf"\b(?:rest|remain\w*|existing|previous|others?|original|unchanged|omitted|same|more|{_NOUN})\b"
@@ -86,25 +101,36 @@ def refuse_left_out(path: str, before: str, after: str) -> None:
     that the change removes; in Python also for a `...` that is not the whole body of a definition. Stubs with `...` as
     their body are accepted.
     """
-    document, name = is_prose(path), path.rpartition(".")[2].lower()
+    name = path.rpartition(".")[2].lower()
     old, new = filled_lines(before), filled_lines(after)
     lost, spare = Counter(old) - Counter(new), Counter(new) - Counter(old)
     # Most changes have none, and need no comparison.
     standing = {
-        line
-        for line in (spare if lost else ())
-        if _stands_for_code(line, document=document, whole=False) or _dots_alone(line, name)
+        line for line in (spare if lost else ()) if _stands_for_code(line, path, whole=False) or _dots_alone(line, name)
     }
-    rows, fresh = (split_lines(before), split_lines(after)) if standing else ([], [])
-    for run in runs_of(rows, fresh):
-        gone = filled_lines("".join(rows[run.old_start : run.old_end]))
-        if not any(lost[line] and _says(line) and (document or not COMMENT.match(line)) for line in gone):
+    loose = {line for line in (spare if lost else ()) if line not in standing and _may_stand(line, path)}
+    for gone, come in _changes(before, after) if standing or loose else ():
+        if not any(lost[line] and _says(line) and not is_comment_in(path, line) for line in gone):
             continue
-        for line in filled_lines("".join(fresh[run.new_start : run.new_end])):
-            if line in standing:
+        fewer = _count_said(come, path) < _count_said(gone, path)
+        for line in come:
+            if line in standing or (fewer and line in loose):
                 raise EditRefused("not_found", _STANDS.format(line=line))
     if name in ("py", "pyi") and "..." in after and _stubs(new)[2] > _stubs(old)[2]:
         raise EditRefused("not_found", _STANDS.format(line="..."))
+
+
+def _changes(before: str, after: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the filled lines that go and those that come in their place."""
+    rows, fresh = split_lines(before), split_lines(after)
+    for run in runs_of(rows, fresh):
+        gone, come = rows[run.old_start : run.old_end], fresh[run.new_start : run.new_end]
+        yield filled_lines("".join(gone)), filled_lines("".join(come))
+
+
+def _count_said(lines: Iterable[str], path: str) -> int:
+    """Return how many of the lines say something and are no comment."""
+    return sum(_says(line) and not is_comment_in(path, line) and not _is_aside(line) for line in lines)
 
 
 def _dots_alone(line: str, name: str) -> bool:
@@ -116,19 +142,25 @@ def _says(line: str) -> bool:
     return any(map(str.isalnum, line))
 
 
-def left_out(before: str, after: str, *, document: bool = False) -> str:
-    """Return the first new line of `after` that is a placeholder for code left out; '' for none. In a `document`
-    (prose), `#` begins a heading. If every line of `before` is still there, a line of words alone is an ordinary
-    comment.
+def left_out(before: str, after: str, path: str = "a.py") -> str:
+    """Return the first new line of `after` that is a placeholder for code left out; '' for none. The name of the file
+    tells documents, in which `#` begins a heading. If every line of `before` is still there, a line of words alone is
+    an ordinary comment.
     """
     old, new = filled_lines(before), filled_lines(after)
     spare = Counter(old)
     # Nothing is missing, so "the rest stays the same" can only be an ordinary comment.
     whole = bool(old) and not spare - Counter(new)
+    loose = set()
     for line in new:
         spare[line] -= 1
-        if spare[line] < 0 and _stands_for_code(line, document=document, whole=whole):
+        if spare[line] < 0 and _stands_for_code(line, path, whole=whole):
             return line
+        if spare[line] < 0 and not whole and _may_stand(line, path):
+            loose.add(line)
+    for gone, come in _changes(before, after) if loose else ():
+        if _count_said(come, path) < _count_said(gone, path) and (found := next(filter(loose.__contains__, come), "")):
+            return found
     return _emptied_name(old, new)
 
 
@@ -137,12 +169,12 @@ def filled_lines(text: str) -> list[str]:
     return [line.strip() for line in with_newlines(text, "\n").split("\n") if line.strip()]
 
 
-def _stands_for_code(line: str, *, document: bool, whole: bool) -> bool:
+def _stands_for_code(line: str, path: str, *, whole: bool) -> bool:
     """Return whether a stripped line is a placeholder by itself; the statement `...` may be (see `_emptied_name`)."""
     if len(line) > _LONGEST:
         return False
-    comment, bracketed = COMMENT.match(line), _BRACKETED.fullmatch(line)
-    said = comment["said"] if comment else line
+    comment, bracketed = comment_of(line), _BRACKETED.fullmatch(line)
+    said = comment.said if comment else line
     bare = said.strip(AROUND)
     dots = _DOTS.match(said)
     if comment is None:
@@ -150,7 +182,23 @@ def _stands_for_code(line: str, *, document: bool, whole: bool) -> bool:
         return not line.strip("\u2026") or ((spoken or bracketed is not None) and is_phrase(bare))
     if dots:
         return not bare or _HINT.search(bare) is not None
-    return not whole and (not document or comment["sign"] == "<!--") and is_phrase(bare)
+    return not whole and is_comment_in(path, line) and is_phrase(bare)
+
+
+def _may_stand(line: str, path: str) -> bool:
+    """Return whether a stripped line is a placeholder if more lines go than come where it stands."""
+    if len(line) > _LONGEST or not (is_comment_in(path, line) or (is_document(path) and _is_aside(line))):
+        return False
+    comment = comment_of(line)
+    said = comment.said if comment is not None else line
+    bare = said.strip(AROUND)
+    around = bool(_DOTS.match(said)) and said.rstrip(" \t)]}>").endswith(("...", "\u2026"))
+    return around or is_phrase(bare) or bool(_LOOSE.fullmatch(bare) or _LOOSE_CHINESE.fullmatch(bare))
+
+
+def _is_aside(line: str) -> bool:
+    """Return whether a line of a document is one remark in brackets, as `[unchanged]` or `*(rest omitted)*`."""
+    return _ASIDE.fullmatch(line) is not None
 
 
 def is_phrase(words: str) -> bool:

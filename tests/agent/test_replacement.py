@@ -6,7 +6,7 @@ import pytest
 
 from codeagent_lsp.agent.replacement import replaced
 from codeagent_lsp.direct.fences import read_envelope
-from codeagent_lsp.tools.code.shift import in_style
+from codeagent_lsp.index.indentation import in_style
 
 CLASS = "import os\n\n\nclass A:\n    def one(self):\n        return 1\n\n    def two(self):\n        return 2\n"
 ONE = "    def one(self):\n        return 1\n"
@@ -346,3 +346,26 @@ def test_without_a_grammar_a_replaced_line_stands_as_its_neighbours_do(path: str
     for reply in (selected, moved, moved.lstrip(), moved.rstrip()):
         got = replaced(text, start, start + len(selected), reply.replace("41", "42"), path)
         assert got == text.replace("41", "42"), reply
+
+
+@pytest.mark.parametrize(
+    ("line", "selected", "reply", "expected"),
+    [
+        ("    return 41  # why", "return 41", "    return 42  # why", "    return 42  # why"),
+        ("    return 41  // why", "return 41", "return 42 // why", "    return 42  // why"),
+        ("a = f(41) or default_of(x)", "f(41)", "g(42) or default_of(x)", "a = g(42) or default_of(x)"),
+        ("a = 41 /* why */", "a = 41", "a = 42 /* why */", "a = 42 /* why */"),
+        ("    return 41;  // why", "return 41", "return 42;  // why", "    return 42;  // why"),
+        ("<b>41</b> <!-- why -->", "<b>41</b>", "<b>42</b> <!-- why -->", "<b>42</b> <!-- why -->"),
+        # The sign is the code's own.
+        ("f(g(41))", "g(41)", "h(g(42))", "f(h(g(42)))"),
+        ("x = [a, b]", "b", "c[0]", "x = [a, c[0]]"),
+        ("x = 41  # why", "x = 41  # why", "x = 42  # why", "x = 42  # why"),
+        ("x = '41'", "41", "a # why", "x = 'a # why'"),
+    ],
+)
+def test_what_stands_behind_the_selection_is_not_doubled(line: str, selected: str, reply: str, expected: str) -> None:
+    text = f"def f():\n{line}\nend\n"
+    start = text.index(selected)
+    done = replaced(text, start, start + len(selected), code_of(fenced(reply), selected), "a.py")
+    assert done == text.replace(line, expected)

@@ -110,8 +110,8 @@ def test_a_stub_may_stay_a_stub() -> None:
 
 
 def test_headings_of_documents_are_words() -> None:
-    assert left_out("# A\n", "# A\n\n## Other methods\n", document=True) == ""
-    assert left_out("# A\n\nText\n", "# A\n\n<!-- rest of the file -->\n", document=True)
+    assert left_out("# A\n", "# A\n\n## Other methods\n", "a.md") == ""
+    assert left_out("# A\n\nText\n", "# A\n\n<!-- rest of the file -->\n", "a.md")
 
 
 @pytest.mark.parametrize(
@@ -152,3 +152,32 @@ def test_a_quick_action_leaves_nothing_out(line: str) -> None:
 @pytest.mark.parametrize("line", ["# other values are ignored", 'print("...")', "# 其他值被忽略"])
 def test_a_quick_action_may_have_ordinary_comments(line: str) -> None:
     assert read_envelope(f"```\ndef big(a):\n    {line}\n    return 1\n```", BIG).problem == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "gone", "comment"),
+    [
+        ("a.md", "# T\n\none\n\ntwo\n\n## E\n\n41\n", "one\n\ntwo\n", "<!-- § -->\n"),
+        ("a.html", "<html>\n<body>\n<p>a</p>\n<b>41</b>\n</body>\n</html>\n", "<p>a</p>\n", "<!-- § -->\n"),
+        ("a.tex", "\\begin{document}\nOne.\n\nTwo.\nN 41.\n\\end{document}\n", "One.\n\nTwo.\n", "% §\n"),
+        ("a.rst", "Title\n=====\n\nOne.\n\nTwo.\n\nN 41.\n", "One.\n\nTwo.\n", ".. §\n"),
+        ("a.txt", "One.\n\nTwo.\n\nThree.\n\nN 41.\n", "Two.\n\nThree.\n", "[§]\n"),
+        ("a.css", "b { y: 2 }\nd { e: 1 }\nc { z: 41px }\n", "b { y: 2 }\nd { e: 1 }\n", "/* § */\n"),
+        ("a.yaml", "b: 2\nd:\n  - e\nc: 41\n", "b: 2\nd:\n  - e\n", "# §\n"),
+        ("a.j2", "<p>a</p>\n<i>b</i>\n<b>41</b>\n", "<p>a</p>\n<i>b</i>\n", "{# § #}\n"),
+        ("a.vb", "Dim A\nDim B\nDim C = 41\n", "Dim A\nDim B\n", "' §\n"),
+        ("Makefile", "A = 1\nB = 2\nC = 41\n", "A = 1\nB = 2\n", "# §\n"),
+    ],
+)
+@pytest.mark.parametrize("words", ["existing content", "unchanged", "rest unchanged", "keep as is", "其余内容不变"])
+def test_no_door_takes_a_stand_in_in_a_file_of_any_kind(
+    path: str, text: str, gone: str, comment: str, words: str
+) -> None:
+    code = text.replace(gone, comment.replace("§", words)).replace("41", "42")
+    for form in ("whole", "blocks"):
+        reply = f"{path}\n````\n{code}````\n"
+        if form == "blocks":
+            reply = f"{path}\n<<<<<<<< SEARCH\n{text}========\n{code}>>>>>>>> REPLACE\n"
+        answer = read_answer(reply, Files({path: text}), "whole" if form == "whole" else "blocks")
+        assert answer.texts == {} and answer.problem, form
+    assert read_envelope(f"````\n{code}````", text, path).problem == ELISION

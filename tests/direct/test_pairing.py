@@ -260,3 +260,77 @@ def test_a_method_that_comes_back_at_another_depth_leaves_its_strings(path: str,
     given = [line.removeprefix(unit) if depth < 0 else unit * depth + line for line in body]
     answer = read_answer("```\n" + "\n".join(given) + "\n```", Files({path: text}), "function")
     assert answer.texts == {path: text.replace("return 1", "return 3")}
+
+
+DOCUMENTED = 'class C:\n    """C.\n\n    More.\n    """\n\n    def m(self):\n        return 41\n'
+
+
+@pytest.mark.parametrize("indent", ["", "    "])
+@pytest.mark.parametrize("docstring", ['"""C."""', '"""C.\n\n    More.\n    """', "'C.'"])
+def test_a_class_given_for_its_methods_keeps_its_docstring(docstring: str, indent: str) -> None:
+    text = DOCUMENTED.replace('"""C.\n\n    More.\n    """', docstring)
+    text = text if not indent else f"class Outer:\n{re.sub('(?m)^(?=.)', indent, text)}"
+    code = "class C:\n    def m(self):\n        return 42\n"
+    if indent:
+        code = f"class Outer:\n{re.sub('(?m)^(?=.)', indent, code)}"
+    answer = read_answer(f"a.py\n```python\n{code}```\n", Files({"a.py": text}), "function")
+    assert answer.texts == {"a.py": text.replace("41", "42")}
+
+
+def test_a_docstring_that_alone_is_gone_was_taken_out() -> None:
+    code = "class C:\n    def m(self):\n        return 41\n"
+    answer = read_answer(f"a.py\n```python\n{code}```\n", Files({"a.py": DOCUMENTED}), "function")
+    assert answer.texts == {"a.py": code}
+
+
+def test_a_new_docstring_takes_the_place_of_the_old_one() -> None:
+    code = 'class C:\n    """New."""\n\n    def m(self):\n        return 42\n'
+    answer = read_answer(f"a.py\n```python\n{code}```\n", Files({"a.py": DOCUMENTED}), "function")
+    assert answer.texts == {"a.py": code}
+
+
+@pytest.mark.parametrize(
+    ("files", "code", "path"),
+    [
+        (
+            {"a.h": "struct A {\n    int f() const;\n};\n", "a.cpp": "int A::f() const {\n    return 41;\n}\n"},
+            "int A::f() const {\n    return 42;\n}\n",
+            "a.cpp",
+        ),
+        (
+            {"a.h": "int f(int);\n", "a.c": "int f(int a) {\n    return 41;\n}\n"},
+            "int f(int a) {\n    return 42;\n}\n",
+            "a.c",
+        ),
+        (
+            {
+                "a.pyi": "def f(a): ...\n",
+                "a.d.ts": "export function f(a): number;\n",
+                "a.ts": "export function f(a) {\n  return 41;\n}\n",
+            },
+            "export function f(a) {\n  return 42;\n}\n",
+            "a.ts",
+        ),
+    ],
+)
+def test_code_belongs_where_it_is_defined_and_not_where_it_is_declared(
+    files: dict[str, str], code: str, path: str
+) -> None:
+    answer = read_answer(f"```\n{code}```\n", Files(files), "function")
+    assert answer.texts == {path: files[path].replace("41", "42")}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    ?>\n<p>\n  x\n</p>\n<?php\n",
+        "    ?><b><?= $n ?></b><?php\n",
+        "    ?>\n<?php if ($n): ?>\n<i>\n<?php endif;\n",
+    ],
+)
+def test_a_function_of_php_may_have_html_inside(body: str) -> None:
+    function = f"function f() {{\n    $n = 41;\n{body}}}\n"
+    text = f"<?php\n{function}"
+    for given in (function, text):
+        reply = f"a.php\n```php\n{given.replace('41', '42')}```\n"
+        assert read_answer(reply, Files({"a.php": text}), "function").texts == {"a.php": text.replace("41", "42")}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -352,3 +354,175 @@ def test_a_few_settings_with_any_values_are_the_file_and_fewer_changed_ones_are_
     part = {key: value for key, value in after.items() if data.draw(st.booleans()) and value != before[key]}
     if part and len(part) < len(before):
         assert whole(path, now, _text(path, part)).texts.get(path) != _text(path, part)
+
+
+# --- what a whole file may not lose
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("Makefile", "all: x\n\tcc 41 \\\n\t  -o x\n\nclean:\n\trm x\n"),
+        ("a.go", "package a\n\nfunc f() int {\n\treturn 41\n}\n\nfunc g() int {\n\treturn 2\n}\n"),
+        ("a.py", "def f():\n\tif x:\n\t\treturn 41\n\n\ndef g():\n\ts = '''\n    a\n'''\n\treturn s\n"),
+        ("a.c", "int f(void)\n{\n\tif (x)\n\t\treturn 41;\n\treturn 2;\n}\n"),
+        ("a.lua", "function f()\n\tif x then\n\t\treturn 41\n\tend\nend\n"),
+        ("a.yaml", "a:\n    b: 41\n    c: 2\n"),
+    ],
+)
+@pytest.mark.parametrize("size", [4, 8])
+def test_a_whole_file_is_indented_as_the_file(path: str, text: str, size: int) -> None:
+    reply = text.replace("41", "42")
+    given = "".join(
+        line if line.strip() == "a" else re.sub(r"^\t+", lambda tabs: " " * size * len(tabs[0]), line)
+        for line in reply.splitlines(keepends=True)
+    )
+    assert whole(path, text, given).texts == {path: reply}
+
+
+def test_a_whole_file_that_is_only_indented_otherwise_is_meant_so() -> None:
+    text = "function f()\n\tif x then\n\t\treturn 41\n\tend\nend\n"
+    assert whole("a.lua", text, text.expandtabs(2)).texts == {"a.lua": text.expandtabs(2)}
+
+
+def test_the_columns_of_a_table_are_not_lost() -> None:
+    text = "a\tb\n1\t41\n2\t3\n"
+    assert "tabs" in whole("a.tsv", text, text.replace("41", "42").expandtabs(4)).problem
+    assert whole("a.tsv", text, text.replace("41", "42")).texts
+    assert whole("a.tsv", text, text.replace("\t", ",")).texts
+
+
+FUNCTIONS = "# License MIT\n\nimport os\n\nX = 1\n\n\ndef f(a):\n    return a + X + 41\n"
+USED = {
+    "a constant": ("a.py", FUNCTIONS, "X = 1\n"),
+    "an import": ("a.py", FUNCTIONS.replace("a + X", "os.x + X"), "import os\n"),
+    "an imported name": (
+        "a.py",
+        f"from b import c as d\n{FUNCTIONS}\n\ndef g():\n    return d\n",
+        "from b import c as d\n",
+    ),
+    "the main guard": (
+        "a.py",
+        f'{FUNCTIONS}\n\nif __name__ == "__main__":\n    f(1)\n',
+        '\n\nif __name__ == "__main__":\n    f(1)\n',
+    ),
+    "the line of its program": ("a.py", f"#!/usr/bin/env python3\n{FUNCTIONS}", "#!/usr/bin/env python3\n"),
+    "a constant of JavaScript": (
+        "a.js",
+        "const X = 1;\nconst Y = 2;\n\nfunction f(a) {\n  return a + X + 41;\n}\n",
+        "const X = 1;\n",
+    ),
+    "an import of JavaScript": (
+        "a.js",
+        "import { X } from 'x';\nconst Y = 2;\n\nfunction f(a) {\n  return a + X + 41;\n}\n",
+        "import { X } from 'x';\n",
+    ),
+    "a macro": ("a.c", "#define X 1\nstatic int y;\n\nint f(int a) {\n    return a + X + 41;\n}\n", "#define X 1\n"),
+    "the program of a shell": ("a.sh", "#!/bin/sh\nX=1\n\nf() {\n  echo $X 41\n}\n", "#!/bin/sh\n"),
+    "a constant of Rust": (
+        "a.rs",
+        "const X: i32 = 1;\nstatic Y: i32 = 2;\n\nfn f() -> i32 {\n    X + 41\n}\n",
+        "const X: i32 = 1;\n",
+    ),
+    "a constant of Go": (
+        "a.go",
+        "package a\n\nconst X = 1\n\nvar y = 2\n\nfunc f() int {\n\treturn X + 41\n}\n",
+        "const X = 1\n\n",
+    ),
+    "a member": (
+        "a.py",
+        "class A:\n    X = 1\n\n    def f(self):\n        return self.X + 41\n\n    def g(self):\n        return 2\n",
+        "    X = 1\n\n",
+    ),
+    "a field": (
+        "A.java",
+        "class A {\n    static final int X = 1;\n    int y;\n\n    int f() {\n        return X + 41;\n    }\n}\n",
+        "    static final int X = 1;\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", USED)
+def test_a_whole_file_does_not_lose_what_its_code_uses(name: str) -> None:
+    path, text, lost = USED[name]
+    answer = whole(path, text, text.replace(lost, "").replace("41", "42"))
+    assert answer.texts in ({}, {path: text.replace("41", "42")})
+    assert answer.texts or "missing" in answer.problem
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "reply"),
+    [
+        # It is not used any more, comes from elsewhere, or is the function's own now.
+        ("a.py", FUNCTIONS, FUNCTIONS.replace("X = 1\n\n\n", "").replace(" + X", "")),
+        ("a.py", FUNCTIONS, FUNCTIONS.replace("X = 1\n", "").replace("import os\n", "import os\nfrom b import X\n")),
+        ("a.py", FUNCTIONS, FUNCTIONS.replace("X = 1\n", "").replace("import os\n", "import os\nfrom b import *\n")),
+        ("a.py", FUNCTIONS, FUNCTIONS.replace("X = 1\n\n\n", "\n").replace("(a)", "(a, X)")),
+        ("a.py", FUNCTIONS, FUNCTIONS.replace("X = 1\n\n\n", "\n").replace("    return", "    X = 2\n    return")),
+        ("a.py", FUNCTIONS, FUNCTIONS.replace("X = 1\n\n\n", "\n").replace("a + X", "'X'").replace("41", "41  # no X")),
+        ("a.py", FUNCTIONS, FUNCTIONS.replace("import os\n\n", "").replace("41", "42")),
+        (
+            "a.js",
+            "class A {\n  x = 1;\n  constructor() {\n  }\n  f() {\n    return this.x;\n  }\n}\n",
+            "class A {\n  constructor() {\n    this.x = 2;\n  }\n  f() {\n    return this.x;\n  }\n}\n",
+        ),
+        # Nothing else changes.
+        ("a.py", f"#!/bin/sh\n{FUNCTIONS}", FUNCTIONS),
+        ("a.py", f'{FUNCTIONS}\n\nif __name__ == "__main__":\n    f(1)\n', FUNCTIONS),
+        (
+            "a.c",
+            "#define X 1\nint y;\nint z;\nint f(int a) {\n    return X;\n}\n",
+            '#include "x.h"\nint y;\nint z;\nint f(int a) {\n    return X;\n}\n',
+        ),
+    ],
+)
+def test_what_is_used_no_more_or_comes_from_elsewhere_may_go(path: str, text: str, reply: str) -> None:
+    assert whole(path, text, reply).texts == {path: reply}
+
+
+# --- blocks beside the one that changes something
+
+
+ADD = "def f(a):\n    return a + 41\n"
+NEW = ADD.replace("41", "42")
+REST = "\n\ndef g(a):\n    return 1\n"
+
+
+@pytest.mark.parametrize("form", ["function", "whole"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"Before:\n```python\n{ADD}```\nAfter:\n```python\n{NEW}```\n",
+        f"After:\n```python\n{NEW}```\nBefore:\n```python\n{ADD}```\n",
+        f"```python\n{ADD}```\nbecomes\n```python\n{NEW}```\n",
+        f"a.py\n```python\n{NEW}```\nUse it:\n```python\nprint(f(1))\n```\n",
+        f"a.py\n```python\n{NEW}```\nUse it:\n```python\nx = f(1)\nassert x == 43\n```\n",
+        f"a.py\n```python\n{NEW}```\nUse it:\n```python\n>>> f(1)\n43\n```\n",
+        f"a.py\n```python\n{NEW}```\nTest:\n```python\ndef test_f():\n    assert f(1) == 43\n```\n",
+        f"a.py\n```python\n{NEW}```\nTest:\n```python\nclass TestF:\n    def test_f(self):\n        f(1)\n```\n",
+    ],
+)
+def test_a_block_beside_the_change_is_passed_over(reply: str, form: str) -> None:
+    answer = read_answer(reply, Files({"a.py": ADD + REST}), "function" if form == "function" else "whole")
+    assert answer.texts == {"a.py": NEW + REST}
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (f"```python\n{ADD}```\n", ""),
+        (f"a.py\n```python\n{NEW}```\nand\n```python\ndef h(a):\n    return f(a)\n```\n", "def h"),
+        (f"a.py\n```python\n{NEW}```\nand\n```python\ndef g(a):\n    return f(a)\n```\n", "return f(a)"),
+        (f"a.py\n```python\n{NEW}```\ntest_a.py\n```python\ndef test_f():\n    assert f(1)\n```\n", "def test_f"),
+    ],
+)
+def test_a_block_that_is_no_example_is_taken(reply: str, said: str) -> None:
+    answer = read_answer(reply, Files({"a.py": ADD + REST}), "function")
+    assert said in "".join(answer.texts.values())
+    assert bool(answer.texts) is bool(said)
+
+
+def test_a_test_given_for_a_file_of_tests_is_put_there() -> None:
+    test = "def test_g():\n    assert f(1)\n"
+    reply = f"```python\n{NEW}```\nand\n```python\n{test}```\n"
+    assert test in read_answer(reply, Files({"test_a.py": ADD + REST}), "function").texts["test_a.py"]

@@ -130,3 +130,18 @@ def test_blocks_in_the_answer_for_a_selection_are_refused(block: str) -> None:
 def test_what_only_looks_like_a_mark_is_text(text: str) -> None:
     assert block_mark(text) == ""
     assert read_answer(f"a.md\n```\n{text}```", Files({"a.md": "old\n"}), "whole").texts == {"a.md": text}
+
+
+@pytest.mark.parametrize("block", (BLOCKS | NO_BLOCKS).values(), ids=(BLOCKS | NO_BLOCKS).keys())
+def test_blocks_without_a_fence_are_taken_or_told_what_is_wrong(block: str) -> None:
+    answer = read_answer(f"a.css\n{block}", Files({"a.css": CSS}), "blocks")
+    if block in BLOCKS.values():
+        assert answer.texts == {"a.css": CSS.replace("1", "3")}
+    elif block_mark(block):
+        assert not answer.texts and "SEARCH" in answer.problem
+
+
+def test_words_about_a_conflict_that_a_file_has_are_words() -> None:
+    conflict = "<<<<<<< HEAD\n  b: 1;\n=======\n  b: 3;\n>>>>>>> branch\n"
+    answer = read_answer(f"It has a conflict:\n\n{conflict}\n", Files({"a.css": conflict}), "blocks")
+    assert not answer.texts and not answer.problem

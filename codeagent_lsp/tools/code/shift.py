@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
 
 from codeagent_lsp.index.grammars import Grammar
+from codeagent_lsp.index.indentation import in_style, without_literals
 from codeagent_lsp.index.literals import (
-    Literal,
     fixed_lines,
     kept_literal_lines,
     literal_lines,
@@ -24,13 +23,11 @@ from codeagent_lsp.workspace.text.position import (
     dominant_newline,
     margin_lines,
     shared_ends,
-    split_lines,
     with_newlines,
     without_line_numbers,
 )
 
 _BLANKS = re.compile(r"[ \t]*")
-_STYLES = (r"^\t", "^  ")
 _OFF_SIDE = "python"
 
 
@@ -147,61 +144,6 @@ def unit(source: SourceFile) -> str:
     return likely[0] if likely else default
 
 
-def in_style(code: str, text: str, inside: Collection[Literal] = (), known: Counter[str] | None = None) -> str:
-    """Return `code` indented with tabs or with spaces, whichever `text` uses exclusively; unchanged if it uses both or
-    none.
-
-    Lines `inside` literals stay, except comments, which follow the code around them. Blanks beyond the indentation stay
-    too, unless the text has the line (in `known`) with other ones.
-    """
-    tabs, blanks = re.search(r"^\t+\S", text, re.MULTILINE), re.search(r"^ {2,}\S", text, re.MULTILINE)
-    # Both or none: the file has no style to follow.
-    if bool(tabs) == bool(blanks):
-        return code
-    lines, fixed = code.split("\n"), fixed_lines(inside)
-    loose = [line for number, line in enumerate(lines) if number not in fixed]
-    like = loose if tabs else text.split("\n")
-    # The smallest indentation is one level.
-    unit = min((len(found[1]) for line in like if (found := re.match(r"( {2,8})\S", line))), default=4)
-
-    def to_tabs(line: str) -> str:
-        return re.sub(rf"^(?: {{{unit}}})+", lambda match: "\t" * (len(match[0]) // unit), line)
-
-    def to_blanks(line: str) -> str:
-        return re.sub(r"^\t+", lambda match: " " * unit * len(match[0]), line)
-
-    change = to_tabs if tabs else to_blanks
-    depths = {
-        number: _depth(lines[max(each.first - 1, 0)])
-        for each in inside
-        if each.moves
-        for number in range(max(each.first, 0), each.last + 1)
-    }
-
-    def changed(number: int, line: str) -> str:
-        depth = depths.get(number)
-        if number in fixed or depth is None or (known and change(line) in known) or not line.startswith(depth):
-            return line if number in fixed else change(line)
-        return change(depth) + line.removeprefix(depth)
-
-    return "\n".join(changed(number, line) for number, line in enumerate(lines))
-
-
-def has_one_style(code: str, text: str) -> bool:
-    """Return whether one of tabs and blanks is used for indentation in neither text, literals included, so that
-    `in_style` would change nothing.
-    """
-    return any(
-        not re.search(style, text, re.MULTILINE) and not re.search(style, code, re.MULTILINE) for style in _STYLES
-    )
-
-
-def without_literals(text: str, inside: Iterable[Literal]) -> str:
-    """Return the lines of a text that do not begin inside its literals, joined, with their line ends."""
-    within = frozenset(line for each in inside for line in range(each.first, each.last + 1))
-    return "".join(line for number, line in enumerate(split_lines(text)) if number not in within)
-
-
 def _literal_lines(source: SourceFile) -> Counter[str]:
     return literal_lines(source.text, literals(source.text, source.parsed.grammar))
 
@@ -246,8 +188,3 @@ def _first_is_cut(source: SourceFile, lines: list[str], indent: str) -> bool:
 def _blanks(line: str) -> str:
     found = _BLANKS.match(line)
     return found[0] if found else ""
-
-
-def _depth(line: str) -> str:
-    found = _BLANKS.match(line)
-    return found[0] if found and line.strip() else ""

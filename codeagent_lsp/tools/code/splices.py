@@ -93,6 +93,15 @@ def has_body(definition: Definition) -> bool:
     return definition.body is not None or _end_word(definition) is not None
 
 
+def docstring_of(body: Node) -> Node | None:
+    """Return the string that is the docstring of a body in Python; None if it has none."""
+    first = body.named_children[0] if body.named_child_count else None
+    if first is not None and first.type == "expression_statement" and first.named_child_count == 1:
+        inner = first.named_children[0]
+        return inner if inner.type == "string" else None
+    return None
+
+
 def replace_body(source: SourceFile, definition: Definition, code: str) -> Splice:
     """Return the splice that replaces the body by `code`, at any indentation; a docstring is kept if the code has none.
     EditRefused if there is no body or the code is the whole definition.
@@ -213,7 +222,7 @@ def _behind_colon(source: SourceFile, definition: Definition, body: Node, code: 
         indent += shift.unit(source)
     elif last_alone(source, start):
         start = source.line_end(start)
-    docstring = _docstring(body)
+    docstring = docstring_of(body)
     if docstring is not None and not code.strip().startswith(_DOCSTRING):
         start = docstring.end_byte
         if on_own_lines and last_alone(source, start):
@@ -314,14 +323,6 @@ def _is_braced(body: Node) -> bool:
 def _end_word(definition: Definition) -> Node | None:
     last = definition.node.children[-1] if definition.node.child_count else None
     return last if last is not None and last.type == "end" else None
-
-
-def _docstring(body: Node) -> Node | None:
-    first = body.named_children[0] if body.named_child_count else None
-    if first is not None and first.type == "expression_statement" and first.named_child_count == 1:
-        inner = first.named_children[0]
-        return inner if inner.type == "string" else None
-    return None
 
 
 def _count(source: SourceFile, qualified: str) -> int:

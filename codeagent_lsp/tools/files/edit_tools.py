@@ -13,7 +13,9 @@ from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import EditRefused, FileRefused, ToolRetry
+from codeagent_lsp.index.indentation import in_style_of, needs_tabs
 from codeagent_lsp.index.literals import refuse_altered
+from codeagent_lsp.index.other_texts import refuse_other
 from codeagent_lsp.index.placeholders import refuse_left_out
 from codeagent_lsp.index.wrappings import refuse_wrapped
 from codeagent_lsp.tools.context import ToolContext
@@ -114,12 +116,15 @@ class WriteFile(Tool[WriteFileParameters]):
         known = await asyncio.to_thread(existing_text, context, path)
         if known is None:
             refuse_below_file(context, path)
+            await asyncio.to_thread(refuse_other, arguments.path, "", arguments.content)
             await asyncio.to_thread(refuse_wrapped, arguments.path, "", arguments.content)
             step = context.staging.write({path: arguments.content})
             return ToolOutput(_created_line(context, path, arguments.content), {"change_id": step.change_id})
         text = await asyncio.to_thread(rewritten, known.text, arguments.content)
+        await asyncio.to_thread(refuse_other, arguments.path, known.text, text)
         await asyncio.to_thread(refuse_left_out, arguments.path, known.text, text)
         await asyncio.to_thread(refuse_wrapped, arguments.path, known.text, text)
+        text = await asyncio.to_thread(with_needed_tabs, arguments.path, known.text, text)
         if text == known.text:
             raise EditRefused("already_applied", f"{arguments.path} already has exactly this text.")
         return await _stage(context, path, known, text)
@@ -206,6 +211,8 @@ class BatchEdit(Tool[BatchEditParameters]):
                 after[path] = _text(before[path])
                 if makes:
                     refuse_below_file(context, path)
+                    await asyncio.to_thread(refuse_other, edit.path, "", edit.new_str)
+                    await asyncio.to_thread(refuse_wrapped, edit.path, "", edit.new_str)
                     after[path] = edit.new_str
                     continue
             try:
@@ -270,6 +277,7 @@ def make_edit(text: str, edit: EditParameters) -> str:
     # The place was found by similarity and the new text fitted to it; inside a literal that would change what it says.
     if done.tier != "exact":
         refuse_altered(edit.path, text, done.text, [new])
+    refuse_other(edit.path, text, done.text)
     refuse_left_out(edit.path, text, done.text)
     refuse_wrapped(edit.path, text, done.text)
     return done.text
@@ -302,6 +310,13 @@ def rewritten(known: str, content: str) -> str:
     """
     plain = without_line_numbers(content) if without_line_numbers(known) == known else content
     return merge.with_line_ends_of(known, plain)
+
+
+def with_needed_tabs(path: str, known: str, text: str) -> str:
+    """Return the new text of a file with tabs where the program that reads the file wants them. EditRefused if the
+    columns of a table have lost theirs.
+    """
+    return merge.with_line_ends_of(known, in_style_of(path, known, text)) if needs_tabs(path) else text
 
 
 def refuse_below_file(context: ToolContext, path: str) -> None:

@@ -14,6 +14,7 @@ from pydantic import Field
 from codeagent_lsp.call_forms import CallForms, Shape
 from codeagent_lsp.errors import ErrorCode, NoSuchFile, PatchRefused, ToolFailed, WrongArguments
 from codeagent_lsp.index.literals import refuse_altered
+from codeagent_lsp.index.other_texts import refuse_other
 from codeagent_lsp.index.placeholders import refuse_left_out
 from codeagent_lsp.index.wrappings import refuse_wrapped
 from codeagent_lsp.tools.context import ToolContext
@@ -102,6 +103,7 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
             raise PatchRefused("The patch changes nothing.")
         for name, text in changed.items():
             if text is not None:
+                await asyncio.to_thread(refuse_other, name, files.get(name) or "", text)
                 await asyncio.to_thread(refuse_wrapped, name, files.get(name) or "", text)
             if text is not None and (before := files.get(name)) is not None:
                 await asyncio.to_thread(refuse_altered, name, before, text, [without_signs(arguments.patch)])

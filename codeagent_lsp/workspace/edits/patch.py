@@ -220,9 +220,10 @@ class _LineNumbers:
         is_blob = bool(blob) and any(
             _blob(form).startswith(blob) for form in (self.text, with_newlines(self.text, "\n"))
         )
-        if (blob and not is_blob) or (
-            hunk.line == 0 and self.lines and not is_blob
-        ):  # `-0,0` is also said of new files
+        if blob and not is_blob:
+            return False
+        # `-0,0` is also said of new files, and then the lines may be those of the whole file.
+        if hunk.line == 0 and self.lines and not is_blob and self._repeats(hunk):
             return False
         section = hunk.numbers.section if hunk.numbers else ""
         if _OWN_LABEL.search(section):
@@ -231,6 +232,13 @@ class _LineNumbers:
         if section and not any(line.strip().startswith(section) for line in self.lines[: hunk.line]):
             return False
         return all(self._stands(other) for other in self.change.hunks if other.old)
+
+    def _repeats(self, hunk: Hunk) -> bool:
+        """Return whether a hunk adds a line that the text has already, or as many lines as the text has: it may be the
+        text itself, written anew.
+        """
+        own = {line.strip() for line in self.lines if any(map(str.isalnum, line))}
+        return len(hunk.rows) >= len(self.lines) or any(text.strip() in own for _, text in hunk.rows)
 
     def _stands(self, hunk: Hunk) -> bool:
         """Return whether the old lines of a hunk stand where its number says."""

@@ -6,6 +6,7 @@ Not here: the `*** Begin Patch` format (`patch.py`) and placing hunks (`patch.py
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from codeagent_lsp.errors import PatchRefused
@@ -26,8 +27,9 @@ _NO_FILE = re.compile(r"(?:(?:new|deleted) file |new |old )mode (?:120|160)000\s
 _SIDES = frozenset(("a/b/", "b/a/", "i/w/", "c/i/", "c/w/", "o/w/", "w/i/", "i/c/", "w/c/", "w/o/"))
 _USUAL = ("a/", "b/")
 _FENCE = re.compile(r"^\s*(?:```|~~~)[\w+-]*\s*$")
-# `cat <<'EOF'` or `apply_patch <<EOF`, in which models wrap a patch.
-_HEREDOC = re.compile(r"^[\w ]*<<-?\s*(['\"]?)(\w+)\1\s*$")
+# `cat <<'EOF'`, `cd src && git apply - <<EOF`, `patch -p1 <<EOF`, in which models wrap a patch.
+_HEADS = ("diff --git ", "@@", "--- ", "*** ")
+_HEREDOC = re.compile(r"^[\w ./$&;=>-]*<<[-~]?\s*(['\"]?)(\w+)\1\s*(?:(?:\||>)[^\n]*)?$")
 
 
 def parse_unified(lines: list[str]) -> list[FileChange]:
@@ -139,6 +141,8 @@ class _UnifiedDiffReader:
         """Parse the rows of one hunk. Its counts only decide whether `--- x` is a removed line or a new file."""
         # A count that is left out is 1; where there are no numbers at all, nothing more is expected.
         left = [int(header.group(i) or 1) if header.group(1) else 0 for i in (2, 4)]
+        if bare := self._bare_rows(left):
+            return bare, False
         rows: list[tuple[str, str]] = []
         at_end = False
         while self.at < len(self.lines):
@@ -162,6 +166,34 @@ class _UnifiedDiffReader:
             rows.pop()
             left[0] += 1
         return tuple(rows), at_end
+
+    def _bare_rows(self, left: Sequence[int]) -> tuple[tuple[str, str], ...]:
+        """Return the rows of a hunk whose kept lines all lack their sign, as models forget it; () for any other. Where
+        its first line has a sign, its numbers must be those of its lines so read: text behind a hunk is none of it.
+        """
+        first = "".join(self.lines[self.at : self.at + 1])
+        surely = bool(first.strip()) and first[0] not in " \t+-\\"
+        counted, end = list(left), self.at
+        rows: list[tuple[str, str]] = []
+        while end < len(self.lines) and (surely or max(counted) > 0):
+            line = self.lines[end]
+            if line.startswith(_HEADS) and (line[:4] != "--- " or "".join(self.lines[end + 1 : end + 2])[:4] == "+++ "):
+                break
+            tag = line[0] if line[:1] in ("+", "-") else " "
+            rows.append((tag, (line[1:] if tag != " " else line) + "\n"))
+            counted = [counted[0] - (tag != "+"), counted[1] - (tag != "-")]
+            end += 1
+            # What is said behind a hunk is no line of it, where the numbers agree.
+            if counted == [0, 0]:
+                break
+        while surely and rows and rows[-1] == (" ", "\n") and counted != [0, 0]:
+            rows.pop()
+        lacks = any(tag == " " and text.strip() and text[0] not in " \t\\" for tag, text in rows)
+        changes = any(tag != " " for tag, _ in rows)
+        if not lacks or not changes or not (surely or counted == [0, 0]):
+            return ()
+        self.at = end
+        return tuple(rows)
 
     def _ends_hunk(self, line: str, left: list[int]) -> bool:
         if line and line[0] not in " -+":

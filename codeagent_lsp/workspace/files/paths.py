@@ -235,6 +235,9 @@ def _encodable(text: str) -> bool:
     return True
 
 
+_WRAPPED = re.compile(r"([\"'`*]).+\1|<.+>|\[[^\]]*\]\(.+\)|\s.*|.*\s", re.DOTALL)
+
+
 def _refuse_traps(path: str, real: str, root: str) -> None:
     """Raise PathRefused for kernel files, link loops and names that get cut, although inside the workspace."""
     parts = Path(real).parts
@@ -242,6 +245,9 @@ def _refuse_traps(path: str, real: str, root: str) -> None:
     if len(parts) > 1 and parts[1] in _KERNEL and root == parts[0]:
         raise PathRefused(f"{path!r} is not a file but a door into the system. Use a path inside the workspace.")
     inner = parts[len(Path(root).parts) :]
+    # As it stands in a sentence or a call: a second file beside the one that is meant.
+    if _WRAPPED.fullmatch("/".join(inner)) and not os.path.lexists(real):
+        raise PathRefused(f"{path!r} has signs or blanks around the name. Give the name alone.")
     # `realpath` leaves a link in its result only where links go round.
     if any(os.path.islink(os.path.join(root, *inner[: end + 1])) for end in range(len(inner))):
         raise PathRefused(f"{path!r} goes round in a loop of links. Use the path of a real file.")

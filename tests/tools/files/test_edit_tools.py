@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from codeagent_lsp.errors import EditRefused
-from codeagent_lsp.tools.files.edit_tools import EditParameters, make_edit, rewritten
+from codeagent_lsp.tools.files.edit_tools import EditParameters, make_edit, rewritten, with_needed_tabs
 from codeagent_lsp.workspace.changes.changeset import FileChange
 from tests.tools.fakes import Bench
 
@@ -379,3 +379,42 @@ async def test_blocks_are_made_as_they_are_divided_or_none_of_them(
         assert not result.ok and not bench.changeset and "whole" in result.text, result.text
     else:
         assert result.ok and bench.text("a.rst") == wanted, result.text
+
+
+@pytest.mark.parametrize(
+    "path", ['"a.py"', "'a.py'", "`a.py`", "**a.py**", "<a.py>", "[a.py](a.py)", " a.py", "a.py\n"]
+)
+async def test_a_path_with_signs_around_it_makes_no_second_file(bench: Bench, path: str) -> None:
+    bench.write("a.py", "x = 1\n")
+    result = await bench.call("write_file", path=path, content="x = 2\n")
+    assert not result.ok
+    assert not bench.changeset
+
+
+@pytest.mark.parametrize("path", ["'a' and 'b'.py", "app/[id]/(group)/page.tsx", "_a_.py", "@a.ts", "a b.txt"])
+async def test_a_path_with_signs_of_its_own_is_a_path(bench: Bench, path: str) -> None:
+    assert (await bench.call("write_file", path=path, content="x = 2\n")).ok
+
+
+async def test_a_file_whose_name_has_quotes_is_that_file(bench: Bench) -> None:
+    bench.write("'a.txt'", "x\n")
+    assert (await bench.call("edit_file", path="'a.txt'", old_str="x", new_str="y")).ok
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "right"),
+    [
+        ("Makefile", "all: x\n\tcc 41 \\\n\t  -o x\n\nclean:\n\trm x\n", True),
+        ("rules.mk", "all: x\n\tcc 41\n\tcc x\n", True),
+        ("a.go", "package a\n\nfunc f() int {\n\tif x {\n\t\treturn 41\n\t}\n\treturn 2\n}\n", True),
+        ("a.tsv", "a\tb\n1\t41\n2\t3\n", False),
+    ],
+)
+def test_a_file_that_needs_tabs_keeps_them_when_it_is_written(path: str, text: str, *, right: bool) -> None:
+    given = text.replace("41", "42").expandtabs(4)
+    if right:
+        assert with_needed_tabs(path, text, given) == text.replace("41", "42")
+    else:
+        with pytest.raises(EditRefused, match="tabs"):
+            with_needed_tabs(path, text, given)
+    assert with_needed_tabs("a.py", "x\n\ty\n", "x\n    z\n") == "x\n    z\n"  # it may be the change

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from codeagent_lsp.direct.answer import Files, read_answer
 from codeagent_lsp.errors import PatchRefused
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of
@@ -295,3 +296,66 @@ def test_the_diff_of_any_changeset_is_a_patch_for_it() -> None:
 def test_a_carriage_return_in_the_middle_of_a_line_is_refused(patch: str) -> None:
     with pytest.raises(PatchRefused, match="carriage return"):
         paths_of(patch)
+
+
+# --- signs that are missing, and what stands around a patch
+
+
+CONTEXT = "x = 1\n\n\ndef f(a):\n    # keep\n    return a + 41\n\n\ny = 2\n"
+
+
+@pytest.mark.parametrize(
+    "hunk",
+    [
+        "@@ -4,3 +4,3 @@\ndef f(a):\n    # keep\n-    return a + 41\n+    return a + 42\n",
+        "@@ -1,6 +1,6 @@\nx = 1\n\n\ndef f(a):\n    # keep\n-    return a + 41\n+    return a + 42\n",
+        "@@ -5,5 +5,5 @@\n    # keep\n-    return a + 41\n+    return a + 42\n\n\ny = 2\n",
+        "@@ -4,9 +4,9 @@\ndef f(a):\n    # keep\n-    return a + 41\n+    return a + 42\n",
+        "@@\ndef f(a):\n    # keep\n-    return a + 41\n+    return a + 42\n",
+        "@@ -4,3 +4,3 @@\n def f(a):\n     # keep\n-    return a + 41\n+    return a + 42\n",
+    ],
+)
+def test_kept_lines_without_their_sign_are_read_as_they_are(hunk: str) -> None:
+    patch = f"--- a/a.py\n+++ b/a.py\n{hunk}"
+    assert apply_patch({"a.py": CONTEXT}, patch) == {"a.py": CONTEXT.replace("41", "42")}
+    texts = {"a.py": CONTEXT, "b.py": "b\n"}
+    another = "--- a/b.py\n+++ b/b.py\n@@ -1 +1 @@\n-b\n+c\n"
+    assert apply_patch(texts, patch + another) == {"a.py": CONTEXT.replace("41", "42"), "b.py": "c\n"}
+    # Words behind the patch are none of it: left out, or refused where its numbers do not show that.
+    try:
+        told = apply_patch({"a.py": CONTEXT}, f"{patch}\nThat is all.\n")
+    except PatchRefused:
+        told = {"a.py": CONTEXT}
+    assert told["a.py"] in (CONTEXT, CONTEXT.replace("41", "42"))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *("apply_patch <<'EOF'", 'apply_patch << "EOF"', "apply_patch <<EOF", "cat <<'EOF'", "git apply <<'EOF'"),
+        *("git apply - <<-EOF", "patch -p1 <<'EOF'", "cd src && git apply <<'EOF'", "cat <<'EOF' | git apply"),
+        *("cat > a.patch <<'EOF'", "$ apply_patch <<'EOF'"),
+    ],
+)
+@pytest.mark.parametrize("fence", ["", "```", "```bash", "```diff"])
+def test_a_patch_within_a_call_of_a_shell_is_the_patch(call: str, fence: str) -> None:
+    text = "def f(a):\n    return a + 41\n"
+    lines = "-    return a + 41\n+    return a + 42\n"
+    for patch in (
+        f"*** Begin Patch\n*** Update File: a.py\n@@ def f(a):\n{lines}*** End Patch\n",
+        f"--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n def f(a):\n{lines}",
+    ):
+        given = f"{call}\n{patch}EOF\n"
+        given = f"{fence}\n{given}```\n" if fence else given
+        wanted = {"a.py": text.replace("41", "42")}
+        assert apply_patch({"a.py": text}, given) == wanted
+        assert not fence or read_answer(given, Files({"a.py": text}), "diff").texts == wanted
+
+
+@pytest.mark.parametrize("added", ["# new\n", "#!/bin/sh\n# new\n"])
+def test_lines_before_the_first_one_need_none_around_them(added: str) -> None:
+    text = "def f(a):\n    return a\n\n\nx = 1\n"
+    rows = "".join(f"+{line}" for line in added.splitlines(keepends=True))
+    count = added.count("\n")
+    head = f"@@ -0,0 +1{f',{count}' if count > 1 else ''} @@\n"
+    assert apply_patch({"a.py": text}, f"--- a/a.py\n+++ b/a.py\n{head}{rows}") == {"a.py": added + text}

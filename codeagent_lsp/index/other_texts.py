@@ -1,0 +1,134 @@
+"""Finds a whole text that is no text of its file but what is said about it or around it: sentences, a diff of the file,
+the command or call that would write it, the word that a program prints for a missing value.
+
+One check for all doors by which a whole text comes. A text is judged against the one it replaces, and what that is
+itself, the new one may be. Pure functions. Not here: what of a reply or a call is left in a text that is right
+otherwise (`wrappings.py`), lines that stand for code (`placeholders.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import PurePosixPath
+
+from codeagent_lsp.errors import EditRefused
+from codeagent_lsp.index.comments import comment_of, is_document
+from codeagent_lsp.index.grammars import grammar_of, is_source, tree_of
+
+LEAST_COMMON = 0.3
+"""The share of words and signs that a text which reads as prose has in common, at least, with the code it replaces."""
+
+_OTHER = "What is given for {path} is {what}. Give the text of the file itself, from its first to its last line."
+_SENTENCES = "words about it"
+_DIFF = "a diff"
+_COMMAND = "a command that writes it"
+_CALL = "a call of a tool"
+_VALUE = "{word}, which a program prints for a missing value"
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+_PLAIN = re.compile(r"[^\W\d_]{2,}")
+_SIGNS = re.compile(r"[=(){}\[\]<>;:_$@#&|\\/+*%^~`\"]|\d")
+_LABEL = re.compile(r"^(\s*\w+)\s*[:\uff1a](?=\s)", re.MULTILINE)  # `Error: too many requests`
+_IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_DOCUMENTED = ('"""', "'''")
+_DIFF_START = re.compile(
+    r"\s*(?:diff --git \S+ \S+|\*\*\* Begin Patch|@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|"
+    r"(?:Index: .*\n=+\n)?--- \S.*\n\+\+\+ \S.*\n@@)"
+)
+_HEREDOC = re.compile(
+    r"\s*(?:\$ )?(?:[\w ./-]+ && )*(?:cat|tee|apply_patch|git apply|patch|ed|sudo tee)\b[^\n]*<<-?\s*['\"]?\w+"
+)
+_VALUES = frozenset(("undefined", "null", "None", "nil", "NaN", "[object Object]", "<content>", "{content}", "NULL"))
+_FOR_CALLS = frozenset(
+    ("content", "new_str", "old_str", "file_text", "new_string", "old_string", "new_content", "patch")
+)
+_LOOSE = frozenset(("bash", "ruby", "php"))
+"""Languages in which many a sentence is code."""
+_DIFFS = frozenset(("diff", "patch", "rej"))
+_SHELL = frozenset(("sh", "bash", "zsh", "ksh", "fish", "bats", "command"))
+_DATA = frozenset(("json", "yaml", "yml", "jsonl", "ndjson"))
+
+
+def refuse_other(path: str, before: str, after: str) -> None:
+    """Raise EditRefused if `after`, the whole new text of a file, is no text of such a file: sentences in the place of
+    code, a diff, a command or call that writes it, or `undefined`. `before` is '' for a new file.
+    """
+    if what := other_text(path, before, after):
+        raise EditRefused("not_found", _OTHER.format(path=path, what=what))
+
+
+def other_text(path: str, before: str, after: str) -> str:
+    """Return what a text is instead of that of its file, in English; '' if it may be that. `before` is the text that it
+    replaces, '' for none.
+    """
+    given, ending = after.strip(), PurePosixPath(path).suffix[1:].lower()
+    code = is_source(path) or grammar_of(path) is not None
+    # A new file of no known language may have any text.
+    if not given or not (before.strip() or code):
+        return ""
+    if given in _VALUES and given not in before and not (ending in _DATA and _is_scalar(before)):
+        return _VALUE.format(word=given)
+    if ending not in _DIFFS and _DIFF_START.match(given) and not _DIFF_START.match(before):
+        return _DIFF
+    if code and ending not in _SHELL and _HEREDOC.match(given) and not _HEREDOC.match(before) and "#!" not in given[:2]:
+        return _COMMAND
+    if code and _is_call(given):
+        return _CALL
+    if is_document(path) or (not code and ending not in _DATA | {"css", "html", "xml", "toml", "ini"}):
+        return ""
+    language = grammar_of(path)
+    if not before.strip() and (language is None or language.name in _LOOSE):
+        return ""
+    return _SENTENCES if is_words(path, after, before) else ""
+
+
+def is_words(path: str, code: str, selected: str) -> bool:
+    """Return whether a text holds sentences where it should hold code as `selected`, '' for none. What the language of
+    the file can read is no sentence, if it reads few of them.
+    """
+    language = grammar_of(path)
+    judged = language is not None and language.name not in _LOOSE
+    if language is not None and judged and not tree_of(language, code.encode("utf-8", "replace")).root_node.has_error:
+        return False
+    said = _LABEL.sub(r"\1 ", code)
+    # With nothing to compare, only a text of nothing but sentences is taken for words.
+    if not selected.strip():
+        return _reads_as_prose(said, share=1.0)
+    if not _reads_as_prose(said) or _reads_as_prose(selected):
+        return False
+    own, given = set(_WORD.findall(selected)), set(_WORD.findall(code))
+    return len(own & given) < LEAST_COMMON * min(len(own), len(given))
+
+
+def _reads_as_prose(text: str, share: float = 0.5) -> bool:
+    """Return whether at least a share of the lines, comments not counted, are sentences that people would say."""
+    lines = [line for line in text.split("\n") if line.strip() and not _is_comment(line.strip())]
+    return bool(lines) and sum(map(_is_sentence, lines)) >= share * len(lines)
+
+
+def _is_comment(line: str) -> bool:
+    return comment_of(line) is not None or line.startswith(_DOCUMENTED)
+
+
+def _is_sentence(line: str) -> bool:
+    # About two characters make a word in Chinese and Japanese.
+    words = len(_PLAIN.findall(line)) + len(_IDEOGRAPH.findall(line)) // 2
+    return words >= 2 and len(_SIGNS.findall(line)) * 4 <= words
+
+
+def _is_scalar(text: str) -> bool:
+    """Return whether data is one value, of which `null` may take the place."""
+    return not text.strip().startswith(("{", "[")) and text.strip().count("\n") == 0 and ":" not in text
+
+
+def _is_call(text: str) -> bool:
+    """Return whether a text is one object of JSON with the arguments of a call that writes a file."""
+    if not text.startswith("{") or not any(f'"{name}"' in text for name in _FOR_CALLS):
+        return False
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    inner = next((data[key] for key in ("arguments", "input", "parameters") if isinstance(data.get(key), dict)), data)
+    return not _FOR_CALLS.isdisjoint(inner)
