@@ -23,3 +23,23 @@ def lines_after(path: str, text: str, old: str, new: str) -> str | None:
     home = home_of(asked, {path: source}, ())
     assert home is not None
     return renamed(asked, home, {path: source}, ImportTargets(frozenset((path,)))).get(path)
+
+
+def cases(table: str) -> list[tuple[str, str, str]]:
+    """Return the path, the name and the marked text of each case of a table; `----` is between two of them."""
+    found = []
+    for each in table.strip("\n").split("\n----\n"):
+        head, _, marked = each.partition("\n")
+        path, old = head.split()
+        found.append((path, old, f"{marked}\n"))
+    return found
+
+
+def plain(marked: str) -> str:
+    """The text before a rename."""
+    return marked.replace("«", "").replace("»", "")
+
+
+def wanted(marked: str, old: str, new: str) -> str | None:
+    """The text after a rename; None where nothing is marked, as it is left to the model then."""
+    return marked.replace(f"«{old.rpartition('.')[2]}»", new) if "«" in marked else None

@@ -1,6 +1,6 @@
 ; Go: scopes and what is bound in them. Captures: see scopes.py.
 
-[(function_declaration) (method_declaration) (func_literal)] @function
+[(function_declaration) (method_declaration) (func_literal) (function_type) (method_elem)] @function
 [(block) (if_statement) (for_statement) (expression_switch_statement) (type_switch_statement) (expression_case)
  (default_case) (type_case) (communication_case)] @scope
 

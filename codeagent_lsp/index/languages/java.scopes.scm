@@ -2,7 +2,7 @@
 
 [(method_declaration) (constructor_declaration) (lambda_expression)] @function
 [(block) (for_statement) (enhanced_for_statement) (catch_clause) (try_with_resources_statement)
- (switch_block_statement_group)] @scope
+ (switch_block_statement_group) (record_declaration)] @scope
 
 (formal_parameter name: (identifier) @local)
 (spread_parameter (variable_declarator name: (identifier) @local))

@@ -1,6 +1,6 @@
 ; Rust: scopes and what is bound in them. Captures: see scopes.py.
 
-[(function_item) (closure_expression)] @function
+[(function_item) (closure_expression) (function_type) (function_signature_item)] @function
 [(block) (match_arm) (for_expression) (if_expression) (while_expression)] @scope
 
 (block (function_item name: (identifier) @named))

@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from codeagent_lsp.index.grammars import text_of
 from codeagent_lsp.tools.code.codebase import Codebase
-from codeagent_lsp.tools.code.meaning import SELVES, definition_site
+from codeagent_lsp.tools.code.meaning import definition_site
+from codeagent_lsp.tools.code.owners import SELVES
 from codeagent_lsp.tools.code.source import Definition, SourceFile
 from codeagent_lsp.tools.code.uses import Use, Uses, around
 

@@ -14,26 +14,28 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from codeagent_lsp.index.grammars import text_of
+from codeagent_lsp.tools.code.owners import (
+    SELVES,
+    TYPES,
+    bases_of,
+    dotted_path,
+    inside,
+    is_in_static,
+    is_self,
+    is_static,
+    may_be_inherited,
+)
+from codeagent_lsp.tools.code.places import MEMBER_NAMES, ancestors
 from codeagent_lsp.tools.code.source import Definition, SourceFile, matching, normal
-from codeagent_lsp.tools.code.uses import MEMBER_NAMES, Use, Uses, around
+from codeagent_lsp.tools.code.uses import Use, Uses, around
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-SELVES = frozenset(("self", "this", "cls", "Self", "$this", "static", "super", "super()", "*this", "(*this)"))
-_WITHOUT_SELF = frozenset(("java", "c", "cpp", "csharp", "ruby"))
+WITHOUT_SELF = frozenset(("java", "c", "cpp", "csharp", "ruby"))
 """Languages in which a method refers to another member of its class by the bare name."""
-_TYPES = frozenset(("class", "struct", "interface", "enum", "type"))
 _BINDING_IMPORTS = frozenset(("python", "javascript", "typescript", "tsx"))
 _IMPORTS = frozenset(("import_statement", "import_from_statement", "export_statement"))
-_WITH_OWN_THIS = frozenset(
-    ("function_expression", "function_declaration", "generator_function", "generator_function_declaration")
-)
-_HERITAGE = frozenset((
-    "argument_list", "class_heritage", "superclass", "super_interfaces", "extends_interfaces", "extends_type_clause",
-    "base_list", "base_class_clause", "base_clause", "class_interface_clause",
-))  # fmt: skip
-"""The nodes below a type that name what it is derived from."""
 _BY_SHAPE = frozenset(("go", "typescript", "tsx"))
 """Languages in which a type has an interface by its members alone, without naming it."""
 _SPECIAL = {
@@ -47,17 +49,21 @@ _SPECIAL = {
     "javascript": r"constructor|toString|toJSON|valueOf|then|render|connectedCallback|disconnectedCallback",
 }
 """The names of members that the language, or what every program uses of it, calls by itself."""
+_NAMESPACE = re.compile(r"^\s*namespace\s+([\w\\]+)", re.MULTILINE)
+_VALUES = frozenset(("constant", "variable"))
 _MOST_TEXT = 160
 
 
 class Elsewhere(NamedTuple):
     """What other texts define under the same name: the dotted names of the types that have it as a member (`owners`),
-    and whether there are members and other definitions at all.
+    and whether there are members and other definitions at all, and constants and variables, or types, among these.
     """
 
     owners: frozenset[str] = frozenset()
     members: bool = False
     others: bool = False
+    values: bool = False
+    types: bool = False
 
     @property
     def known(self) -> bool:
@@ -70,28 +76,34 @@ def surely_means(source: SourceFile, uses: Uses, definitions: Sequence[Definitio
     mean something else. `definitions` must not be empty; only the text of `source` is looked at.
     """
     first = definitions[0]
-    if uses.in_other_namespace(first, use):
+    if uses.in_other_namespace(first, use) or uses.is_apart(use) or not uses.is_shown(use):
+        return False
+    if may_be_inherited(source, definitions, use):
         return False
     # A name that no object is needed for: the scopes decide, and they are fully in this text.
     if not is_member(source, first):
         if use.access == "member" and first.symbol.parent:
             # `module.name`: only the full path of its module is sure, as the last part may be that of another.
             return dotted_path(use.receiver) == first.symbol.parent
+        if use.access == "member" and source.language == "php":
+            return is_fully_qualified(source, use)
         if use.access != "plain" or uses.binder(use) != uses.home(first) or _is_from_elsewhere(source, use):
             return False
         # No home: it stands at the top of the text, where a module or class around the use can have one of the same
         # name.
-        return uses.home(first) is not None or not hidden(source, definitions, use)
+        return uses.home(first) is not None or not hidden(source, uses, definitions, use)
     owner = first.symbol.parent
     if use.access == "member":
-        return is_self(source, use, owner)
+        return is_self(source, uses, definitions, use)
     # The bare name of a member can mean it only within its class, and a key (`{name: 1}`) belongs to an object that
     # nothing is known of.
-    if use.access == "key" or not inside(source, owner, use):
+    if use.access == "key" or not inside(source, owner, use, unnamed=first.symbol.kind in TYPES):
         return False
     home = uses.home(first)
-    if source.language not in _WITHOUT_SELF:
+    if source.language not in WITHOUT_SELF:
         return home is not None and uses.binder(use) == home
+    if source.language == "ruby" and is_in_static(use) not in {is_static(each.node) for each in definitions}:
+        return False
     # In these languages the bare name is the member unless a local variable or an import takes it first.
     return uses.binder(use) is None and not use.imported
 
@@ -102,6 +114,10 @@ def cannot_mean(source: SourceFile, uses: Uses, targets: Sequence[Definition], e
     """
     name = text_of(use.node)
     # From here on each step leaves out only what it can exclude; what falls through every one of them is shown.
+    if uses.is_apart(use):
+        return True
+    if not uses.is_shown(use):
+        return False
     if targets and not elsewhere.known and all(uses.in_other_namespace(each, use) for each in targets):
         return True
     binder = uses.binder(use)
@@ -118,14 +134,22 @@ def cannot_mean(source: SourceFile, uses: Uses, targets: Sequence[Definition], e
         # An object of unknown type, or the base class, whose members this text may not have: either may be meant.
         if use.receiver not in SELVES or "super" in use.receiver:
             return False
-        return not members or _belongs_to_another(source, name, owners, use)
+        return not members or _belongs_to_another(uses, name, owners, use)
     if use.access == "key":
-        return not members
+        values = elsewhere.values or any(each.symbol.kind in _VALUES for each in targets)
+        types = elsewhere.types or any(each.symbol.kind in TYPES for each in targets)
+        return not members and not uses.may_be_key(use, values=values, types=types)
     if use.imported:
         return False
-    if source.language in _WITHOUT_SELF:
-        return (members or others) and _belongs_to_another(source, name, owners, use)
+    if source.language in WITHOUT_SELF:
+        return (members or others) and _belongs_to_another(uses, name, owners, use)
     return not others
+
+
+def is_fully_qualified(home: SourceFile, use: Use) -> bool:
+    """Return whether a name of PHP is written with the whole namespace of `home`, and so means what that has there."""
+    space = _NAMESPACE.search(home.text)
+    return use.receiver.startswith("\\") and use.receiver.strip("\\") == (space[1] if space is not None else "")
 
 
 def is_member(source: SourceFile, definition: Definition) -> bool:
@@ -138,7 +162,7 @@ def is_member(source: SourceFile, definition: Definition) -> bool:
         return True
     # Without a holder in this text (a method written outside of its class) a parent can only be a type.
     holders = [each for each in source.definitions if each.qualified == definition.symbol.parent]
-    return definition.symbol.kind == "method" or not holders or any(each.symbol.kind in _TYPES for each in holders)
+    return definition.symbol.kind == "method" or not holders or any(each.symbol.kind in TYPES for each in holders)
 
 
 def with_constructors(source: SourceFile, definitions: Sequence[Definition]) -> Iterator[Definition]:
@@ -152,62 +176,37 @@ def with_constructors(source: SourceFile, definitions: Sequence[Definition]) -> 
             if (
                 same
                 and each.symbol.parent == definition.qualified
-                and definition.symbol.kind in _TYPES
+                and definition.symbol.kind in TYPES
                 and each.symbol.kind in ("method", "function")
             ):
                 yield each
 
 
-def hidden(source: SourceFile, definitions: Sequence[Definition], use: Use) -> bool:
+def hidden(source: SourceFile, uses: Uses, definitions: Sequence[Definition], use: Use) -> bool:
     """Return whether a plain name cannot mean these definitions, of one dotted name and at least one, at a use: it is
     outside of their module, or inside of a module or class that defines the name itself.
     """
     first = definitions[0]
     if not _is_spanned(source, first.symbol.parent, use):
         return True
+    if source.language == "rust" and _is_out_of_sight(source, first.symbol.parent, use):
+        return True
     own = {each.name for each in with_constructors(source, definitions)}
     for each in source.definitions:
         if each.symbol.name != first.symbol.name or each.name in own or each.symbol.parent == first.symbol.parent:
             continue
-        member = is_member(source, each)
-        if member and source.language not in _WITHOUT_SELF:
+        if uses.in_other_namespace(each, use):
             continue
-        if inside(source, each.symbol.parent, use) if member else _in_module(source, each.symbol.parent, use):
+        holder, member = each.symbol.parent, is_member(source, each)
+        if not member and each.node.type == "enumerator":
+            # The names in a plain enumeration, which may have no name itself, are those of what is around it.
+            holder = holder.rpartition(".")[0] if _is_enum(source, holder) else holder
+            member = any(kind.qualified == holder and kind.symbol.kind in TYPES for kind in source.definitions)
+        if member and source.language not in WITHOUT_SELF and not _is_enum(source, holder):
+            continue
+        if inside(source, holder, use) if member else _in_module(source, holder, use):
             return True
     return False
-
-
-def inside(source: SourceFile, owner: str, use: Use) -> bool:
-    """Return whether the innermost class around a use is `owner`; a method written outside of its class counts."""
-    # The definitions stand in the order of the text, outer before inner: the last one around the use is the innermost.
-    innermost = ""
-    for each in source.definitions:
-        if each.outer.start_byte <= use.node.start_byte < each.outer.end_byte:
-            if each.symbol.kind in _TYPES:
-                innermost = each.qualified
-            elif each.symbol.kind == "method":
-                innermost = each.symbol.parent
-    return innermost == owner
-
-
-def is_self(source: SourceFile, use: Use, owner: str) -> bool:
-    """Return whether the expression in front of the dot is the class itself, by its name, or its own instance (`self`,
-    `this`, or the receiver of a Go method) within the class. `owner` is the dotted name of the class.
-    """
-    simple = owner.rpartition(".")[2]
-    if dotted_path(use.receiver) in (simple, owner):
-        return True
-    if not inside(source, owner, use) or (use.receiver == "this" and _has_own_this(use)):
-        return False
-    # Go has no `self`: each method names its own.
-    return use.receiver in SELVES or use.receiver == _go_receiver(source, use)
-
-
-def dotted_path(path: str) -> str:
-    r"""Return the path of a receiver or a module with dots between its names, instead of its language's `::` or `\`,
-    and none at the ends.
-    """
-    return path.replace("::", ".").replace("\\", ".").strip(".")
 
 
 def is_prescribed(source: SourceFile, definitions: Iterable[Definition], sources: Iterable[SourceFile]) -> bool:
@@ -223,9 +222,11 @@ def is_prescribed(source: SourceFile, definitions: Iterable[Definition], sources
     special = _SPECIAL.get("javascript" if script else source.language)
     if special and re.fullmatch(special, name):
         return True
-    types = [each for each in source.definitions if each.qualified == owner and each.symbol.kind in _TYPES]
+    types = [each for each in source.definitions if each.qualified == owner and each.symbol.kind in TYPES]
     # Whether the base has this member is not looked up: it may be in another file, or in a library.
-    if any(_derives(each.node) for each in types) or any(_is_of_trait(each.node) for each in members):
+    if any(next(bases_of(each.node), None) is not None for each in types) or any(
+        _is_of_trait(each.node) for each in members
+    ):
         return True
     # Nothing tells which types are meant by such an interface, so any interface that asks for the name counts.
     return source.language in _BY_SHAPE and any(_asks_for(each, name, owner) for each in sources)
@@ -267,7 +268,9 @@ def elsewhere(targets: Sequence[tuple[SourceFile, Definition]]) -> Elsewhere:
     top = any(
         not is_member(source, definition) and Uses(source).home(definition) is None for source, definition in targets
     )
-    return Elsewhere(frozenset(each.symbol.parent for each in members), bool(members), top)
+    kinds = {definition.symbol.kind for _, definition in targets}
+    owners = frozenset(each.symbol.parent for each in members)
+    return Elsewhere(owners, bool(members), top, not kinds.isdisjoint(_VALUES), not kinds.isdisjoint(TYPES))
 
 
 def references(source: SourceFile, symbol: str, others: Elsewhere) -> FoundReferences:
@@ -304,19 +307,6 @@ def symbol_name(symbol: str) -> str:
     return normal(symbol).rpartition(".")[2]
 
 
-def _has_own_this(use: Use) -> bool:
-    """Return whether a function between a use and its class has a `this` of its own, as JavaScript's have."""
-    node = use.node.parent
-    while node is not None and node.type not in ("class_body", "program"):
-        # A method of an object literal, other than one of a class, has the object as its `this`; arrow functions have
-        # none of their own.
-        in_object = node.type == "method_definition" and node.parent is not None and node.parent.type == "object"
-        if in_object or node.type in _WITH_OWN_THIS:
-            return True
-        node = node.parent
-    return False
-
-
 def _is_from_elsewhere(source: SourceFile, use: Use) -> bool:
     """Return whether a use is a name that an import of this text takes from another file, in a language whose imports
     bind the names that they take.
@@ -330,19 +320,28 @@ def _is_from_elsewhere(source: SourceFile, use: Use) -> bool:
     return node is not None and (node.type != "export_statement" or node.child_by_field_name("source") is not None)
 
 
-def _belongs_to_another(source: SourceFile, name: str, owners: Collection[str], use: Use) -> bool:
+def _belongs_to_another(uses: Uses, name: str, owners: Collection[str], use: Use) -> bool:
     """Return whether a use is inside a class that has a member of this name and is none of the owners.
 
     Constructors do not count as such members: their name refers to the class.
     """
+    source = uses.source
+    # `Box Box;`: before a dot and in a pattern, the class is meant as well as the member.
+    if source.language in ("java", "csharp") and uses.may_be_type(use):
+        return False
     return any(
         each.symbol.name == name
+        and not uses.in_other_namespace(each, use)
         and each.symbol.parent not in owners
         and each.symbol.parent.rpartition(".")[2] != name  # a constructor
         and is_member(source, each)
         and inside(source, each.symbol.parent, use)
         for each in source.definitions
     )
+
+
+def _is_enum(source: SourceFile, name: str) -> bool:
+    return any(each.qualified == name and each.symbol.kind == "enum" for each in source.definitions)
 
 
 def _is_plain_constant(definition: Definition) -> bool:
@@ -361,6 +360,20 @@ def _is_spanned(source: SourceFile, parent: str, use: Use) -> bool:
     return not is_module or _in_module(source, parent, use)
 
 
+def _is_out_of_sight(source: SourceFile, parent: str, use: Use) -> bool:
+    """Return whether a module of Rust around a use does not see the names of the modules around it, as it has no `use`
+    of them.
+    """
+    for node, _ in ancestors(use.node):
+        if node.type == "mod_item" and (body := node.child_by_field_name("body")) is not None:
+            if any(each.node == node and each.qualified == parent for each in source.definitions):
+                return False
+            brought = [text_of(each) for each in body.named_children if each.type == "use_declaration"]
+            if not any(re.search(r"\b(?:super|crate)\b", each) for each in brought):
+                return True
+    return False
+
+
 def _in_module(source: SourceFile, module: str, use: Use) -> bool:
     return any(
         each.qualified == module
@@ -368,24 +381,6 @@ def _in_module(source: SourceFile, module: str, use: Use) -> bool:
         and each.outer.start_byte <= use.node.start_byte < each.outer.end_byte
         for each in source.definitions
     )
-
-
-def _go_receiver(source: SourceFile, use: Use) -> str:
-    node = use.node.parent
-    while node is not None and node.type != "method_declaration":
-        node = node.parent
-    receiver = node.child_by_field_name("receiver") if node is not None else None
-    declared = receiver.named_children[0] if receiver is not None and receiver.named_child_count else None
-    name = declared.child_by_field_name("name") if declared is not None else None
-    # No expression in front of a dot is a NUL.
-    return source.slice(name.start_byte, name.end_byte) if name is not None else "\0"
-
-
-def _derives(node: Node) -> bool:
-    """Return whether a type names something that it is derived from, other than the root of all types."""
-    clauses = [child for child in node.children if child.type in _HERITAGE]
-    bases = [base for clause in clauses for base in clause.named_children if base.type != "keyword_argument"]
-    return any(base.text not in (b"object", b"Object") for base in bases)
 
 
 def _is_of_trait(node: Node) -> bool:

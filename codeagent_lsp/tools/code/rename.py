@@ -16,14 +16,18 @@ from codeagent_lsp.index.literals import COMMENTS, STRINGS
 from codeagent_lsp.index.symbols import Import
 from codeagent_lsp.tools.code.imports import ImportTargets, resolved
 from codeagent_lsp.tools.code.meaning import (
+    WITHOUT_SELF,
     Elsewhere,
     cannot_mean,
-    dotted_path,
     elsewhere,
+    hidden,
+    is_fully_qualified,
     is_member,
     surely_means,
     with_constructors,
 )
+from codeagent_lsp.tools.code.owners import STATIC_APART, dotted_path, is_static, may_be_inherited
+from codeagent_lsp.tools.code.places import ancestors
 from codeagent_lsp.tools.code.source import Definition, SourceFile, ambiguous
 from codeagent_lsp.tools.code.splices import Splice
 from codeagent_lsp.tools.code.uses import Use, Uses, of_one_kind
@@ -41,6 +45,7 @@ _NAMES = {
 }
 _OTHER_PARTS = frozenset(("module_name", "alias", "path", "scope", "source"))
 """The fields of an import that hold something else than the imported name."""
+_LITERALS = frozenset(("string", "string_literal", "raw_string_literal", "regex"))
 _WHOLE = frozenset(("c", "cpp"))
 """Languages in which an import brings every name of the file."""
 _PACKAGE = re.compile(r"^package\s+([\w.]+)", re.MULTILINE)
@@ -74,9 +79,15 @@ def rename(source: SourceFile, definitions: Sequence[Definition], name: str) -> 
         raise EditRefused("ambiguous", ambiguous(source.path, first.qualified, definitions))
     _refuse_taken(source, uses, definitions, new)
     old = first.symbol.name
+    if again := _declared_again(source, uses, definitions):
+        message = (
+            f"{old} is declared again on line {source.line(again[0].start_byte)} of {source.path}, so that it is not"
+        )
+        raise EditRefused("ambiguous", f"{message} sure what each use means. Use edit_file.")
     nodes = [each.name for each in with_constructors(source, definitions) if each.name is not None]
     splices = [Splice(*_bare(source, node.start_byte, node.end_byte, old), new) for node in nodes]
-    doubtful = [source.line(place) for place in (*_exported_names(source, old), *blind(source, old))]
+    doubtful = [source.line(place) for place in (*_in_strings(source, old), *blind(source, old))]
+    doubtful += [each.line for each in _later_stars(source, max(each.node.start_byte for each in definitions))]
     for use in uses.named(old):
         # Three kinds: surely the same, surely another, and the rest, which is left as it is and told. To rename one too
         # many breaks code that nobody looks at.
@@ -119,13 +130,44 @@ def blind(source: SourceFile, old: str) -> Iterator[int]:
             yield match.start()
 
 
-def _exported_names(source: SourceFile, name: str) -> Iterator[int]:
-    """Yield the byte offsets of a name among those that a Python file lists in `__all__`: it stands in a string."""
-    if source.language != "python":
-        return
-    for listed in _ALL.finditer(source.data):
-        for match in re.finditer(rb"""["']""" + re.escape(name.encode()) + rb"""["']""", listed[0]):
-            yield listed.start() + match.start() + 1
+def _in_strings(source: SourceFile, name: str) -> Iterator[int]:
+    """Yield the byte offsets of a name in strings that the language reads as code: the list `__all__` and annotations
+    of Python, attributes and formats of Rust, named groups of Ruby.
+    """
+    wanted = re.escape(name.encode("utf-8", "replace"))
+    match source.language:
+        case "python":
+            for listed in _ALL.finditer(source.data):
+                for match in re.finditer(rb"""["']""" + wanted + rb"""["']""", listed[0]):
+                    yield listed.start() + match.start() + 1
+            within, form = ("type",), rb"(?<![\w.])" + wanted + rb"(?!\w)"
+        case "rust":
+            within, form = ("token_tree",), rb"(?<!\{)\{" + wanted + rb"(?=[}:])|(?<=[\":])" + wanted + rb"(?=\"|::)"
+        case "ruby":
+            within, form = ("regex",), rb"(?<=\(\?<)" + wanted + rb"(?=>)"
+        case _:
+            return
+    for match in re.finditer(form, source.data):
+        node = source.root.descendant_for_byte_range(match.start(), match.end())
+        kinds = [] if node is None else [node.type, *(each.type for each, _ in ancestors(node))]
+        literal = next((number for number, kind in enumerate(kinds) if kind in _LITERALS), None)
+        if literal is not None and not set(within).isdisjoint(kinds[literal:]):
+            yield match.start()
+
+
+def _later_stars(source: SourceFile, place: int) -> Iterator[Import]:
+    """Yield the imports of all names of a module in a Python text, after a byte offset: they may bring a name anew."""
+    line = source.line(place)
+    if source.language == "python":
+        yield from (each for each in source.imports if "*" in each.names and each.line > line)
+
+
+def _declared_again(source: SourceFile, uses: Uses, definitions: Sequence[Definition]) -> list[Node]:
+    """Return where the text declares the name in a way that its scopes do not know; [] for members that need an object
+    before them.
+    """
+    bare = not is_member(source, definitions[0]) or source.language in WITHOUT_SELF
+    return uses.declared_again(definitions) if bare else []
 
 
 def _check_name(source: SourceFile, definition: Definition, name: str) -> str:
@@ -181,12 +223,13 @@ def replacement_of(use: Use, old: str, new: str) -> str:
 @dataclass(frozen=True, slots=True)
 class _Brought:
     """What the imports of a file bring from the file of the definition: import statements, all names at once, and what
-    the file calls the other file's module.
+    the file calls the other file's module; and whether a further import may hide what they bring.
     """
 
     statements: tuple[Node, ...]
     everything: bool
     modules: frozenset[str]
+    hidden: bool = False
 
 
 def rename_elsewhere(
@@ -196,14 +239,15 @@ def rename_elsewhere(
     name, and the lines on which the old name is left. EditRefused if the file has the new name already.
     """
     first, uses = definitions[0], Uses(source)
-    certain = _CertainUses(uses, home, first, _brought(source, home, files))
+    certain = _CertainUses(uses, home, definitions, _brought(source, home, files))
     old, others = first.symbol.name, elsewhere([(home, each) for each in definitions])
     splices, doubtful = [], []
     shared = Uses(home).rivals(definitions)
+    again = _declared_again(source, uses, definitions)
     for use in uses.named(old):
         if uses.in_other_namespace(first, use):
             continue
-        if certain.has(use) and not any(not uses.in_other_namespace(each, use) for each in shared):
+        if not again and certain.has(use) and not any(not uses.in_other_namespace(each, use) for each in shared):
             splices.append(Splice(use.node.start_byte, use.node.end_byte, replacement_of(use, old, new)))
         elif not cannot_mean(source, uses, (), others, use):
             doubtful.append(source.line(use.node.start_byte))
@@ -212,34 +256,48 @@ def rename_elsewhere(
         _refuse_known(source, uses, new)
     taken = {(each.start, each.end) for each in splices}
     if splices:
-        doubtful += [source.line(place) for place in blind(source, old)]
+        doubtful += [source.line(place) for place in (*_in_strings(source, old), *blind(source, old))]
     return Renamed(tuple(splices), lines_left(source, old, taken), tuple(dict.fromkeys(doubtful)))
 
 
 class _CertainUses:
     """The uses in one text that certainly mean a definition of another file, `home`, by what the text imports of it."""
 
-    def __init__(self, uses: Uses, home: SourceFile, definition: Definition, brought: _Brought) -> None:
+    def __init__(self, uses: Uses, home: SourceFile, definitions: Sequence[Definition], brought: _Brought) -> None:
+        definition = definitions[0]
+        self._definitions, self._home = definitions, home
         self.of_class = is_member(home, definition)
         self._uses, self._source, self._brought = uses, uses.source, brought
         symbol = definition.symbol
         self._outer = symbol.parent.rpartition(".")[2] if self.of_class else symbol.name
         # A definition of this name in the file hides what is imported.
         known = brought.everything or _imports(uses, brought, self._outer)
-        self.plain = bool(self._outer) and known and not _defines(self._source, self._outer)
+        self.plain = bool(self._outer) and known and not brought.hidden and not _defines(self._source, self._outer)
 
     def has(self, use: Use) -> bool:
         """Return whether a use of the name is one of them."""
+        if self._uses.is_apart(use) or not self._uses.is_shown(use):
+            return False
         if use.imported:
             return not self.of_class and _is_imported(use, self._brought)
         if self.of_class:
             owned = use.access == "member" and self.plain and dotted_path(use.receiver) == self._outer
-            return owned and _unbound(self._uses, use)
+            apart = self._source.language in STATIC_APART and not any(
+                is_static(each.node) for each in self._definitions
+            )
+            return owned and self._uses.is_free(use) and not apart
+        if use.access == "member" and self._source.language == "php":
+            return is_fully_qualified(self._home, use)
         if use.access == "member":
             module = dotted_path(use.receiver)
             again = self._source.language == "python" and _defines(self._source, module)  # `import a`, later `a = …`
-            return module in self._brought.modules and _unbound(self._uses, use) and not again
-        return use.access == "plain" and self.plain and self._uses.binder(use) is None
+            return module in self._brought.modules and self._uses.is_free(use) and not again
+        bare = use.access == "plain" and self.plain and self._uses.binder(use) is None
+        return bare and not may_be_inherited(self._source, self._definitions, use) and not self._is_member_here(use)
+
+    def _is_member_here(self, use: Use) -> bool:
+        """Return whether a class around a use has a member of the name, which hides what is outside of it."""
+        return hidden(self._source, self._uses, self._definitions, use)
 
 
 def _refuse_known(source: SourceFile, uses: Uses, new: str) -> None:
@@ -257,7 +315,10 @@ def _brought(source: SourceFile, home: SourceFile, files: ImportTargets) -> _Bro
     pairs = [(each, node) for each in found for node in nodes if _is_at(node, each)]
     modules = {name for each, node in pairs for name in _modules(source, home, each, node)}
     everything = _in_package(source, home) or any(source.language in _WHOLE or "*" in each.names for each in found)
-    return _Brought(tuple(node for _, node in pairs), everything, frozenset(modules))
+    # All names of another module, further down, may have this one among them.
+    stars = _later_stars(source, min((node.start_byte for _, node in pairs), default=0))
+    is_hidden = any(star not in found for star in stars)
+    return _Brought(tuple(node for _, node in pairs), everything, frozenset(modules), is_hidden)
 
 
 def _is_at(node: Node, imported: Import) -> bool:
@@ -331,13 +392,3 @@ def _renamed_there(use: Use) -> bool:
 
 def _defines(source: SourceFile, name: str) -> bool:
     return any(each.symbol.name == name and not each.symbol.parent for each in source.definitions)
-
-
-def _unbound(uses: Uses, use: Use) -> bool:
-    """Return whether no scope of the file binds the name that the expression in front of the dot begins with."""
-    node = use.node.parent
-    while node is not None and node.start_byte == use.node.start_byte:
-        node = node.parent
-    while node is not None and node.named_child_count and node.named_children[0].start_byte == node.start_byte:
-        node = node.named_children[0]
-    return node is not None and uses.scopes.bound_at(node) is None

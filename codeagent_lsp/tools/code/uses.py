@@ -1,17 +1,19 @@
 """Uses of names in one text, with their syntactic role and the scope that binds them.
 
-Not here: other files (`meaning.py`), changing names (`rename.py`).
+Not here: what binds a name (`scopes.py`), other files (`meaning.py`), changing names (`rename.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from codeagent_lsp.index import grammars
 from codeagent_lsp.index.grammars import text_of
+from codeagent_lsp.tools.code import places
+from codeagent_lsp.tools.code.places import MEMBER_NAMES, field_of
+from codeagent_lsp.tools.code.scopes import Scopes
 from codeagent_lsp.tools.code.source import Definition, SourceFile
 
 if TYPE_CHECKING:
@@ -24,6 +26,9 @@ _MEMBERS: dict[tuple[str, str], str] = {
     ("member_expression", "property"): "object",
     ("selector_expression", "field"): "operand",
     ("qualified_type", "name"): "package",
+    ("nested_identifier", "property"): "object",
+    ("nested_type_identifier", "name"): "module",
+    ("alias_qualified_name", "name"): "alias",
     ("field_expression", "field"): "value argument",
     ("scoped_identifier", "name"): "path scope",
     ("scoped_type_identifier", "name"): "path scope",
@@ -49,7 +54,8 @@ _KEYS = frozenset(
 )  # fmt: skip
 # Nodes around a name with type arguments, such as `Box<T>`: the role of the name is theirs.
 _LATER = frozenset(("generic_type", "generic_name", "template_function", "template_method", "template_type"))
-MEMBER_NAMES = frozenset(("property_identifier", "field_identifier", "private_property_identifier"))
+_TYPES_APART = frozenset(("java", "csharp", "rust", "typescript", "tsx"))
+_PREPROCESSED = frozenset(("c", "cpp"))
 NAMES_APART = frozenset(("java", "php", "bash"))
 """Languages in which callables and variables have separate namespaces."""
 _TYPES = frozenset(("class", "struct", "interface", "enum", "type", "module"))
@@ -57,16 +63,6 @@ _TAGS = frozenset(("struct_specifier", "union_specifier", "enum_specifier"))
 _TYPE, _VALUE, _CALL, _MACRO, _LIFETIME = (
     frozenset((space,)) for space in ("type", "value", "call", "macro", "lifetime")
 )
-_KINDS = ("class", "scope", "function")
-_NAMES = frozenset(
-    ("identifier", "shorthand_property_identifier_pattern", "shorthand_field_identifier", "type_identifier")
-)
-_NO_PATTERNS = frozenset(
-    ("attribute", "subscript", "member_expression", "subscript_expression", "field_expression", "call", "type",
-     "element_reference", "scoped_identifier", "scope_resolution", "qualified_identifier", "type_annotation")
-)  # fmt: skip
-_PARAMETERS = frozenset(("default_parameter", "typed_default_parameter", "typed_parameter"))
-_NO_PATTERN_FIELDS = frozenset(("right", "value", "type", "default", "default_value", "key", "size", "parameters"))
 
 
 class Use(NamedTuple):
@@ -109,7 +105,98 @@ class Uses:
             return None
         if self.source.language == "ruby" and use.node.parent is not None and use.node.parent.type == "call":
             return None
-        return self.scopes.bound_at(use.node)
+        # Where types have names of their own, no variable takes the name of one.
+        types = self.source.language in _TYPES_APART and self.namespaces_of(use) == _TYPE
+        return self.scopes.bound_at(use.node, types=types)
+
+    def is_free(self, use: Use, owner: str = "") -> bool:
+        """Return whether no scope binds the name that the expression before the dot of a member begins with, other than
+        the one that has the type `owner`.
+        """
+        node = use.node.parent
+        while node is not None and node.start_byte == use.node.start_byte:
+            node = node.parent
+        while node is not None and node.named_child_count and node.named_children[0].start_byte == node.start_byte:
+            node = node.named_children[0]
+        if node is None:
+            return False
+        homes = [self.home(each) for each in self.source.definitions if each.qualified == owner] if owner else []
+        return self.scopes.bound_at(node) in (homes or [None])
+
+    def may_be_key(self, use: Use, *, values: bool, types: bool) -> bool:
+        """Return whether the key of an entry in Go may be one of the `values`, as the text does not say that its
+        literal is no map, or the field that a struct has of one of the `types` that are embedded in it.
+        """
+        parent = use.node.parent
+        entry = places.entry_of(parent) if parent is not None and parent.type == "literal_element" else ""
+        return (values and entry == "unknown") or (types and entry != "")
+
+    def may_be_type(self, use: Use) -> bool:
+        """Return whether a use is the expression before the dot of a member, or a pattern: a type or a value."""
+        parent = use.node.parent
+        pattern = next((each for each, _ in places.ancestors(use.node) if each.type != "binary_expression"), None)
+        if pattern is not None and pattern.type in ("is_expression", "constant_pattern"):
+            return True
+        return (
+            parent is not None
+            and field_of(parent, use.node) in ("object", "expression")
+            and parent.type in ("member_access_expression", "field_access", "method_invocation")
+        )
+
+    def is_apart(self, use: Use) -> bool:
+        """Return whether the name of a use is a word that no declaration gives, such as a label."""
+        return places.is_apart(use.node)
+
+    def is_shown(self, use: Use) -> bool:
+        """Return whether the syntax around a use shows what its name is: not in an attribute, nor where a macro may
+        make anything of it.
+        """
+        if (
+            self.source.language == "cpp"
+            and use.node.parent is not None
+            and use.node.parent.type == "field_initializer"
+        ):
+            return self._defines_field(use.node)  # else it may be a base class
+        return not places.is_opaque(use.node, self._macros)
+
+    def declared_again(self, definitions: Sequence[Definition]) -> list[Node]:
+        """Return the places at which the text declares the name of the definitions in a way that its scopes do not
+        know, in the order of the text; what is meant by a use is not sure then. `definitions` must not be empty.
+        """
+        first, known = definitions[0], self.source.parsed.outline.names_at
+        wanted, language = first.symbol.name.encode("utf-8", "replace"), self.source.language
+        found = []
+        for node in self.source.parsed.captures.get("use", ()):
+            if node.text == wanted and language in _PREPROCESSED and places.is_of_file(node):
+                found.append(node)
+                continue
+            if node.text != wanted or node.start_byte in known or self.scopes.is_site(node):
+                continue
+            use = Use(node, call=False, imported=False, access="plain", receiver="")
+            if (
+                places.declares(node, language)
+                and not places.is_apart(node)
+                and not places.is_opaque(node, self._macros)
+                and not self.in_other_namespace(first, use)
+            ):
+                found.append(node)
+        return sorted(found, key=lambda each: each.start_byte)
+
+    @cached_property
+    def _macros(self) -> dict[str, bool]:
+        """The macros of C in the text, with whether their bodies make strings or words of their arguments (`#x`,
+        `a##x`).
+        """
+        if self.source.language not in _PREPROCESSED:
+            return {}
+        made = (each for each in self.source.definitions if each.symbol.kind == "macro")
+        return {each.symbol.name: b"#" in _macro_body(each.node) for each in made}
+
+    def _defines_field(self, node: Node) -> bool:
+        return any(
+            each.symbol.name == text_of(node) and each.node.type == "field_declaration"
+            for each in self.source.definitions
+        )
 
     def in_other_namespace(self, definition: Definition, use: Use) -> bool:
         """Return whether a use cannot refer to a definition because its name is of another kind, such as a type's for a
@@ -161,6 +248,8 @@ class Uses:
                 return _LIFETIME
             case "java" | "typescript" | "tsx" | "rust" if is_type:
                 return _TYPE
+            case "csharp":
+                return _TYPE if places.is_type(node) else _VALUE | _TYPE
             case "java":
                 # A class, a variable and a method may share a name; only where it stands tells them apart.
                 named = kind == "method_reference" and not _is_first(node)
@@ -228,7 +317,7 @@ def namespaces(definition: Definition, language: str) -> frozenset[str]:
                 own = name is not None and name.text == definition.symbol.name.encode("utf-8", "replace")
                 return _TYPE | _VALUE if own else _VALUE
             return _TYPE if node.type in _TAGS else _VALUE
-        case "cpp":
+        case "cpp" | "csharp":
             return _TYPE if is_type else _VALUE
         case "java" | "php":
             return _TYPE if is_type else _CALL if is_called else _VALUE
@@ -260,14 +349,14 @@ def _names_function(node: Node) -> bool:
 def _in_rust(node: Node) -> frozenset[str]:
     """Return the namespaces that a name of Rust may be of, which is no lifetime and not written as a type."""
     parent = node.parent
-    if parent is not None and parent.type == "macro_invocation" and _field(parent, node) == "macro":
+    if parent is not None and parent.type == "macro_invocation" and field_of(parent, node) == "macro":
         return _MACRO
     if parent is not None and parent.type == "token_tree":  # what a macro makes of its words is not known
         return _TYPE | _VALUE | _MACRO
     if parent is not None and parent.type == "scoped_identifier":
-        while parent is not None and _field(parent, node) == "name":
+        while parent is not None and field_of(parent, node) == "name":
             node, parent = parent, parent.parent  # `b` in `a::b::c` is a module
-    return _TYPE if parent is not None and _field(parent, node) == "path" else _VALUE
+    return _TYPE if parent is not None and field_of(parent, node) == "path" else _VALUE
 
 
 def of_one_kind(one: Definition, other: Definition, language: str) -> bool:
@@ -304,7 +393,7 @@ def _access(node: Node) -> tuple[Access, str]:
         return "member", text_of(parent.named_children[0])
     if placed := _owner_by_place(parent, inner):
         return "member", placed
-    name = _field(parent, inner)
+    name = field_of(parent, inner)
     if (parent.type, name) == ("qualified_identifier", "scope"):
         # `a::b::c` nests to the right: what is before `b` is the scope of the node around.
         around = parent.parent
@@ -319,7 +408,9 @@ def _access(node: Node) -> tuple[Access, str]:
             return "member", text_of(owner)
         leading = parent.type in ("scoped_identifier", "qualified_identifier", "scope_resolution")
         return ("member", "::") if leading else ("plain", "")
-    if (parent.type, name) in _KEYS or _is_literal_key(parent):
+    if (parent.type, name) in _KEYS or places.is_key(node):
+        return "key", ""
+    if parent.type == "literal_element" and places.entry_of(parent) in ("field", "unknown"):
         return "key", ""
     return ("key", "") if node.type in MEMBER_NAMES else ("plain", "")
 
@@ -335,18 +426,19 @@ def _owner_by_place(parent: Node, node: Node) -> str:
         owner = parent.named_children[0]
     elif parent.type == "dotted_name" and parent.parent is not None and parent.parent.type == "case_pattern":
         owner = node.prev_named_sibling
+    elif parent.type == "scoped_type_identifier":  # of Java
+        owner = node.prev_named_sibling if field_of(parent, node) == "" else None
+    elif parent.type == "member_binding_expression":  # `x?.name` in C#
+        owner = parent.prev_named_sibling or parent
+    elif parent.type == "qualified_name" and node.type == "name":  # of PHP; a leading `\\` is the root of all names
+        before = (parent.text or b"")[: node.start_byte - parent.start_byte].decode("utf-8", "replace")
+        return before.rstrip("\\") or before
     return "" if owner is None else text_of(owner)
 
 
-def _is_literal_key(parent: Node) -> bool:
-    """Return whether a name is the key in a composite literal of Go: `T{name: 1}`."""
-    around = parent.parent
-    return (
-        parent.type == "literal_element"
-        and around is not None
-        and around.type == "keyed_element"
-        and around.named_children[0] == parent
-    )
+def _macro_body(macro: Node) -> bytes:
+    value = macro.child_by_field_name("value")
+    return b"" if value is None else value.text or b""
 
 
 def _within(node: Node, kind: str) -> bool:
@@ -359,151 +451,3 @@ def _within(node: Node, kind: str) -> bool:
 
 def _is_first(node: Node) -> bool:
     return node.parent is not None and node.parent.named_children[0] == node
-
-
-def _field(parent: Node, node: Node) -> str:
-    for number, child in enumerate(parent.children):
-        if child == node:
-            return parent.field_name_for_child(number) or ""
-    return ""
-
-
-# Name binding in one text: the parameter, local variable or nested definition that binds a plain name, if any.
-
-
-class Binding(NamedTuple):
-    """A name bound in a scope, from the byte offset `since` on; `kind` is that of the scope: `class`, `function` or
-    `scope`.
-    """
-
-    scope: Node
-    kind: str
-    since: int
-
-
-@dataclass
-class Scopes:
-    """The scopes of one text and the names bound in them, collected once when it is made."""
-
-    source: SourceFile
-    _kinds: dict[int, str] = field(default_factory=dict)
-    _bindings: dict[bytes, list[Binding]] = field(default_factory=dict)
-    _free: set[tuple[int, bytes]] = field(default_factory=set)
-    _sites: dict[int, Node] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        query = grammars.scope_query(self.source.parsed.grammar)
-        if query is None:
-            return
-        # Three passes: where a name is bound depends on what is free there, and both on all the scopes.
-        matches = [captured for _, captured in grammars.cursor(query).matches(self.source.root)]
-        for captured in matches:
-            for kind in _KINDS:
-                self._kinds |= {node.id: kind for node in captured.get(kind, ())}
-        for captured in matches:
-            for node in captured.get("free", ()):
-                self._free.add((self._scope(node, hoisted=True)[0].id, node.text or b""))
-        for captured in matches:
-            after = captured.get("after")
-            self._bind(captured, after[0].end_byte if after else 0)
-
-    @property
-    def bound_names(self) -> frozenset[bytes]:
-        """All names that some scope binds, as UTF-8."""
-        return frozenset(self._bindings)
-
-    def bound_at(self, node: Node) -> Node | None:
-        """Return the scope that binds the name at `node`; None if it is defined at file level or elsewhere. Of nested
-        ones, the innermost that binds it.
-        """
-        found = self._sites.get(node.start_byte)
-        if found is not None:
-            return found
-        for binding in self._bindings.get(node.text or b"", ()):
-            scope = binding.scope
-            inside = scope.start_byte <= node.start_byte < scope.end_byte and binding.since <= node.start_byte
-            # Names of a class body are not seen from within its methods.
-            if not inside or (binding.kind == "class" and not self._directly_in(node, scope)):
-                continue
-            # Defaults and annotations are evaluated where the function stands.
-            if binding.kind == "function" and self._is_in_head(node, scope):
-                continue
-            if found is None or scope.start_byte >= found.start_byte:
-                found = scope
-        return found
-
-    def scope_of_name(self, name: Node) -> Node | None:
-        """Return the scope of the definition whose name is at `name`; None at the top of the file."""
-        bindings = self._bindings.get(name.text or b"", ())
-        around = name.parent
-        while around is not None and around.parent is not None:
-            if around.id in self._kinds and around.child_by_field_name("name") != name:
-                return around if any(binding.scope == around for binding in bindings) else None
-            around = around.parent
-        return None
-
-    def _bind(self, captured: dict[str, list[Node]], since: int) -> None:
-        for capture in ("local", "hoisted", "named"):
-            for node in captured.get(capture, ()):
-                start = node.parent if capture == "named" and node.parent is not None else node
-                scope, kind = self._scope(start, hoisted=capture == "hoisted")
-                # In a pattern of Rust, a name with a capital is a constant or a variant, and binds nothing.
-                for name in _names(node, constants=self.source.language != "rust"):
-                    text = name.text or b""
-                    if scope.parent is not None and (scope.id, text) not in self._free:
-                        # Until it is assigned in a class of Python, the name is that of the text around.
-                        first = _statement_end(name, scope) if kind == "class" and capture == "hoisted" else since
-                        self._bindings.setdefault(text, []).append(Binding(scope, kind, first))
-                        self._sites[name.start_byte] = scope
-
-    def _scope(self, node: Node, *, hoisted: bool) -> tuple[Node, str]:
-        """Return the innermost scope around a node that can hold it, with its kind; the root if there is none."""
-        around = node.parent
-        while around is not None:
-            kind = self._kinds.get(around.id)
-            # A hoisted name (`var x`) belongs to the function, not to the block.
-            if kind is not None and (kind != "scope" or not hoisted):
-                return around, kind
-            node, around = around, around.parent
-        return node, "root"
-
-    def _is_in_head(self, node: Node, function: Node) -> bool:
-        """Return whether a name stands in a default value or an annotation of a function of Python."""
-        around = node
-        while self.source.language == "python" and around != function and (parent := around.parent) is not None:
-            if parent == function:
-                return function.child_by_field_name("return_type") == around
-            if parent.type in _PARAMETERS and parent.parent is not None and parent.parent.parent == function:
-                return around in (parent.child_by_field_name("value"), parent.child_by_field_name("type"))
-            around = parent
-        return False
-
-    def _directly_in(self, node: Node, scope: Node) -> bool:
-        around = node.parent
-        while around is not None and around != scope:
-            named = around.child_by_field_name("name") == node
-            if self._kinds.get(around.id) == "function" and not named and not self._is_in_head(node, around):
-                return False
-            around = around.parent
-        return True
-
-
-def _statement_end(node: Node, scope: Node) -> int:
-    """Return where the statement ends that a name stands in, below the body of a class."""
-    while node.parent is not None and node.parent.parent is not None and node.parent.parent != scope:
-        node = node.parent
-    return node.end_byte
-
-
-def _names(pattern: Node, *, constants: bool) -> Iterator[Node]:
-    """Yield the names that a pattern binds; without `constants`, names with a capital initial are skipped."""
-    if pattern.type in _NAMES or (pattern.type == "implicit_parameter" and not pattern.named_child_count):
-        if constants or not (pattern.text or b"")[:1].isupper():
-            yield pattern
-        return
-    if pattern.type in _NO_PATTERNS:
-        return
-    for number, child in enumerate(pattern.children):
-        name = pattern.field_name_for_child(number)
-        if child.is_named and (name not in _NO_PATTERN_FIELDS or (name == "value" and pattern.type == "pair_pattern")):
-            yield from _names(child, constants=constants)

@@ -267,6 +267,9 @@ class TestRename:
             ("a.php", "A.f", "<?php\nclass A { function «f»() { $this->«f»(); self::«f»(); f(); $f; } }\nA::«f»(); $a->f();\n"),
             ("a.sh", "f", "«f»() { «f» f; echo $f; }\n"),
             ("a.sh", "f#2", "f() { f f; echo $«f»; }\n«f»=1\n"),
+            ("A.cs", "A.F", "class A { static int «F»() => 1; object G() => new X { F = «F»() }; }\n"),
+            ("a.tsx", "N", "type «N» = 1;\nfunction f(p: { c: React.N }): «N» { return 1; }\n"),
+            ("a.cpp", "f", "int «f»();\nTEST(f, works) { «f»(«f», «f»()); E(f); EQ(f, «f»()); }\n"),
             ("A.java", "A.f#2", "class A { int f; int «f»() { return f + «f»(); } }\n"),
         ],
     )  # fmt: skip
@@ -298,6 +301,7 @@ class TestRename:
             ("def f(): ...\n", "f", "class", "would be broken"),
             ("class A:\n  def f(self): ...\ndef f(): ...\nclass B:\n  def f(self): ...\n", "B.g", "x", "Similar"),
             ("class A:\n  def h(self): ...\nclass B:\n  def h(self): ...\n", "h", "x", "2 definitions"),
+            ("class A: ...\ndef f[A](a: A) -> A: ...\n", "A", "B", "declared again on line 2 .* Use edit_file"),
         ],
     )
     def test_refusals(self, text: str, target: str, name: str, said: str) -> None:

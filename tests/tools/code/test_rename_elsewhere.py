@@ -100,6 +100,48 @@ CASES = {
         '#include "a.h"\nint f(struct q *q) { int n = «size»(1); return q->size + n; }\n',
         (2,),
     ),
+    "all names of another module above": Case(
+        PYTHON, "size", "b.py", "from numpy import *\nfrom a import *\nprint(«size»)\n"
+    ),
+    "all names of another module below": Case(
+        PYTHON, "size", "b.py", "from a import *\nfrom numpy import *\nprint(size)\n", (3,)
+    ),
+    "an imported name, and all names of another module below": Case(
+        PYTHON, "size", "b.py", "from a import «size»\nfrom numpy import *\nprint(size)\n", (3,)
+    ),
+    "a type parameter of the same name": Case(
+        CLASS, "Cart", "b.ts", "import { Cart } from './a'\nfunction f<Cart>(c: Cart) {}\n", (1, 2)
+    ),
+    "a method of an instance by its class": Case(
+        CLASS, "Cart.total", "b.ts", "import { Cart } from './a'\nCart.total()\n", (2,)
+    ),
+    "an element of HTML": Case(
+        SCRIPT, "push", "b.jsx", "import { «push» } from './a'\nconst x = <push>{«push»(1)}</push>\n", (2,)
+    ),
+    "arguments of a macro": Case(
+        RUST, "size", "src/main.rs", "use crate::a::«size»;\nfn main() { query!(size = 1); «size»() }\n", (2,)
+    ),
+    "an inherited member": Case(
+        ("a.h", "int size();\n"),
+        "size",
+        "b.cpp",
+        '#include "a.h"\nstruct W : std::string { int g() { return size(); } };\nint n = «size»();\n',
+        (2,),
+    ),
+    "a constant as a key of a map": Case(
+        ("p/a.go", "package p\nconst Size = 1\n"),
+        "Size",
+        "p/b.go",
+        "package p\nvar m = map[int]int{«Size»: 1}\nvar n = q.T{Size: 1}\n",
+        (3,),
+    ),
+    "a whole name of PHP": Case(
+        ("src/App/Old.php", "<?php\nnamespace App;\nclass Old {}\n"),
+        "Old",
+        "src/Use.php",
+        "<?php\n$x = new \\App\\«Old»();\n$y = new \\Other\\Old();\n",
+        (3,),
+    ),
     "a class of PHP": Case(
         ("src/App/Old.php", "<?php\nnamespace App;\nclass Old {}\n"),
         "Old",
