@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as replace_fields
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
 from codeagent_lsp.direct import TextForm
 from codeagent_lsp.direct.completeness import has_blocks, holds_all, lost_frame, lost_use, stands_for_all
@@ -24,7 +25,7 @@ from codeagent_lsp.index.indentation import in_style_of
 from codeagent_lsp.index.literals import refuse_altered
 from codeagent_lsp.index.other_texts import refuse_other
 from codeagent_lsp.index.placeholders import left_out
-from codeagent_lsp.index.symbols import CALLABLE
+from codeagent_lsp.index.symbols import CALLABLE, SymbolInfo
 from codeagent_lsp.index.wrappings import block_mark, refuse_wrapped
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.tools.code.splices import has_body
@@ -41,6 +42,9 @@ from codeagent_lsp.workspace.text.position import (
     with_newlines,
     without_line_numbers,
 )
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 # `<<<<<<< SEARCH` … `>>>>>>> REPLACE` in the first column, with three to twelve signs, as models miscount.
 _BLOCK = re.compile(
@@ -87,6 +91,17 @@ _PAIR = re.compile(
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
 _NAME = re.compile(r"[^\W\d]\w*")
+_RUNS = frozenset(
+    (
+        "expression_statement",
+        "assert_statement",
+        "call",
+        "echo_statement",
+        "command",
+        "global_statement",
+        "if_statement",
+    )
+)
 _TEST_NAME = re.compile(r"test(?=_|[A-Z])|Test(?=s?$|[A-Z_])|\w+Tests?$")
 _LABEL = re.compile(r"^\s*(?:RIGHT|CORRECT(?:ED)?)(?: LINE)?:\s*", re.IGNORECASE)
 _FENCE = re.compile(r"^ {0,3}```[^\n]*$", re.MULTILINE)
@@ -240,9 +255,21 @@ def _is_example(path: str, own: str, fence: Fence, others: Sequence[Fence]) -> b
     if is_test(path) or not given or not given & set(_NAME.findall(fence.code)):
         return False
     defined = [each.symbol for each in block.definitions if each.symbol.kind != "variable" or not each.symbol.parent]
-    tests = [each for each in defined if _TEST_NAME.match(each.name) or _TEST_NAME.match(each.parent)]
-    calls = all(each.kind in ("variable", "constant") for each in defined)
-    return calls or len(tests) == len(defined)
+    if all(each.kind in ("variable", "constant") for each in defined):
+        # What only gives names a value, as a table of the functions, belongs to the file.
+        return any(map(_is_run, block.root.children))
+    there = known.definitions if known is not None else ()
+    return all(map(_is_test, defined)) and not any(_is_test(each.symbol) for each in there)
+
+
+def _is_run(statement: Node) -> bool:
+    """Return whether a statement calls something or tests it, and does not only give a name its value."""
+    inner = statement.named_children[0].type if statement.named_children else ""
+    return statement.type in _RUNS and "assignment" not in inner
+
+
+def _is_test(symbol: SymbolInfo) -> bool:
+    return bool(_TEST_NAME.match(symbol.name) or _TEST_NAME.match(symbol.parent))
 
 
 def _refuse_marks(path: str, before: str, text: str) -> None:

@@ -10,17 +10,17 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import Any
 
 from codeagent_lsp.direct.definitions import lost_definitions
 from codeagent_lsp.direct.imports import imported_names
 from codeagent_lsp.index.comments import comment_of
 from codeagent_lsp.index.grammars import is_prose
-from codeagent_lsp.index.literals import COMMENTS
 from codeagent_lsp.index.placeholders import AROUND, is_phrase
 from codeagent_lsp.index.symbols import CALLABLE
-from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of, walked
+from codeagent_lsp.tools.code.places import is_apart
+from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of
+from codeagent_lsp.tools.code.uses import Uses
 from codeagent_lsp.workspace.edits.line_matching import likeness
 from codeagent_lsp.workspace.text.position import with_newlines
 
@@ -40,12 +40,10 @@ SHORT_LINES = 3
 MOST_ENTRIES = 5
 """A text or data with so many entries may be given without some of them."""
 
-_MOST_NODES = 100_000
 
 _BLOCKS = frozenset(("function", "method", "class", "struct", "interface", "enum", "module"))
 _IMPORT = re.compile(r"(?:import|from|use|using|#include|require)\b")
 _QUOTED = re.compile(r"['\"<]([^'\">]+)['\">]")
-_STRING = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
 # Of any language: `from a import *`, `use a::*;`, `#include "a.h"`, `import java.util.*;`, `. ./lib.sh`.
 _ALL_NAMES = re.compile(
     r"(?:from|import|use|using)\b.*\*|#\s*include\b|using namespace\b|(?:source|\.)\s+\S|require\b|include\b"
@@ -58,7 +56,7 @@ _SYNTAX = re.compile(r"[{}\[\]()<>=;]|:(?!//)")
 _FIRST = re.compile(r"\W*\w[\w.-]*")
 # `<new version>`, `(content of the file)`, `{{ version }}`, `YOUR_TOKEN_HERE`, `your text here`, `x.y.z`.
 _SLOT = re.compile(
-    r"[<(\[{]{1,2}\s*(?:[^\W\d]\w*[ _-]+)+\w+[.:]?\s*[>)\]}]{1,2}"
+    r"[<(\[{]{1,2}\s*(?:[^\W\d_][^\W_]*[ _-]+)+\w+[.:]?\s*[>)\]}]{1,2}"
     r"|[<(\[{]{1,2}\s*(?:version|contents?|text|file|code|value)\s*[>)\]}]{1,2}"
     r"|(?:your|the|new|updated|file|full)(?:[ _-]\w+){0,4}[ _-](?:here|goes here|contents?)"
     r"|[xX]\.[yYxX]\.[zZxX]",
@@ -122,39 +120,16 @@ def lost_use(path: str, now: str, code: str) -> str:
     lost = [name for name in names if name and name not in there]
     if not lost:
         return ""
-    plain = _STRING.sub('""', _without_comments(new))
-    # The parameters of its functions are its own names.
-    heads = "\n".join(each.symbol.signature for each in new.definitions)
+    uses = Uses(new)
     for name in lost:
-        # Behind a point stands a member, and no name of the file.
-        word = rf"(?<![\w${'' if name in members else '.'}]){re.escape(name)}(?![\w$])"
-        if re.search(word, plain) and not _is_bound(word, plain, heads):
+        # Behind a point stands a member, and no name of the file; nor is one what a scope of its own has.
+        member = name in members
+        if member and re.search(rf"(?:\b(?:this|self)(?:\.|->)|@){re.escape(name)}\s*(?::[^=\n]*)?=(?![=>])", code):
+            continue  # a constructor gives it
+        found = (each for each in uses.named(name) if not each.imported and (member or each.access == "plain"))
+        if any(uses.binder(each) is None and not is_apart(each.node) for each in found):
             return name
     return ""
-
-
-def _without_comments(source: SourceFile) -> str:
-    """Return a text without its comments."""
-    nodes = walked(source.root, lambda node: node.type not in COMMENTS)
-    comments = [(node.start_byte, node.end_byte) for node in islice(nodes, _MOST_NODES) if node.type in COMMENTS]
-    data = source.data
-    for start, end in reversed(comments):
-        data = data[:start] + data[end:]
-    return data.decode("utf-8", "replace")
-
-
-def _is_bound(word: str, code: str, heads: str) -> bool:
-    """Return whether code gives a name, by its pattern, a meaning of its own, such as that of a parameter or a local
-    variable.
-    """
-    if re.search(word, heads):
-        return True
-    words = "for|let|var|const|as|import|use|using|global|nonlocal"
-    binds = rf"{word}\s*(?::=|(?::[^=\n]*)?=(?![=>]))|\b(?:{words})\b[^\n;]*{word}"
-    return (
-        re.search(binds, code) is not None
-        or re.search(rf"[(,|]\s*{word}\s*(?:[,)|][^\n]*)?(?:=>|->)", code) is not None
-    )
 
 
 def _imports_all(now: str, code: str) -> bool:

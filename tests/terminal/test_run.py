@@ -119,7 +119,7 @@ def test_a_file_that_was_only_made_executable_is_listed(desk: Desk) -> None:
     script = desk.file("h.sh", b"#!/bin/sh\n")
     run = [call("run_cmd", command="chmod +x h.sh"), FIX[1], {"text": "Done."}, {"text": "Done."}]
     shown = desk.run(run, "--yes").stdout
-    assert script.stat().st_mode & 0o111
+    assert script.stat().st_mode & 0o111, shown
     assert "written  ✎ h.sh  chmod +x" in shown and "written  ✎ calc.py  +1 −1" in shown
 
 

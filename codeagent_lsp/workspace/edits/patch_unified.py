@@ -43,6 +43,9 @@ def parse_unified(lines: list[str]) -> list[FileChange]:
     return changes
 
 
+_SIGNED = re.compile(r" (?:  )*\S")  # an odd indentation
+
+
 class _UnifiedDiffReader:
     """A cursor over the lines of a diff; `at` is the 0-based next line."""
 
@@ -191,6 +194,10 @@ class _UnifiedDiffReader:
         lacks = any(tag == " " and text.strip() and text[0] not in " \t\\" for tag, text in rows)
         changes = any(tag != " " for tag, _ in rows)
         if not lacks or not changes or not (surely or counted == [0, 0]):
+            return ()
+        # With signs after all, and words behind it, or with a remark of git.
+        signed = not surely and any(tag == " " and _SIGNED.match(text) for tag, text in rows)
+        if signed or any(text.startswith("\\") for _, text in rows):
             return ()
         self.at = end
         return tuple(rows)

@@ -301,6 +301,16 @@ def test_a_carriage_return_in_the_middle_of_a_line_is_refused(patch: str) -> Non
 # --- signs that are missing, and what stands around a patch
 
 
+@pytest.mark.parametrize("between", ["", "\n"], ids=["", "a blank line"])
+@pytest.mark.parametrize("indent", ["", "    "], ids=["", "indented"])
+def test_words_behind_a_hunk_that_is_counted_wrong_are_no_line_of_it(between: str, indent: str) -> None:
+    count = 3 + len(between)
+    rows = f" {indent}a\n-{indent}b\n+{indent}c\n{between}Here I changed b.\n"
+    patch = f"--- a/a.py\n+++ b/a.py\n@@ -1,{count} +1,{count} @@\n{rows}"
+    text = "".join(f"{indent}{name}\n" for name in "abde")
+    assert dict(apply_patch({"a.py": text}, patch)) == {"a.py": text.replace("b\n", "c\n")}
+
+
 CONTEXT = "x = 1\n\n\ndef f(a):\n    # keep\n    return a + 41\n\n\ny = 2\n"
 
 
