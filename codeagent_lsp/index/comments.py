@@ -31,7 +31,7 @@ _CLOSED = (
     (r"<%[-=]?#", r"-?%>"),  # ERB, EJS
     (r"<%\s*/\*", r"\*/\s*%>"),
     (r"@\*", r"\*@"),  # Razor
-    (r"\(\*+", r"\*+\)"),  # OCaml, Pascal
+    (r"\(\*{1,80}+", r"\*{1,80}\)"),  # OCaml, Pascal
     (r"\{-", r"-\}"),  # Haskell, Elm
     (r"#\|", r"\|#"),  # Lisp
     (r"#=", r"=#"),  # Julia

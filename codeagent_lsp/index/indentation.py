@@ -31,7 +31,7 @@ def in_style_of(path: str, before: str, after: str) -> str:
         there = literals(before, language)
         styled = in_style(after, without_literals(before, there), made, literal_lines(before, there))
         after = after if _is_same(styled, before) and not needs_tabs(path) else styled
-    if "\t" not in after and not _is_same(after, before) and _lost_columns(before, after):
+    if "\t" not in after and after.split() != before.split() and _lost_columns(path, before, after):
         raise EditRefused("not_found", _COLUMNS.format(path=path))
     return after
 
@@ -101,11 +101,14 @@ def _is_same(one: str, other: str) -> bool:
     return one.rstrip() == with_newlines(other, "\n").rstrip()
 
 
-def _lost_columns(before: str, after: str) -> bool:
-    """Return whether most lines with tabs that are no indentation have blanks in their place."""
-    columns = [line.split() for line in before.splitlines() if "\t" in line.strip()]
-    there = [line.split() for line in after.splitlines() if " " in line.strip()]
-    return bool(columns) and 2 * sum(line in there for line in columns) >= len(columns)
+def _lost_columns(path: str, before: str, after: str) -> bool:
+    """Return whether most lines of a table, whose columns are apart by tabs, have blanks in their place."""
+    filled = [line for line in before.splitlines() if line.strip()]
+    columns = [tuple(line.split()) for line in filled if "\t" in line.strip()]
+    if not columns or (len(columns) < len(filled) and not path.lower().endswith((".tsv", ".tab"))):
+        return False
+    there = {tuple(line.split()) for line in after.splitlines() if " " in line.strip()}
+    return 2 * sum(line in there for line in columns) >= len(columns)
 
 
 def _depth(line: str) -> str:

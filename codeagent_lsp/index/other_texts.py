@@ -16,6 +16,7 @@ from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.index.comments import comment_of, is_document
 from codeagent_lsp.index.grammars import grammar_of, is_source, tree_of
 
+LEAST_WORDS = 6
 LEAST_COMMON = 0.3
 """The share of words and signs that a text which reads as prose has in common, at least, with the code it replaces."""
 
@@ -29,6 +30,7 @@ _VALUE = "{word}, which a program prints for a missing value"
 _WORD = re.compile(r"\w+|[^\w\s]")
 _PLAIN = re.compile(r"[^\W\d_]{2,}")
 _SIGNS = re.compile(r"[=(){}\[\]<>;:_$@#&|\\/+*%^~`\"]|\d")
+_SAID = re.compile(r"\A(?![-*]|[\w-]+:\s)[^\n]*(?:\n[^\n]*)*[.!?\u3002\uff01]\Z")
 _LABEL = re.compile(r"^(\s*\w+)\s*[:\uff1a](?=\s)", re.MULTILINE)  # `Error: too many requests`
 _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _DOCUMENTED = ('"""', "'''")
@@ -47,6 +49,7 @@ _LOOSE = frozenset(("bash", "ruby", "php"))
 """Languages in which many a sentence is code."""
 _DIFFS = frozenset(("diff", "patch", "rej"))
 _SHELL = frozenset(("sh", "bash", "zsh", "ksh", "fish", "bats", "command"))
+_MARKED = frozenset(("css", "html", "xml", "toml", "ini"))
 _DATA = frozenset(("json", "yaml", "yml", "jsonl", "ndjson"))
 
 
@@ -69,18 +72,25 @@ def other_text(path: str, before: str, after: str) -> str:
         return ""
     if given in _VALUES and given not in before and not (ending in _DATA and _is_scalar(before)):
         return _VALUE.format(word=given)
-    if ending not in _DIFFS and _DIFF_START.match(given) and not _DIFF_START.match(before):
+    # A file of no known kind may be what a program is expected to print.
+    known = code or is_document(path) or ending in _DATA or ending in _MARKED
+    if known and ending not in _DIFFS and _DIFF_START.match(given) and not _DIFF_START.match(before):
         return _DIFF
-    if code and ending not in _SHELL and _HEREDOC.match(given) and not _HEREDOC.match(before) and "#!" not in given[:2]:
+    language = grammar_of(path)
+    shell = ending in _SHELL or (language is not None and language.name == "bash")
+    if code and not shell and _HEREDOC.match(given) and not _HEREDOC.match(before) and "#!" not in given[:2]:
         return _COMMAND
     if code and _is_call(given):
         return _CALL
-    if is_document(path) or (not code and ending not in _DATA | {"css", "html", "xml", "toml", "ini"}):
+    if is_document(path) or not (code or ending in _DATA or ending in _MARKED):
         return ""
-    language = grammar_of(path)
-    if not before.strip() and (language is None or language.name in _LOOSE):
+    strict = language.name not in _LOOSE if language is not None else ending in _MARKED
+    if not before.strip() and not (strict and language is not None):
         return ""
-    return _SENTENCES if is_words(path, after, before) else ""
+    # Elsewhere many a statement reads as a sentence, as in SQL, in shells and in lists, but for its end.
+    if not strict and not (_SAID.search(given) and _reads_as_prose(given, share=1.0)):
+        return ""
+    return _SENTENCES if _says_enough(given) and is_words(path, after, before) else ""
 
 
 def is_words(path: str, code: str, selected: str) -> bool:
@@ -117,9 +127,16 @@ def _is_sentence(line: str) -> bool:
     return words >= 2 and len(_SIGNS.findall(line)) * 4 <= words
 
 
+def _says_enough(text: str) -> bool:
+    """Return whether a text has so many words that it says something about a file; a few may be a draft of it."""
+    words = len(_PLAIN.findall(text)) + len(_IDEOGRAPH.findall(text)) // 2
+    return words >= LEAST_WORDS or (words > 2 and text.endswith((".", "!", "?", "\u3002", "\uff01")))
+
+
 def _is_scalar(text: str) -> bool:
-    """Return whether data is one value, of which `null` may take the place."""
-    return not text.strip().startswith(("{", "[")) and text.strip().count("\n") == 0 and ":" not in text
+    """Return whether data is one value, or empty, of which `null` may take the place."""
+    bare = text.strip()
+    return bare in ("{}", "[]") or (not bare.startswith(("{", "[")) and "\n" not in bare and ":" not in bare)
 
 
 def _is_call(text: str) -> bool:

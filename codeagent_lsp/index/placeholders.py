@@ -56,8 +56,13 @@ _LOOSE = re.compile(
     rf"|(?:keep|leave)\s+(?:(?:it|this|everything|all|the\s+\w+)\s+)?(?:{_STATE}|as\s+it\s+(?:is|was))"
     r"|(?:contents?|text|markup|lines?|everything)\s+(?:(?:remains?|stays?|is|are|left|kept|continues?)\s+)?"
     r"(?:unchanged|omitted|not shown|the same|as before|here|snipped|truncated)(?:\s+for brevity)?"
-    r"|(?:\w+\s+){0,2}(?:goes|go|remains?|stays?|continues?)\s+(?:here|unchanged|as[ -]is|as before)"
-    r"|no changes?(?:\s+(?:here|below|above|needed))?|unmodified|as[ -]is|snip(?:ped)?|truncated|and so on",
+    r"|(?:\w+\s+){0,2}(?:remains?|stays?|continues?)\s+(?:here|unchanged|as[ -]is|as before)",
+    re.IGNORECASE,
+)
+# These say as often what a program does: they stand for lines only where nothing else comes.
+_WEAK = re.compile(
+    r"(?:\w+\s+){0,2}(?:goes|go)\s+here|no changes?(?:\s+(?:here|below|above|needed))?|unmodified|as[ -]is"
+    r"|snip(?:ped)?|truncated|and so on",
     re.IGNORECASE,
 )
 _KEPT = r"(?:其他|其它|其余|剩余|剩下|余下|原有|原来|原始|原先|之前|现有|已有)"
@@ -112,9 +117,10 @@ def refuse_left_out(path: str, before: str, after: str) -> None:
     for gone, come in _changes(before, after) if standing or loose else ():
         if not any(lost[line] and _says(line) and not is_comment_in(path, line) for line in gone):
             continue
-        fewer = _count_said(come, path) < _count_said(gone, path)
+        said = _count_said(come, path)
+        fewer = said < _count_said(gone, path)
         for line in come:
-            if line in standing or (fewer and line in loose):
+            if line in standing or (fewer and line in loose and not (said and _WEAK.fullmatch(_said_by(line)))):
                 raise EditRefused("not_found", _STANDS.format(line=line))
     if name in ("py", "pyi") and "..." in after and _stubs(new)[2] > _stubs(old)[2]:
         raise EditRefused("not_found", _STANDS.format(line="..."))
@@ -193,7 +199,12 @@ def _may_stand(line: str, path: str) -> bool:
     said = comment.said if comment is not None else line
     bare = said.strip(AROUND)
     around = bool(_DOTS.match(said)) and said.rstrip(" \t)]}>").endswith(("...", "\u2026"))
-    return around or is_phrase(bare) or bool(_LOOSE.fullmatch(bare) or _LOOSE_CHINESE.fullmatch(bare))
+    return around or is_phrase(bare) or any(each.fullmatch(bare) for each in (_LOOSE, _LOOSE_CHINESE, _WEAK))
+
+
+def _said_by(line: str) -> str:
+    comment = comment_of(line)
+    return (comment.said if comment is not None else line).strip(AROUND)
 
 
 def _is_aside(line: str) -> bool:

@@ -142,6 +142,7 @@ _MORE_ALONE = re.compile(
     rf"[ \t]*\r?\n(?:{MARGIN})?[ \t]{{0,40}}(?P<value>[^\s\"'`<>(){{}}\[\],;]{{12,4096}}+)(?=\s|\Z)"
 )
 _HASH = re.compile(r"[0-9a-f]{32,128}")
+_FILE = re.compile(r"[\w.-]+(?:/[\w.-]+)+\.\w{1,5}")
 _SAID_NAME = re.compile(rf"{_PASSWORD.pattern}|\A[Pp]ass\Z")
 _BEFORE_SAID = frozenset(("", " ", "\t", "<", ":"))
 _NO_SENTENCE = frozenset(("(", "[", "{", "<", "|", "\\", "="))
@@ -346,6 +347,8 @@ class _Finder:
         # In the environment it is a secret, also by `os.environ["A_KEY"] = …`, in code any constant.
         environment = place.sign == "=" or ("]" in place.sign and place.sign.rstrip().endswith("="))
         if place.name.kind is NameKind.LOOKS and name.isupper() and name.endswith("KEY") and not environment:
+            return False
+        if place.name.kind is NameKind.LOOKS and _FILE.fullmatch(value):
             return False
         return place.name.kind is not NameKind.LOOKS or (looks_generated(value) and looks_scrambled(value))
 

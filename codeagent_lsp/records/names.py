@@ -86,7 +86,7 @@ _WEAK_KEYS = frozenset((
 _PUBLIC = frozenset((
     "public", "pub", "publishable", "site", "primary", "foreign", "host", "known", "verify", "verification", "pubkey",
     "cache", "group", "object", "sort", "partition", "row", "idempotency", "dedup", "bundle", "chunk", "image", "file",
-    "socket",
+    "socket", "commit", "blob", "s3", "path", "digest", "etag", "asset", "upload",
 ))  # fmt: skip
 _VENDORS = frozenset(("stripe", "aws", "openai", "clerk", "paddle", "paystack", "live", "test", "prod"))
 _SUFFIXES = frozenset((

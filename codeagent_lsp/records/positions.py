@@ -238,7 +238,7 @@ def _of_calls(text: str) -> Iterator[_Span]:
         values = [item for item in arguments(text, start) if item is not None]
         if len(values) == 1 and looks_scrambled(values[0].value):  # of a bot, which has a token and no name
             yield values[0].start, values[0].end
-    made = (match.end() for match in _BUILT.finditer(text) if "(" in text)
+    made = (match.end() for match in _BUILT.finditer(text))
     for start in (*made, *(each for name in _CONNECTING for each in _calls(text, name))):
         # Host, perhaps a port, user, and behind them what nothing names.
         for item in [*arguments(text, start)][2:]:

@@ -233,8 +233,8 @@ class _Applying:
 
     def _not_in_the_way(self, group: Sequence[FileChange]) -> list[FileChange]:
         """Return the changes that were refused only because the editor cannot make another one of the same request."""
-        named = any(change.path == self._in_the_way for change in group)
-        if not named or any(self._tries[change.path].said != "no" for change in group):
+        named = [change for change in group if change.path == self._in_the_way]
+        if not named or self._has_moved(named) or any(self._tries[change.path].said != "no" for change in group):
             return []
         return [change for change in group if change.path != self._in_the_way and not self._tries[change.path].arrived]
 

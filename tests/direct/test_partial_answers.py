@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeagent_lsp.direct.answer import Answer, Files, read_answer
+from codeagent_lsp.direct.completeness import lost_use
 
 CALC = "def add(a, b):\n    return a + b\n"
 MULTIPLY = "def multiply(a, b):\n    return a * b\n"
@@ -526,3 +527,42 @@ def test_a_test_given_for_a_file_of_tests_is_put_there() -> None:
     test = "def test_g():\n    assert f(1)\n"
     reply = f"```python\n{NEW}```\nand\n```python\n{test}```\n"
     assert test in read_answer(reply, Files({"test_a.py": ADD + REST}), "function").texts["test_a.py"]
+
+
+USES = (  # what a new text lacks: a name that it uses, or none
+    ("a.py", '"""Doc.\n\nof json\n"""\nimport json\n\n', '"""Doc.\n\nof json\n"""\n\n', ""),
+    ("a.py", "import os\n\nx = os.path.join('a')\n", "from os import path\n\nx = path.join('a')\n", ""),
+    ("a.py", "import os\n\nx = os.path.join('a')\n", "x = os.path.join('b')\n", "os"),
+    ("a.py", "LIMIT = 3\n\ndef f():\n    return LIMIT\n", "def f():\n    return LIMIT + 1\n", "LIMIT"),
+    ("a.py", "LIMIT = 3\n\ndef f():\n    return LIMIT\n", "def f(LIMIT=2):\n    return LIMIT\n", ""),
+    ("a.py", "LIMIT = 3\n\ndef f():\n    return LIMIT\n", "def f():\n    LIMIT = 4\n    return LIMIT\n", ""),
+    ("a.js", "const t = 5;\nfunction f() { return get(t); }\n", "function f() { return get({ t: 5 }); }\n", ""),
+    ("a.js", "const t = 5;\nfunction f() { return get(t); }\n", "function f() { return get(t, 1); }\n", "t"),
+    ("a.go", "package a\n\nvar n = 5\n\nvar o = O{n: n}\n", "package a\n\nvar o = O{n: 5}\n", ""),
+    ("a.go", "package a\n\nvar n = 5\n\nvar o = O{n: n}\n", "package a\n\nvar o = O{n: n + 1}\n", "n"),
+    ("a.tsx", 'import { T } from "x";\nlet a = <T/>;\n', "let a = <h1>T</h1>;\n", ""),
+    ("a.tsx", 'import { T } from "x";\nlet a = <T/>;\n', 'let a = <T b="1"/>;\n', "T"),
+    ("a.c", "#define MAX 3\nint f() { return MAX; }\n", "int f() { return MAX + 1; }\n", "MAX"),
+)
+
+
+@pytest.mark.parametrize(("path", "before", "after", "lost"), USES)
+def test_a_name_is_lost_only_where_it_is_used(path: str, before: str, after: str, lost: str) -> None:
+    assert lost_use(path, before, after) == lost
+
+
+@pytest.mark.parametrize(
+    ("block", "belongs"),
+    [
+        ("ROUTES = {'a': handle}\n", True),
+        ("LIMIT = 3\nROUTES = [handle, LIMIT]\n", True),
+        ("result = handle(1)\nprint(result)\n", False),
+        ("assert handle(1) == 2\n", False),
+        ("def test_handle():\n    assert handle(1) == 2\n", False),
+    ],
+)
+def test_a_block_beside_the_function_belongs_to_the_file_or_shows_it(block: str, belongs: bool) -> None:
+    reply = f"```python\ndef handle(a):\n    return a + 1\n```\n\nThen:\n\n```python\n{block}```\n"
+    answer = read_answer(reply, Files({"a.py": "import x\n\n\ndef old():\n    return 1\n"}), "function")
+    lines = answer.texts["a.py"].splitlines()
+    assert "def handle(a):" in lines and {*block.splitlines()}.issubset(lines) is belongs

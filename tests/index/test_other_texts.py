@@ -60,6 +60,15 @@ RIGHT = (
     ("words.txt", "one word\ntwo words\n", "three words more\n"),
     ("LICENSE", "Old words of a licence.\n", "New words of a licence.\n"),
     ("a.csv", "a,b\n", "some words here\n"),
+    ("a.sql", "INSERT INTO logs (id) VALUES (1);\n", "SELECT name\nFROM users\nWHERE active\nORDER BY name;\n"),
+    ("build.sh", "curl -s http://a.example\n", "npm ci\nnpm run build\nnpm publish\n"),
+    ("tags.yml", "[]\n", "- Buy some milk\n- Walk the dog\n"),
+    ("names.yaml", "{}\n", "first: Anna Smith\nsecond: Bo Lee\n"),
+    ("data.yml", "a: 1\nb: 2\n", "title: Hello World\ntext: Some words\n"),
+    ("answer.json", "[]\n", "null\n"),
+    ("tests/expected.out", "a\n", DIFF),
+    (".profile", "", "cat <<'EOF'\nwelcome\nEOF\n"),
+    ("a.py", "b\n", "by the agent\n"),
 )
 
 
@@ -89,6 +98,18 @@ def test_no_answer_writes_what_is_no_code(content: str) -> None:
 def test_a_text_that_only_looks_so_is_taken(path: str, before: str, after: str) -> None:
     refuse_other(path, before, after)
     refuse_other(path, after, after)
+
+
+ASIDES = (  # comments that may stand for lines, and do not where other lines come
+    ("a.py", "def t():\n    assert a\n    assert b\n    assert c\n", "def t():\n    # no changes\n    assert Diff()\n"),
+    ("a.js", "if (a) {\n  b();\n  c();\n}\n", "x.slice(0, 9);\n// truncated\n"),
+    ("a.py", "a = 1\nb = 2\nc = 3\n", "a = tuple(b)  # snip\n# and so on\n"),
+)
+
+
+@pytest.mark.parametrize(("path", "before", "after"), ASIDES)
+def test_a_comment_beside_new_lines_stands_for_none(path: str, before: str, after: str) -> None:
+    refuse_left_out(path, before, after)
 
 
 @pytest.mark.parametrize(

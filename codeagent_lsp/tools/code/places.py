@@ -7,6 +7,7 @@ Not here: which object a member is of (`owners.py`), what scopes bind (`uses.py`
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from codeagent_lsp.index.grammars import text_of
@@ -66,10 +67,12 @@ _TYPE_LISTS = frozenset(("type_argument_list", "base_list", "type_parameter_cons
 
 def field_of(parent: Node, node: Node) -> str:
     """Return the field in which a parent has a child; '' for none."""
-    for number, child in enumerate(parent.children):
-        if child == node:
-            return parent.field_name_for_child(number) or ""
-    return ""
+    return _fields_of(parent).get(node.id, "")
+
+
+@lru_cache(maxsize=8)  # a list of a thousand uses is asked for each of them
+def _fields_of(parent: Node) -> dict[int, str]:
+    return {child.id: parent.field_name_for_child(number) or "" for number, child in enumerate(parent.children)}
 
 
 def entry_of(element: Node) -> Literal["", "field", "index", "unknown"]:
@@ -320,7 +323,7 @@ def _is_type_parameter(node: Node) -> bool:
             return within and field_of(around, inner) == "type_parameters"
         elif around.type == "type_alias_statement":
             return within and field_of(around, inner) == "left"
-        elif around.type == "type_parameter" or around.type not in ("type", "generic_type", "constrained_type"):
+        elif around.type not in ("type", "generic_type", "constrained_type"):
             return False
     return False
 
