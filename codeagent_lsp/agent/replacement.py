@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection
+from heapq import nsmallest
 
 from codeagent_lsp.index.comments import comment_of
 from codeagent_lsp.index.grammars import Grammar
@@ -126,6 +127,7 @@ def _line_for_line(code: str, selected: str, fixed: Collection[int]) -> str:
         return ""
     same = [line.strip() == there.strip() for line, there in zip(lines, own, strict=True)]
     margins = [(_indent(line), _indent(there)) for line, there in zip(lines, own, strict=True)]
+    told = [at for at, kept in enumerate(same) if kept and own[at].strip() and at not in fixed]
     # Of lines that are kept, all the file's; a new one is moved as those are that were given as deep, or are near.
     for number, kept in enumerate(same):
         if number in fixed and not kept:
@@ -134,9 +136,8 @@ def _line_for_line(code: str, selected: str, fixed: Collection[int]) -> str:
             lines[number] = own[number] if kept else ""
             continue
         margin = margins[number][0]
-        told = (at for at, other in enumerate(same) if other and own[at].strip() and at not in fixed)
-        known = sorted((margins[at][0] != margin, abs(at - number), at) for at in told)
-        moved = (_moved_as(margin, *margins[at]) for *_, at in known[:_NEIGHBOURS])
+        known = nsmallest(_NEIGHBOURS, ((margins[at][0] != margin, abs(at - number), at) for at in told))
+        moved = (_moved_as(margin, *margins[at]) for *_, at in known)
         right = next((each for each in moved if each is not None), None)
         if right is None:
             return ""

@@ -18,7 +18,6 @@ from codeagent_lsp.index.comments import comment_of
 from codeagent_lsp.index.grammars import is_prose
 from codeagent_lsp.index.placeholders import AROUND, is_phrase
 from codeagent_lsp.index.symbols import CALLABLE
-from codeagent_lsp.tools.code.places import is_apart
 from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of
 from codeagent_lsp.tools.code.uses import Uses
 from codeagent_lsp.workspace.edits.line_matching import likeness
@@ -39,7 +38,6 @@ SHORT_LINES = 3
 
 MOST_ENTRIES = 5
 """A text or data with so many entries may be given without some of them."""
-
 
 _BLOCKS = frozenset(("function", "method", "class", "struct", "interface", "enum", "module"))
 _IMPORT = re.compile(r"(?:import|from|use|using|#include|require)\b")
@@ -127,7 +125,7 @@ def lost_use(path: str, now: str, code: str) -> str:
         if member and re.search(rf"(?:\b(?:this|self)(?:\.|->)|@){re.escape(name)}\s*(?::[^=\n]*)?=(?![=>])", code):
             continue  # a constructor gives it
         found = (each for each in uses.named(name) if not each.imported and (member or each.access == "plain"))
-        if any(uses.binder(each) is None and not is_apart(each.node) for each in found):
+        if any(uses.binder(each) is None and not uses.is_apart(each) for each in found):
             return name
     return ""
 

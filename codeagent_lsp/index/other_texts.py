@@ -66,7 +66,8 @@ def other_text(path: str, before: str, after: str) -> str:
     replaces, '' for none.
     """
     given, ending = after.strip(), PurePosixPath(path).suffix[1:].lower()
-    code = is_source(path) or grammar_of(path) is not None
+    language = grammar_of(path)
+    code = is_source(path) or language is not None
     # A new file of no known language may have any text.
     if not given or not (before.strip() or code):
         return ""
@@ -76,7 +77,6 @@ def other_text(path: str, before: str, after: str) -> str:
     known = code or is_document(path) or ending in _DATA or ending in _MARKED
     if known and ending not in _DIFFS and _DIFF_START.match(given) and not _DIFF_START.match(before):
         return _DIFF
-    language = grammar_of(path)
     shell = ending in _SHELL or (language is not None and language.name == "bash")
     if code and not shell and _HEREDOC.match(given) and not _HEREDOC.match(before) and "#!" not in given[:2]:
         return _COMMAND
@@ -97,18 +97,19 @@ def is_words(path: str, code: str, selected: str) -> bool:
     """Return whether a text holds sentences where it should hold code as `selected`, '' for none. What the language of
     the file can read is no sentence, if it reads few of them.
     """
-    language = grammar_of(path)
-    judged = language is not None and language.name not in _LOOSE
-    if language is not None and judged and not tree_of(language, code.encode("utf-8", "replace")).root_node.has_error:
-        return False
     said = _LABEL.sub(r"\1 ", code)
     # With nothing to compare, only a text of nothing but sentences is taken for words.
-    if not selected.strip():
-        return _reads_as_prose(said, share=1.0)
-    if not _reads_as_prose(said) or _reads_as_prose(selected):
+    if not _reads_as_prose(said, share=0.5 if selected.strip() else 1.0):
         return False
-    own, given = set(_WORD.findall(selected)), set(_WORD.findall(code))
-    return len(own & given) < LEAST_COMMON * min(len(own), len(given))
+    if selected.strip():
+        own, given = set(_WORD.findall(selected)), set(_WORD.findall(code))
+        if _reads_as_prose(selected) or len(own & given) >= LEAST_COMMON * min(len(own), len(given)):
+            return False
+    # Last, as it takes the longest, and few texts come so far.
+    language = grammar_of(path)
+    if language is None or language.name in _LOOSE:
+        return True
+    return tree_of(language, code.encode("utf-8", "replace")).root_node.has_error
 
 
 def _reads_as_prose(text: str, share: float = 0.5) -> bool:

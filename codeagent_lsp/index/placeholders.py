@@ -120,7 +120,8 @@ def refuse_left_out(path: str, before: str, after: str) -> None:
         said = _count_said(come, path)
         fewer = said < _count_said(gone, path)
         for line in come:
-            if line in standing or (fewer and line in loose and not (said and _WEAK.fullmatch(_said_by(line)))):
+            weak = said and _WEAK.fullmatch(_said_by(line).strip(AROUND))
+            if line in standing or (fewer and line in loose and not weak):
                 raise EditRefused("not_found", _STANDS.format(line=line))
     if name in ("py", "pyi") and "..." in after and _stubs(new)[2] > _stubs(old)[2]:
         raise EditRefused("not_found", _STANDS.format(line="..."))
@@ -195,8 +196,7 @@ def _may_stand(line: str, path: str) -> bool:
     """Return whether a stripped line is a placeholder if more lines go than come where it stands."""
     if len(line) > _LONGEST or not (is_comment_in(path, line) or (is_document(path) and _is_aside(line))):
         return False
-    comment = comment_of(line)
-    said = comment.said if comment is not None else line
+    said = _said_by(line)
     bare = said.strip(AROUND)
     around = bool(_DOTS.match(said)) and said.rstrip(" \t)]}>").endswith(("...", "\u2026"))
     return around or is_phrase(bare) or any(each.fullmatch(bare) for each in (_LOOSE, _LOOSE_CHINESE, _WEAK))
@@ -204,7 +204,7 @@ def _may_stand(line: str, path: str) -> bool:
 
 def _said_by(line: str) -> str:
     comment = comment_of(line)
-    return (comment.said if comment is not None else line).strip(AROUND)
+    return comment.said if comment is not None else line
 
 
 def _is_aside(line: str) -> bool:

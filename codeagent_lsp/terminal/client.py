@@ -337,7 +337,7 @@ class Client:
             commit(writes, self._disk)
             self.written.extend(writes)
         except (EditImpossible, OSError) as error:
-            failed = getattr(error, "failed", None)
+            failed = error.failed if isinstance(error, EditImpossible) else None
             named = {} if failed is None else {"failedChange": failed}
             return {"applied": False, "failureReason": reason(error), **named}
         changes = [{"uri": uris.from_path(str(item.path)), "type": _kind(item.before, item.after)} for item in writes]

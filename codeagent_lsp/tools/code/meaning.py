@@ -183,8 +183,8 @@ def with_constructors(source: SourceFile, definitions: Sequence[Definition]) -> 
 
 
 def hidden(source: SourceFile, uses: Uses, definitions: Sequence[Definition], use: Use) -> bool:
-    """Return whether a plain name cannot mean these definitions, of one dotted name and at least one, at a use: it is
-    outside of their module, or inside of a module or class that defines the name itself.
+    """Return whether a use of a plain name cannot mean these definitions, which must not be empty and have one dotted
+    name: it stands outside of their module, or inside a module or class that defines the name itself.
     """
     first = definitions[0]
     if not _is_spanned(source, first.symbol.parent, use):

@@ -142,14 +142,12 @@ def bases_of(node: Node) -> Iterator[str]:
     if node.type == "object_creation_expression":
         made = node.child_by_field_name("type")
         yield from () if made is None else (text_of(made),)
-    for clause in node.children:
-        if clause.type in _HERITAGE and node.type != "object_creation_expression":
-            for base in clause.named_children:
-                if base.type not in ("keyword_argument", "access_specifier") and base.text not in (
-                    b"object",
-                    b"Object",
-                ):
-                    yield text_of(base)
+        return
+    for clause in (child for child in node.children if child.type in _HERITAGE):
+        for base in clause.named_children:
+            root = base.text in (b"object", b"Object")
+            if base.type not in ("keyword_argument", "access_specifier") and not root:
+                yield text_of(base)
 
 
 def _mixed_in(node: Node) -> Iterator[str]:

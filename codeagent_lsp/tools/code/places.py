@@ -109,9 +109,7 @@ def is_key(node: Node) -> bool:
             return listed and field_of(parent, node) == "left"
         case "with_initializer" | "anonymous_object_creation_expression":
             return sign == "="
-        case "subpattern":
-            return sign == ":"
-        case "token_tree":
+        case "subpattern" | "token_tree":
             return sign == ":"
         case "attribute_argument":
             return sign in ("=", ":")

@@ -84,8 +84,8 @@ def dedented(code: str, grammar: Grammar, before: str = "") -> str:
 
 
 def unmoved(code: str, source: SourceFile) -> str:
-    """Return code in which the lines inside strings are indented as in the text, if a model has moved them together
-    with the code, by as many blanks as most other lines of the code.
+    """Return the code of a reply with the lines inside its strings indented as the text of `source` has them, where a
+    model has moved them together with the code, by as many blanks as most of its lines; else as it is.
     """
     lines = code.split("\n")
     inside = [each for each in literals_of_piece(code, source.parsed.grammar) if not each.moves]

@@ -116,14 +116,11 @@ class WriteFile(Tool[WriteFileParameters]):
         known = await asyncio.to_thread(existing_text, context, path)
         if known is None:
             refuse_below_file(context, path)
-            await asyncio.to_thread(refuse_other, arguments.path, "", arguments.content)
-            await asyncio.to_thread(refuse_wrapped, arguments.path, "", arguments.content)
+            await asyncio.to_thread(_refuse_unfit, arguments.path, None, arguments.content)
             step = context.staging.write({path: arguments.content})
             return ToolOutput(_created_line(context, path, arguments.content), {"change_id": step.change_id})
         text = await asyncio.to_thread(rewritten, known.text, arguments.content)
-        await asyncio.to_thread(refuse_other, arguments.path, known.text, text)
-        await asyncio.to_thread(refuse_left_out, arguments.path, known.text, text)
-        await asyncio.to_thread(refuse_wrapped, arguments.path, known.text, text)
+        await asyncio.to_thread(_refuse_unfit, arguments.path, known.text, text)
         text = await asyncio.to_thread(with_needed_tabs, arguments.path, known.text, text)
         if text == known.text:
             raise EditRefused("already_applied", f"{arguments.path} already has exactly this text.")
@@ -211,8 +208,7 @@ class BatchEdit(Tool[BatchEditParameters]):
                 after[path] = _text(before[path])
                 if makes:
                     refuse_below_file(context, path)
-                    await asyncio.to_thread(refuse_other, edit.path, "", edit.new_str)
-                    await asyncio.to_thread(refuse_wrapped, edit.path, "", edit.new_str)
+                    await asyncio.to_thread(_refuse_unfit, edit.path, None, edit.new_str)
                     after[path] = edit.new_str
                     continue
             try:
@@ -277,10 +273,18 @@ def make_edit(text: str, edit: EditParameters) -> str:
     # The place was found by similarity and the new text fitted to it; inside a literal that would change what it says.
     if done.tier != "exact":
         refuse_altered(edit.path, text, done.text, [new])
-    refuse_other(edit.path, text, done.text)
-    refuse_left_out(edit.path, text, done.text)
-    refuse_wrapped(edit.path, text, done.text)
+    _refuse_unfit(edit.path, text, done.text)
     return done.text
+
+
+def _refuse_unfit(path: str, before: str | None, after: str) -> None:
+    """Raise EditRefused if the new text of a file is none of such a file, leaves code out or has something around it.
+    `before` is None for a new file.
+    """
+    refuse_other(path, before or "", after)
+    if before is not None:
+        refuse_left_out(path, before, after)
+    refuse_wrapped(path, before or "", after)
 
 
 def insert_lines(text: str, new: str, line: int | None) -> str:

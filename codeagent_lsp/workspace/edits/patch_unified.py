@@ -27,8 +27,8 @@ _NO_FILE = re.compile(r"(?:(?:new|deleted) file |new |old )mode (?:120|160)000\s
 _SIDES = frozenset(("a/b/", "b/a/", "i/w/", "c/i/", "c/w/", "o/w/", "w/i/", "i/c/", "w/c/", "w/o/"))
 _USUAL = ("a/", "b/")
 _FENCE = re.compile(r"^\s*(?:```|~~~)[\w+-]*\s*$")
-# `cat <<'EOF'`, `cd src && git apply - <<EOF`, `patch -p1 <<EOF`, in which models wrap a patch.
 _HEADS = ("diff --git ", "@@", "--- ", "*** ")
+# `cat <<'EOF'`, `cd src && git apply - <<EOF`, `patch -p1 <<EOF`, in which models wrap a patch.
 _HEREDOC = re.compile(r"^[\w ./$&;=>-]*<<[-~]?\s*(['\"]?)(\w+)\1\s*(?:(?:\||>)[^\n]*)?$")
 
 
