@@ -224,26 +224,39 @@ def _with_parts(source: SourceFile, target: str, given: Given) -> str:
 
 
 def _with_docstrings(source: SourceFile, target: str, given: Given) -> Given:
-    """Return a class of Python, and those inside it, with the docstrings that they have in the file, where they are
-    given without one and something else changes: a class is given for its methods.
+    """Return a class or function of Python, and those inside it, with the docstrings that they have in the file, where
+    they are given without one and something else changes: models give code for what it does.
     """
-    if source.language != "python" or not target or given.definition.symbol.kind not in TYPES:
+    if source.language != "python" or not target or given.definition.symbol.kind not in TYPES | CALLABLE:
         return given
-    known = {each.qualified: each for each in source.definitions if each.symbol.kind in TYPES}
-    above = find_one(source, target).symbol.parent
-    code = given.code
+    whole = find_one(source, target)
+    known, reply = _documentable(source), parsed(source.path, given.code)
+    pairs: list[tuple[Definition, Definition]] = []
+    for name, own in _documentable(reply).items():
+        there = known.get(f"{whole.symbol.parent}.{name}" if whole.symbol.parent else name, [])
+        if whole in there:
+            pairs.append((whole, own[0]))
+        # A property and its setter have one name: which of several is which, their number and order say.
+        elif len(there) == len(own):
+            pairs += zip(there, own, strict=True)
     # From the last one on, so that the places of those above stay.
-    for own in reversed([each for each in parsed(source.path, code).definitions if each.symbol.kind in TYPES]):
-        there = known.get(f"{above}.{own.qualified}" if above else own.qualified)
-        if there is not None:
-            code = _with_docstring(source, there, parsed(source.path, code), own)
-    whole = find_one(source, target).outer
-    was = source.slice(whole.start_byte, whole.end_byte)
-    return given if code.split() == was.split() else replace(given, code=code)
+    for there, own in sorted(pairs, key=lambda pair: pair[1].outer.start_byte, reverse=True):
+        code = _with_docstring(source, there, reply, own)
+        reply = reply if code == reply.text else parsed(source.path, code)
+    was = source.slice(whole.outer.start_byte, whole.outer.end_byte)
+    return given if reply.text.split() == was.split() else replace(given, code=reply.text)
+
+
+def _documentable(source: SourceFile) -> dict[str, list[Definition]]:
+    found: dict[str, list[Definition]] = {}
+    for each in source.definitions:
+        if each.symbol.kind in TYPES | CALLABLE:
+            found.setdefault(each.qualified, []).append(each)
+    return found
 
 
 def _with_docstring(source: SourceFile, known: Definition, new: SourceFile, own: Definition) -> str:
-    """Return the text `new` with the docstring of a class of the file in the body of its own one that has none."""
+    """Return the text `new` with the docstring of a definition of the file in the body of its own one that has none."""
     old = docstring_of(known.body) if known.body is not None else None
     if old is None or own.body is None or docstring_of(own.body) is not None:
         return new.text

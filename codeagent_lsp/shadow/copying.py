@@ -21,7 +21,7 @@ from codeagent_lsp.shadow.interpreters import is_interpreter
 from codeagent_lsp.shadow.mirror import Mirror
 from codeagent_lsp.shadow.mounts import OUTER_ENVIRONMENT
 from codeagent_lsp.shadow.private_copy import FileChangeKind
-from codeagent_lsp.shadow.sandbox import Bind, Sandbox, services, write_options
+from codeagent_lsp.shadow.sandbox import STATUS, Bind, Sandbox, services, write_options
 from codeagent_lsp.shadow.seatbelt import Seatbelt
 from codeagent_lsp.shadow.seccomp import ENVIRONMENT as WITHOUT_CALLS
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Isolation, Launch, Writings
@@ -142,7 +142,8 @@ class CopyLayer:
         )
         file = f"{self._folder.path}/options"
         write_options(file, options)
-        return Launch(sandbox.argv(file, command), "/", OUTER_ENVIRONMENT, f"{sandbox.private}/reports")
+        reports, status = f"{sandbox.private}/reports", f"{self._folder.path}/{STATUS}"
+        return Launch(sandbox.argv(file, command), "/", OUTER_ENVIRONMENT, reports, status)
 
     def _outside(self, command: Command) -> Launch:
         # Or git would find a repository above the copy, such as that of a home folder.

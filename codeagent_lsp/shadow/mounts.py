@@ -19,14 +19,15 @@ OUTER_ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
 """The environment of programs outside of the sandbox, which a command cannot influence."""
 
 OPTIONS = "options"
+NOT_MOUNTED = 125
+"""The exit code where a mount failed, which is before the command."""
 TRYING_SECONDS = 30.0
 """A busy machine is waited for: where a try gets no answer, every command asks until the next start."""
 
 # Words: the private folder; a name there and a folder to lay over, again and again; "--"; the sandbox with its
 # command. No path of the user is ever parsed: each is bound to a name of ours first. `volatile`: what will be thrown
 # away needs no syncing. `index=off`: the view of a command that was killed may still be going away. The folders that
-# are only read are mounted by one process, from a table; 64: some mounts failed, which are overlays, as below each
-# there is a bind.
+# are only read are mounted by one process, from a table; a command that would miss one is not begun.
 _SCRIPT = """
 cd -- "$1" || exit 125
 shift
@@ -38,14 +39,16 @@ while [ "$1" != -- ]; do
 done
 shift
 if [ -e table ]; then
-  mount -n -a -T table 2>/dev/null
-  case $? in 0|64) ;; *) exit 125 ;; esac
+  mount -n -a -T table || exit 125
 fi
-exec 9<options
+exec 9<options 7>status
 rm -f options
 [ ! -e filter ] || exec 8<filter
 exec "$@"
 """
+
+# Some mounts may fail here: which, is the question.
+_TRIAL = 'cd -- "$1" || exit 125; mount -n -a -T table 2>/dev/null; exec cat /proc/self/mountinfo'
 
 _SYS_ADMIN = 1 << 21
 # `\040`: a blank, as the kernel writes it in a mount table.
@@ -80,24 +83,36 @@ def mounting(programs: Programs, private: str, overlays: Sequence[Over], start: 
     it.
 
     `start` has the file `options` of the private folder open as descriptor 9, already deleted, as it may hold secrets;
-    and `filter`, if there is one, as descriptor 8.
+    `filter`, if there is one, as descriptor 8; and `status`, for writing, as descriptor 7.
     """
-    # An ordinary user may mount as root of a user namespace only.
-    names = ("--mount",) if is_privileged() else ("--user", "--map-root-user", "--mount")
     words = (word for overlay in overlays for word in (overlay.name, overlay.root))
-    return (programs.unshare, *names, programs.shell, "-c", _SCRIPT, "sh", private, *words, "--", *start)
+    return (*_apart(programs), _SCRIPT, "sh", private, *words, "--", *start)
 
 
 def mount_table(private: str, read: Sequence[Over]) -> str:
-    """Return the text of the file `table` for read-only overlays at `<name>/view`. Below each is a bind mount, which is
-    seen if the file system permits no overlay; their second layer is empty, as one is not enough.
+    """Return the text of the file `table` for read-only overlays at `<name>/view`. Their second layer is empty, as one
+    is not enough.
     """
     lines = [("empty", f"{private}/empty", "tmpfs", "size=4k,mode=755")]
     for over in read:
-        view = f"{private}/{over.name}/view"
-        lines.append((over.root, view, "none", "rbind"))
-        lines.append(("overlay", view, "overlay", f"userxattr,lowerdir={over.root}:empty"))
+        lines.append(("overlay", f"{private}/{over.name}/view", "overlay", f"userxattr,lowerdir={over.root}:empty"))
     return "".join(" ".join(map(_escape, line)) + " 0 0\n" for line in lines)
+
+
+def mountable(programs: Programs, private: str, read: Sequence[Over]) -> frozenset[str]:
+    """Return the names of those overlays in the file `table` that the system mounts: some file systems permit none.
+    Blocks, for at most 30 s.
+    """
+    argv = (*_apart(programs), _TRIAL, "sh", private)
+    try:
+        table = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=TRYING_SECONDS, env=OUTER_ENVIRONMENT, cwd="/"
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return frozenset()
+    overlays = b"\n".join(line for line in table.splitlines() if b" - overlay " in line)
+    shown = nested_mounts([private], overlays)
+    return frozenset(over.name for over in read if f"{private}/{over.name}/view" in shown)
 
 
 def fails(argv: Sequence[str], seconds: float = TRYING_SECONDS) -> str | None:
@@ -143,6 +158,13 @@ def nested_mounts(folders: Sequence[str], table: bytes | None = None) -> tuple[s
     points = {os.fsdecode(_ESCAPED.sub(_unescape, line.split(b" ")[4])) for line in table.splitlines()}
     inside = (path for path in points if within(path, folders) and path not in folders)
     return tuple(sorted(inside, key=lambda path: path.split("/")))
+
+
+def _apart(programs: Programs) -> tuple[str, ...]:
+    """Return the words before a shell script that mounts in a namespace of its own."""
+    # An ordinary user may mount as root of a user namespace only.
+    names = ("--mount",) if is_privileged() else ("--user", "--map-root-user", "--mount")
+    return (programs.unshare, *names, programs.shell, "-c")
 
 
 def _escape(text: str) -> str:

@@ -25,10 +25,11 @@ from codeagent_lsp.shadow.mounts import (
     fails,
     is_privileged,
     mount_table,
+    mountable,
     mounting,
     nested_mounts,
 )
-from codeagent_lsp.shadow.sandbox import Bind, Sandbox, services, write_options
+from codeagent_lsp.shadow.sandbox import STATUS, Bind, Sandbox, services, write_options
 from codeagent_lsp.shadow.seccomp import ENVIRONMENT as WITHOUT_CALLS
 from codeagent_lsp.shadow.shell import Command, Isolation, Launch, Writings
 from codeagent_lsp.shadow.upper import Upper
@@ -70,6 +71,7 @@ class OverlayLayer:
         self._limits = WrittenLimits()
         self._caches: list[Over] | None = None  # as prepared once
         self._known: dict[str, tuple[Over, Upper] | None] = {}  # by root; None: can only be shown read-only
+        self._readable: dict[str, bool] = {}  # whether an overlay can be laid over a folder outside of the workspace
         self._shown: tuple[str, ...] = ()  # the roots of the next command, outermost first
         for path in sandbox.folders:
             Path(path).mkdir(mode=0o700, exist_ok=True)
@@ -148,7 +150,8 @@ class OverlayLayer:
         )
         write_options(f"{self._folder.path}/{OPTIONS}", options)
         argv = mounting(self._programs, self._folder.path, overlays, self._sandbox.start(command))
-        return Launch(argv, "/", OUTER_ENVIRONMENT, f"{self._sandbox.private}/reports")
+        reports, status = f"{self._sandbox.private}/reports", f"{self._folder.path}/{STATUS}"
+        return Launch(argv, "/", OUTER_ENVIRONMENT, reports, status)
 
     def writings(self) -> Writings:
         """Return the files that differ from the prepared overlay, sorted by path. Takes time by the number of
@@ -168,8 +171,16 @@ class OverlayLayer:
 
     def _read(self) -> list[Over]:
         """Prepare the mounts of the folders outside of the workspace that are read through an overlay."""
-        roots = overlaid_folders(self._sandbox.hidden)
-        read = [Over(f"read{number}", root) for number, root in enumerate(roots) if not within(root, self._folders)]
+        roots = [root for root in overlaid_folders(self._sandbox.hidden) if not within(root, self._folders)]
+        if new := [root for root in roots if root not in self._readable]:
+            tried = self._write_table(new)
+            found = mountable(self._programs, self._folder.path, tried)
+            self._readable.update((over.root, over.name in found) for over in tried)
+        # The others are seen as they are.
+        return self._write_table([root for root in roots if self._readable[root]])
+
+    def _write_table(self, roots: Iterable[str]) -> list[Over]:
+        read = [Over(f"read{number}", root) for number, root in enumerate(roots)]
         for names in (("empty",), *((over.name, "view") for over in read)):
             Path(self._folder.path, *names).mkdir(mode=0o700, parents=True, exist_ok=True)
         table = Path(self._folder.path, "table")
@@ -244,7 +255,7 @@ def overlaid_folders(hidden: Hidden, table: bytes | None = None) -> tuple[str, .
     table = _mount_table() if table is None else table
     mounted = nested_mounts(["/"], table)
     remote = [line for line in table.splitlines() if _REMOTE.match(line.partition(b" - ")[2])]
-    left_out = (*hidden.areas, *nested_mounts(["/"], b"\n".join(remote)))
+    left_out = (*hidden.areas, *hidden.masked, *nested_mounts(["/"], b"\n".join(remote)))
     found = [path for path in _below("/", mounted, left_out) if _PLAIN.fullmatch(path)]
     found.extend(_homes(hidden, mounted))
     return tuple(found[:_MOST])

@@ -13,11 +13,13 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.errors import SettingError, ToolFailed
+from codeagent_lsp.shadow.beginning import with_patience
 from codeagent_lsp.shadow.copying import CopyLayer, DirectLayer, copy_isolation, direct_isolation
 from codeagent_lsp.shadow.environment import scrub_environment, with_own_programs_last
 from codeagent_lsp.shadow.folder import LayerFolder, private_folder, sweep
@@ -101,7 +103,7 @@ class Isolator:
         if level.level == "overlay" and place is not None:
             layer = self._overlay(place, settings, folders)
             # What worked over an empty folder can still fail over these, as on a network file system.
-            if (problem := layer.check()) is None:
+            if (problem := with_patience(layer.check)) is None:
                 return layer
             layer.close()
             if settings.isolation == "overlay":
@@ -173,7 +175,7 @@ class Isolator:
         problems = []
         for place in self._places(folders):
             if place not in self._tried:
-                self._tried[place] = overlay_fails(place, programs, self._home)
+                self._tried[place] = with_patience(partial(overlay_fails, place, programs, self._home))
             if (problem := self._tried[place]) is None:
                 return place, ""
             problems.append(problem)
@@ -184,7 +186,10 @@ class Isolator:
         if self._sandboxed is None:
             programs = self._find()
             place = self._any_place(())
-            self._sandboxed = isinstance(programs, Programs) and sandbox_fails(place, programs, self._home) is None
+            self._sandboxed = (
+                isinstance(programs, Programs)
+                and with_patience(partial(sandbox_fails, place, programs, self._home)) is None
+            )
         return self._sandboxed
 
     def _find(self) -> Programs | str:

@@ -24,6 +24,8 @@ from codeagent_lsp.workspace.files.paths import within
 
 FILTER = "filter"
 """The file with the filter of system calls, in the folder of the options; open for bubblewrap as descriptor 8."""
+STATUS = "status"
+"""The file in which bubblewrap says what became of the command, in the folder of the options; descriptor 7."""
 
 REPORTS = "/run/codeagent/reports"
 _NO_HOME = "/tmp"  # noqa: S108 - the private one
@@ -95,8 +97,8 @@ class Sandbox:
         views: Mapping[str, str] = MappingProxyType({}),
     ) -> tuple[str, ...]:
         """Return bubblewrap's options without the program, as words. They are to be written to a file, as they hold the
-        environment. `binds` are the mounts of the workspace, `sockets` paths that are hidden, `views` maps each folder
-        that is read through an overlay to the place where that is mounted.
+        environment. `binds` are the mounts of the workspace, `sockets` paths that nobody may reach, `views` maps each
+        folder that is read through an overlay to the place where that is mounted.
         """
         # A folder that lies inside another one has to be mounted after it.
         ordered = sorted(binds, key=lambda bind: bind.target.split("/"))
@@ -116,7 +118,7 @@ class Sandbox:
                 for bind in ordered
                 for word in ("--bind" if bind.writable else "--ro-bind", bind.source, bind.target)
             ),
-            *_masks(self._paths_to_mask(ordered, sockets)),
+            *_masks(self._paths_to_mask(ordered, sockets, views)),
             *("--bind", f"{self.private}/reports", REPORTS, "--chdir", cwd, "--clearenv"),
             *(word for name, value in self._environment(environment) for word in ("--setenv", name, value)),
         )
@@ -128,20 +130,21 @@ class Sandbox:
         return (
             "/bin/sh",
             "-c",
-            f'exec 9<"$1"; rm -f -- "$1"; f=${{1%/*}}/{FILTER}; [ ! -e "$f" ] || exec 8<"$f"; shift; exec "$@"',
+            f'exec 9<"$1" 7>"${{1%/*}}/{STATUS}"; rm -f -- "$1"; f=${{1%/*}}/{FILTER}; [ ! -e "$f" ] || exec 8<"$f"; '
+            'shift; exec "$@"',
             "sh",
             options_file,
             *self.start(command),
         )
 
     def start(self, command: Command) -> tuple[str, ...]:
-        """Return the words that start bubblewrap with its options on descriptor 9. ToolFailed if a word of the command
-        has more than 120,000 bytes.
+        """Return the words that start bubblewrap with its options on descriptor 9 and its status on 7. ToolFailed if a
+        word of the command has more than 120,000 bytes.
         """
         words = ("bash", "-c", command.script) if isinstance(command.script, str) else command.script
         if any(len(os.fsencode(word)) > _ARGUMENT_LIMIT for word in words):
             raise ToolFailed("The command is too long. Write the long part to a file and run that.")
-        return (self.bwrap, "--args", "9", "--", *words)
+        return (self.bwrap, "--json-status-fd", "7", "--args", "9", "--", *words)
 
     def _views(self, views: Mapping[str, str]) -> Iterator[str]:
         for path, view in views.items():
@@ -169,16 +172,20 @@ class Sandbox:
         """Return the mount of an empty file system in memory, of limited size where bubblewrap can do that."""
         return (*(("--size", str(size)) if self.locked else ()), "--tmpfs", path)
 
-    def _paths_to_mask(self, binds: Sequence[Bind], sockets: Iterable[str]) -> Iterator[str]:
+    def _paths_to_mask(self, binds: Sequence[Bind], sockets: Iterable[str], views: Iterable[str]) -> Iterator[str]:
         """Yield the visible paths that must be masked."""
         yield from self.hidden.masked
         empty = ("/tmp", "/var/tmp", "/run", "/dev", "/proc", *self.hidden.areas, *self.hidden.masked)  # noqa: S108
         shown = [*self.hidden.visible]
         for path in sockets:
             inside = [bind for bind in binds if within(path, [bind.target])]  # the innermost is the last
-            # Through a writable folder a command sees a copy of the socket's name, and nobody listens there.
-            is_real = not inside[-1].writable if inside else not within(path, empty)
-            if is_real or within(path, shown):
+            # Through an overlay a command sees a copy of the socket's name, and nobody listens there: the less is
+            # masked, the less can be gone when it is. A pipe's copy would keep waiting who writes to it.
+            if inside:
+                leads_there = not inside[-1].writable
+            else:
+                leads_there = not within(path, views) or _is_pipe(path)
+            if leads_there and (inside or within(path, shown) or not within(path, empty)):
                 yield path
 
     def _environment(self, environment: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -192,8 +199,10 @@ class Sandbox:
 
 def write_options(path: str, options: Sequence[str]) -> None:
     """Write options in the format of bubblewrap's `--args` (each word ended by NUL) to the file `path`, readable by the
-    user only, and the filter of system calls beside it. OSError if that fails.
+    user only, and the filter of system calls beside it; the status of the command before is removed. OSError if that
+    fails.
     """
+    Path(path).with_name(STATUS).unlink(missing_ok=True)
     _write(path, b"".join(os.fsencode(word) + b"\0" for word in options))
     if (program := filter_program()) is not None:
         _write(str(Path(path).with_name(FILTER)), program)
@@ -213,7 +222,7 @@ def named_pipes() -> Iterator[str]:
     for link in iglob("/proc/[0-9]*/fd/*"):  # noqa: PTH207 - plain strings are several times faster
         try:
             path = os.readlink(link)  # noqa: PTH115 - as above
-            if path.startswith("/") and stat.S_ISFIFO(os.stat(path).st_mode):  # noqa: PTH116 - as above
+            if path.startswith("/") and _is_pipe(path):
                 yield path
         except OSError:  # closed, deleted, or not ours to see
             continue
@@ -240,10 +249,18 @@ def _write(path: str, data: bytes) -> None:
 
 
 def _is_socket(path: str) -> bool:
+    return stat.S_ISSOCK(_mode(path))
+
+
+def _is_pipe(path: str) -> bool:
+    return stat.S_ISFIFO(_mode(path))
+
+
+def _mode(path: str) -> int:
     try:
-        return stat.S_ISSOCK(os.stat(path).st_mode)  # noqa: PTH116 - `is_socket` raises for the folders of others
+        return os.stat(path).st_mode  # noqa: PTH116 - `is_socket` raises for the folders of others
     except OSError:  # gone, or in a folder that we, and so a command, cannot enter
-        return False
+        return 0
 
 
 def _namespaces(uid: int, gid: int, *, network: bool) -> Iterator[str]:

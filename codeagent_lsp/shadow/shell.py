@@ -146,13 +146,15 @@ class Writings:
 class Launch:
     """The process that runs a command at some level: arguments, working folder, and complete environment.
 
-    `reports` is the real folder behind `REPORT_VARIABLE`.
+    `reports` is the real folder behind `REPORT_VARIABLE`. `status` is the file in which bubblewrap says what became of
+    the command, "" without bubblewrap.
     """
 
     argv: tuple[str, ...]
     cwd: str
     environment: Mapping[str, str]
     reports: str
+    status: str = ""
 
 
 def half_of_memory() -> int:

@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.errors import EditRefused, ToolFailed, UserError
+from codeagent_lsp.shadow.beginning import TRIES, HeldOutput, never_began
 from codeagent_lsp.shadow.collect import Collected, collect
 from codeagent_lsp.shadow.process import run_process
 from codeagent_lsp.shadow.shell import (
@@ -141,8 +142,7 @@ class ShadowWorkspace:
         async with self._in_turn():
             # Only now: what the previous command staged has to be in it.
             seen = await asyncio.to_thread(unsaved_state, binding.view)
-            launch = await self._in_thread(lambda: self._prepare(binding.view.roots.folders, seen, command))
-            finished = await self._execute(launch, command, on_output)
+            finished = await self._executed(binding.view.roots.folders, seen, command, on_output)
             try:
                 return await self._result(finished, binding, seen, proposes=command.proposes)
             # Also when cancelled: nobody would ever remove the file.
@@ -168,6 +168,21 @@ class ShadowWorkspace:
             # To wait here would block the event loop; `done` is awaited below.
             self._thread.shutdown(wait=False)
         await asyncio.shield(asyncio.wrap_future(done))
+
+    async def _executed(
+        self, folders: tuple[str, ...], seen: UnsavedState, command: Command, on_output: OnOutput
+    ) -> Finished:
+        """Run the command to its end, in a new view where it was not begun in the first."""
+        # Pieces of input that were taken by what did not begin are gone.
+        left = TRIES if isinstance(command.stdin, bytes) else 1
+        while True:
+            launch = await self._in_thread(lambda: self._prepare(folders, seen, command))
+            held = HeldOutput(on_output)
+            finished = await self._execute(launch, command, held)
+            left -= 1
+            if not left or not never_began(launch, finished):
+                held.release()
+                return finished
 
     async def _result(
         self, finished: Finished, binding: _Binding, seen: UnsavedState, *, proposes: bool
@@ -232,7 +247,8 @@ class ShadowWorkspace:
             self._layer, self._folders = self._open_layer(folders), folders
         promised, self.isolation = self.isolation, self._layer.isolation
         if replace(promised, reason="") != replace(self.isolation, reason=""):  # what was agreed to was the other one
-            raise ToolFailed(f"Commands are isolated in another way now ({self.isolation.level}). Run it again.")
+            why = f" {self.isolation.reason}" if self.isolation.reason else ""
+            raise ToolFailed(f"Commands are isolated in another way now ({self.isolation.level}).{why} Run it again.")
         self._layer.prepare(seen.files)
         return self._layer.launch(command)
 

@@ -277,6 +277,43 @@ def test_a_class_given_for_its_methods_keeps_its_docstring(docstring: str, inden
     assert answer.texts == {"a.py": text.replace("41", "42")}
 
 
+FUNCTIONS = """\
+class C:
+    @property
+    def size(self):
+        \"\"\"How large.\"\"\"
+        return 41
+
+    @size.setter
+    def size(self, value):
+        self.value = value
+
+
+async def load(path):
+    \'\'\'Load it.
+
+      - path: where
+    \'\'\'
+
+    def inner():
+        \"\"\"Inner.\"\"\"
+        return 1
+
+    return path + 41
+"""
+
+
+@pytest.mark.parametrize("name", ["C", "C.size", "load"])
+def test_a_function_given_for_its_code_keeps_its_docstring(name: str) -> None:
+    bare = re.sub(r"(?s) *(\"\"\"|\'\'\').*?\1\n\n?", "", FUNCTIONS)
+    whole, load = bare.split("\n\n\n")
+    getter = "\n".join(line.removeprefix("    ") for line in whole.split("\n")[1:4]) + "\n"
+    code = {"C": whole + "\n", "C.size": getter, "load": load}[name].replace("41", "42")
+    answer = read_answer(f"a.py\n```python\n{code}```\n", Files({"a.py": FUNCTIONS}), "function")
+    old, new = ("path + 41", "path + 42") if name == "load" else ("return 41", "return 42")
+    assert answer.texts == {"a.py": FUNCTIONS.replace(old, new)}
+
+
 def test_a_docstring_that_alone_is_gone_was_taken_out() -> None:
     code = "class C:\n    def m(self):\n        return 41\n"
     answer = read_answer(f"a.py\n```python\n{code}```\n", Files({"a.py": DOCUMENTED}), "function")

@@ -116,6 +116,25 @@ def test_sockets_that_would_show_are_covered() -> None:
     assert covered == ["/etc/passwd", "/home/me/.cargo/s", "/opt/s", "/w/real/s"]
 
 
+@pytest.mark.parametrize(
+    ("views", "left"),
+    [
+        ((), ["/home/me/.cargo/s", "/opt/s", "/w/real/s"]),
+        (("/opt",), ["/home/me/.cargo/s", "/w/real/s"]),
+        (("/home/me",), ["/opt/s", "/w/real/s"]),
+        (("/home/me/.cargo", "/w"), ["/opt/s", "/w/real/s"]),  # what is bound over a view is what is seen
+        (("/op", "/home/me/.cargo/s/x"), ["/home/me/.cargo/s", "/opt/s", "/w/real/s"]),
+    ],
+)
+def test_a_socket_that_shows_through_an_overlay_leads_nowhere(views: tuple[str, ...], left: list[str]) -> None:
+    binds = [Bind("/w/real", "/w/real", writable=False), Bind("/v/0", "/w")]
+    sockets = ("/opt/s", "/w/s", "/home/me/.cargo/s", "/w/real/s")
+    shown = {root: f"/p{root}" for root in views}
+    words = list(sandbox().options(binds, cwd="/w", network=False, environment={}, sockets=sockets, views=shown))
+    covered = [words[place + 2] for place, word in enumerate(words) if words[place + 1 : place + 2] == ["/dev/null"]]
+    assert sorted(set(covered) - {"/etc/passwd"}) == left
+
+
 def test_the_sockets_of_the_system(tmp_path: Path) -> None:
     path = tmp_path / "a socket"
     with socket.socket(socket.AF_UNIX) as server:
@@ -141,10 +160,13 @@ def test_the_named_pipes_of_the_system(tmp_path: Path) -> None:
         os.close(reader)
 
 
+START = ("/usr/bin/bwrap", "--json-status-fd", "7", "--args", "9", "--")
+
+
 def test_a_script_runs_in_bash_and_words_as_they_are() -> None:
-    assert sandbox().start(Command("a | b", "/w")) == ("/usr/bin/bwrap", "--args", "9", "--", "bash", "-c", "a | b")
-    assert sandbox().start(Command(("a", "-b"), "/w"))[3:] == ("--", "a", "-b")
-    assert sandbox().argv("/o", Command(("a",), "/w"))[-6:] == ("/o", "/usr/bin/bwrap", "--args", "9", "--", "a")
+    assert sandbox().start(Command("a | b", "/w")) == (*START, "bash", "-c", "a | b")
+    assert sandbox().start(Command(("a", "-b"), "/w")) == (*START, "a", "-b")
+    assert sandbox().argv("/o", Command(("a",), "/w"))[-len(START) - 2 :] == ("/o", *START, "a")
 
 
 def test_a_command_too_long_for_the_system_is_refused() -> None:
