@@ -232,13 +232,13 @@ def _with_docstrings(source: SourceFile, target: str, given: Given) -> Given:
     whole = find_one(source, target)
     known, reply = _documentable(source), parsed(source.path, given.code)
     pairs: list[tuple[Definition, Definition]] = []
-    for name, own in _documentable(reply).items():
-        there = known.get(f"{whole.symbol.parent}.{name}" if whole.symbol.parent else name, [])
-        if whole in there:
-            pairs.append((whole, own[0]))
+    for name, given_here in _documentable(reply).items():
+        known_here = known.get(f"{whole.symbol.parent}.{name}" if whole.symbol.parent else name, [])
+        if whole in known_here:
+            pairs.append((whole, given_here[0]))
         # A property and its setter have one name: which of several is which, their number and order say.
-        elif len(there) == len(own):
-            pairs += zip(there, own, strict=True)
+        elif len(known_here) == len(given_here):
+            pairs += zip(known_here, given_here, strict=True)
     # From the last one on, so that the places of those above stay.
     for there, own in sorted(pairs, key=lambda pair: pair[1].outer.start_byte, reverse=True):
         code = _with_docstring(source, there, reply, own)

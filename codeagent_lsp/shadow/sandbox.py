@@ -181,11 +181,8 @@ class Sandbox:
             inside = [bind for bind in binds if within(path, [bind.target])]  # the innermost is the last
             # Through an overlay a command sees a copy of the socket's name, and nobody listens there: the less is
             # masked, the less can be gone when it is. A pipe's copy would keep waiting who writes to it.
-            if inside:
-                leads_there = not inside[-1].writable
-            else:
-                leads_there = not within(path, views) or _is_pipe(path)
-            if leads_there and (inside or within(path, shown) or not within(path, empty)):
+            is_copy = inside[-1].writable if inside else within(path, views) and not _is_pipe(path)
+            if not is_copy and (inside or within(path, shown) or not within(path, empty)):
                 yield path
 
     def _environment(self, environment: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -342,7 +342,8 @@ def test_the_overhead_of_a_command(over: Rig) -> None:
         over.run("true")
         over.layer.writings()
 
-    costs = {work.__name__: sum(_seconds(work) for _ in range(10)) / 10 for work in (plain, isolated)}
+    # The least of several: what else runs on the machine is not its cost.
+    costs = {work.__name__: min(_seconds(work) for _ in range(10)) for work in (plain, isolated)}
     print(f"plain {costs['plain'] * 1000:.1f} ms, isolated {costs['isolated'] * 1000:.1f} ms")
     assert costs["isolated"] - costs["plain"] < 0.1
 
