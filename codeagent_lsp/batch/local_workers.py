@@ -25,7 +25,7 @@ else:
     from multiprocessing.connection import Connection
 
 MOST_TRIES = 3
-_LEAVE_SECONDS = 5.0
+_LEAVE_SECONDS = 20.0  # a server that still writes is waited for: what it writes afterwards would stay
 
 Take = Callable[[int], Job | None]
 """Returns the next job for one of so many free workers; None if there is none at the moment."""
