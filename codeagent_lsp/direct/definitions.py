@@ -25,10 +25,31 @@ from codeagent_lsp.tools.code.extent import extent_of, indentation
 from codeagent_lsp.tools.code.shift import dedented, unmoved
 from codeagent_lsp.tools.code.source import Definition, SourceFile, find_one, source_of
 from codeagent_lsp.tools.code.splices import docstring_of, has_body, is_sound, problem
+from codeagent_lsp.tools.diagnostics.syntax import data_errors
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.text.position import with_newlines
 
 _WITH_TYPES = WITH_MEMBERS | {"c", "go", "ruby", "rust"}
+_BRACKETED = (
+    ".css",
+    ".scss",
+    ".less",
+    ".kt",
+    ".kts",
+    ".swift",
+    ".scala",
+    ".sc",
+    ".dart",
+    ".groovy",
+    ".gradle",
+    ".proto",
+    ".sql",
+)
+"""Endings of files, beside those with a grammar, in whose code each bracket has another one."""
+_QUOTED = re.compile(
+    r'"""(?:.|\n)*?"""|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\''
+    r"|/\*(?:.|\n)*?\*/|(?<![:\w])//[^\n]*|--[ \t][^\n]*|/(?:[^/\\\n]|\\.)+/"
+)
 _MARKED_DOC = re.compile(r"/\*\*|///|//!")
 
 
@@ -87,19 +108,32 @@ def syntax_problem(path: str, before: str, after: str) -> str:
     """Return what is wrong with the syntax of `after` that was not wrong with `before`, in English; '' for nothing.
 
     A file with faults that uses macros as syntax is not judged, and without a grammar for its language only its
-    comments are.
+    comments and, in some, its brackets are. Data is what its program can read.
     """
     # One without an end goes on to that of the next, and the code between them is none any more: no parser complains.
     if loose_comments(path, after) > loose_comments(path, before):
         return "a comment has no beginning or no end"
+    if (unread := data_errors(path, after)) is not None:
+        return unread[0].message if unread and not data_errors(path, before) else ""
     if isinstance(language_of(path, before or after), Signs):
-        return ""
+        return _lost_bracket(path, before, after)
     if is_sound(path, after):
         return ""
     source = source_of(path, before) or source_of(path, "\n")
     if source is not None and source.faults and source.language in _WITH_MACROS:
         return ""
     return (problem(source, after) or "") if source is not None and after.strip() else ""
+
+
+def _lost_bracket(path: str, before: str, after: str) -> str:
+    if not path.endswith(_BRACKETED):
+        return ""
+    old, new = (Counter(_QUOTED.sub("", text)) for text in (before, after))
+    for opening, closing in ("{}", "()", "[]"):
+        if old[opening] == old[closing] and new[opening] != new[closing]:
+            more, count = (opening, new[opening] - new[closing]) if new[opening] > new[closing] else (closing, 0)
+            return f"a `{more}` has no `{closing if count else opening}`"
+    return ""
 
 
 def _reply(path: str, code: str, source: SourceFile) -> SourceFile:

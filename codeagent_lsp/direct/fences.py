@@ -9,6 +9,7 @@ how it is read (`answer.py`).
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -309,6 +310,13 @@ class Envelope:
     problem: str = ""
 
 
+_MARKS = re.compile(r"[ \t]*(`{3,}|~{3,})")
+_SHORT = 3  # marks of a usual fence
+_NUMBERED = re.compile(r"[ ]{0,6}(\d{1,6})(?:\t|\u2192| ?[|\u2502](?: |$)|\|)")  # as tools and models show lines
+_FEWEST_NUMBERED = 2
+_CODE_KEYS = ("code", "new_code", "content", "replacement", "text", "result", "selection", "rewritten", "new_str")
+
+
 def read_envelope(reply: str, selected: str, path: str = "") -> Envelope:
     """Read the answer to a request for the new version of `selected`, a part of the file `path` ('' for code of an
     unknown language). Never raises: an answer that cannot be used has a `problem`.
@@ -322,6 +330,7 @@ def read_envelope(reply: str, selected: str, path: str = "") -> Envelope:
         return Envelope(prose=prose, problem=problem)
     if not code.strip():
         return Envelope(prose=prose, problem=NO_FENCE)
+    code = _unpacked(code, selected)
     if refused := _find_refusal(code, prose):
         return refused
     wrong = _wrong_content(code, selected, path)
@@ -375,7 +384,11 @@ def _read_fence(reply: str, *, nested: bool) -> tuple[str | None, str]:
     """Return the code of the only fence, and what is wrong instead. Code that is `nested` has fences of its own."""
     if nested:
         outer = _FENCE.search(reply)
-        return (outer["body"], "") if outer else (None, CUT)
+        if outer is None or _leaves_open(outer["body"]):
+            return None, CUT
+        # A longer fence than those of the document ends at the first one like it.
+        inner = any(line.startswith(outer["marks"]) for line in map(str.strip, outer["body"].split("\n")))
+        return (None, SEVERAL) if inner and len(outer["marks"]) > _SHORT else (outer["body"], "")
     fences = parts_of(reply).fences
     if any(not fence.closed for fence in fences):
         return None, CUT
@@ -384,6 +397,46 @@ def _read_fence(reply: str, *, nested: bool) -> tuple[str | None, str]:
     if fences[0].info.split(" ")[0].lower() in ("diff", "patch", "udiff"):
         return None, DIFF
     return fences[0].code, ""
+
+
+def _leaves_open(document: str) -> bool:
+    """Return whether a fence of a document has no end: what was taken for the end of the reply's fence is its own."""
+    opened = ""
+    for line in document.split("\n"):
+        marks = _MARKS.match(line)
+        if marks is None:
+            continue
+        if not opened:
+            opened = marks[1]
+        elif marks[1].startswith(opened) and not line[marks.end() :].strip():
+            opened = ""
+    return bool(opened)
+
+
+def _unpacked(code: str, selected: str) -> str:
+    """Return the code that a reply gives in an object of JSON, or with numbers before its lines, where the selection
+    has neither.
+    """
+    if not _NUMBERED.match(selected):
+        code = _without_numbers(code)
+    if not code.lstrip().startswith("{") or '":' not in code.replace(" ", ""):
+        return code
+    try:
+        given = json.loads(code)
+    except (ValueError, RecursionError):
+        return code
+    key, value = next(iter(given.items()), ("", None)) if len(given) == 1 else ("", None)
+    return value if key in _CODE_KEYS and isinstance(value, str) and f'"{key}"' not in selected else code
+
+
+def _without_numbers(code: str) -> str:
+    lines = code.strip("\n").split("\n")
+    found = [_NUMBERED.match(line) for line in lines]
+    numbers = [int(each[1]) for each in found if each is not None]
+    first = numbers[0] if numbers else 0
+    if len(lines) < _FEWEST_NUMBERED or numbers != list(range(first, first + len(lines))):
+        return code
+    return "\n".join(line[each.end() :] for line, each in zip(lines, found, strict=True) if each is not None)
 
 
 def _is_signed(code: str, selected: str) -> bool:

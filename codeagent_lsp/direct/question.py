@@ -19,10 +19,12 @@ from codeagent_lsp.direct.aptitude import Proof
 from codeagent_lsp.direct.definitions import syntax_problem
 from codeagent_lsp.direct.fences import grammar, read_envelope
 from codeagent_lsp.direct.material import Material, ShownFile
+from codeagent_lsp.direct.surroundings import with_head, without_outer
 from codeagent_lsp.errors import EditRefused, ModelReplyInvalid
 from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.index.wrappings import refuse_wrapped
 from codeagent_lsp.messages import Message, estimate_tokens
+from codeagent_lsp.tools.diagnostics.syntax import data_errors
 from codeagent_lsp.workspace.text.position import split_lines
 
 FORMAT: dict[TextForm, str] = {
@@ -372,14 +374,28 @@ class SelectionQuestion:
         found = read_envelope(reply, text[request.start : request.end], name)
         if found.code is None:
             return Answer(prose=found.prose, problem=found.problem, declined=found.declined)
-        new = replaced(text, request.start, request.end, found.code, name)
-        if wrong := syntax_problem(name, text, new):
-            return Answer(prose=found.prose, problem=f"With it, {name} would be broken: {wrong}.", has_code=True)
         try:
+            inner = without_outer(name, text, request.start, request.end, found.code)
+            new = replaced(text, request.start, request.end, inner.code, name)
+            if data_errors(name, new) and not data_errors(name, text):
+                new = _with_comma(name, request, inner.code) or new
+            new = with_head(name, new, inner.imports)
+            if wrong := syntax_problem(name, text, new):
+                return Answer(prose=found.prose, problem=f"With it, {name} would be broken: {wrong}.", has_code=True)
             refuse_wrapped(name, text, new)
         except EditRefused as refusal:
             return Answer(prose=found.prose, problem=str(refusal), has_code=True)
         return Answer({name: new} if new != text else {}, found.prose, has_code=True)
+
+
+def _with_comma(name: str, request: RewriteRequest, code: str) -> str:
+    """Return the text with the code, of a data file, with the comma behind it that models forget, or without the one
+    that they add; '' where the file is broken all the same.
+    """
+    bare = code.rstrip()
+    other = bare[:-1] if bare.endswith(",") else f"{bare},"
+    new = replaced(request.text, request.start, request.end, other, name)
+    return "" if data_errors(name, new) else new
 
 
 # Chooses the answer form for a request: by the model's probe results, the size of the files, and their language. Pure

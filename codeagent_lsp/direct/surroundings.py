@@ -1,0 +1,239 @@
+"""Takes off what a reply about a selection gives of the file around it: a comment with the path, lines of the head of
+the file, and the blocks that the selection is in. Models give code so that it can be read by itself.
+
+Pure functions. Not here: the lines right before and behind the selection, and margins (`agent/replacement.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from codeagent_lsp.direct.imports import with_imports
+from codeagent_lsp.errors import EditRefused
+from codeagent_lsp.index.comments import comment_of
+from codeagent_lsp.index.grammars import Grammar
+from codeagent_lsp.index.literals import Language, Literal, fixed_lines, language_of, literals, literals_of_piece
+from codeagent_lsp.index.placeholders import filled_lines
+from codeagent_lsp.tools.code.source import source_of
+from codeagent_lsp.tools.diagnostics.syntax import is_data
+from codeagent_lsp.workspace.text.position import dominant_newline, with_newlines
+
+_ON_TOP = re.compile(
+    r"#!|<\?php\b|['\"]use strict['\"]|(?:package|namespace|module|declare)\b"
+    r"|(?P<import>(?:import|from|using|use|require|require_once|require_relative|extern crate)\b"
+    r"|#\s*(?:include|import)\b)"
+)
+_NO_IMPORT = re.compile(r"import\s*\(|use\s+\w+\s*[;{]|using\s*\(|using\s+var\b|from\b(?!.*\bimport\b)")
+"""Statements inside of code that begin like imports: a trait that a class of PHP uses, a resource that is closed."""
+_DEFINES = re.compile(
+    r"(?!return\b|await\b|throw\b|new\b|else\b|yield\b)(?:@|#\[|\[\w)|(?:[\w@]+\s+)*(?:def|fun|fn|func|function|class"
+    r"|struct|interface|trait|object|enum|impl|protocol|extension|record|public|private|protected|internal|static"
+    r"|override|constructor|sub)\b|(?!return\b|await\b|throw\b|new\b|else\b)[\w<>\[\],.*&?]+\s+\w+\s*\([^;]*\)[\w\s<>:,.&*-]*\{?$"
+    r"|\w+\s*\([^;]*\)\s*\{$|\w+\(\)\s*\{"
+)
+_OPENERS = ("{", "(", "[")
+_CLOSER = re.compile(r"[\])}]+[;,]?|end|</(?P<tag>[\w-]+)>|fi|done|esac")
+_TABLE = re.compile(r"\[[^\[\]\n]*\]|\[\[[^\[\]\n]*\]\]")  # of TOML and INI, whose keys stand no deeper
+_WITH_TABLES = (".toml", ".ini", ".cfg", ".conf", ".editorconfig", ".gitconfig", ".service")
+_RULES = (".css", ".scss", ".less")
+_MARKUP = (".html", ".htm", ".xml", ".vue", ".svelte", ".svg")
+_LABEL = re.compile(r"(?:public|private|protected|signals|(?:public|private|protected) slots)\s*:")
+_LEAST_LETTERS = 5
+_MOST_ABOVE = 4  # attributes of a class, the parameters of a template
+_TAB = 4
+
+OUTSIDE = "It begins with {line!r}, which belongs to the top of {path}. Give the selected code alone."
+
+
+AROUND = "It begins with {line!r}, which stands in {path} around the selected code. Give the selected code alone."
+
+
+class Inner(NamedTuple):
+    """The code for the place of the selection, and the imports, a line each, that a reply gives with it and the file
+    lacks.
+    """
+
+    code: str
+    imports: tuple[str, ...] = ()
+
+
+def without_outer(path: str, text: str, start: int, end: int, code: str) -> Inner:
+    """Return the code of a reply in the place of `text[start:end]` without what it gives of the file around that. What
+    the selection has itself is code in the reply, too. EditRefused, in English for the model, if it gives a definition
+    around the selection in a way that cannot be taken off.
+    """
+    lines, own = with_newlines(code, "\n").strip("\n").split("\n"), filled_lines(text[start:end])
+    begin = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
+    whole = own and not text[begin:start].strip()
+    if not whole:
+        return Inner(code)
+    language = language_of(path, text)
+    before = _outside_literals(with_newlines(text[:begin], "\n"), language)
+    lines = _without_path(lines, own, path)
+    outside = {line for line in before if line[:1].strip()}
+    lines, imports = _without_head(lines, own, outside)
+    blocks = [*_blocks(path, before, text[begin:end])]
+    around = _Around(path, language, blocks, frozenset(map(str.strip, before)))
+    lines = _without_blocks(lines, own, around)
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    if filled and lines[filled[0]].strip() != own[0] and (count := _count_head(lines, filled, around)):
+        heads = [lines[number].strip() for number in filled[:count]]
+        if any(map(_DEFINES.match, heads)):
+            raise EditRefused("not_found", AROUND.format(line=heads[0], path=path))
+    return Inner("\n".join(lines), imports)
+
+
+def with_head(path: str, text: str, imports: Sequence[str]) -> str:
+    """Return the text with imports added at its top, where others of their kind stand. EditRefused, in English for the
+    model, if there is no such place.
+    """
+    if not imports:
+        return text
+    source = source_of(path, "\n".join((*(["<?php"] if path.endswith(".php") else []), *imports, "")))
+    if source is not None:
+        added = with_imports(path, text, source)
+        if added != text or all(line in text for line in imports):
+            return added
+    lines = text.splitlines(keepends=True)
+    for line in imports:
+        word = line.split()[0]
+        last = max(
+            (number for number, each in enumerate(lines) if each.split()[:1] == [word] and each[0] == word[0]),
+            default=-1,
+        )
+        if last < 0:
+            raise EditRefused("not_found", OUTSIDE.format(line=line, path=path))
+        lines.insert(last + 1, line + dominant_newline(text))
+    return "".join(lines)
+
+
+def _without_path(lines: list[str], own: Sequence[str], path: str) -> list[str]:
+    first = lines[0].strip()
+    comment = comment_of(first)
+    if comment is None or first == own[0] or len(lines) == 1:
+        return lines
+    said = re.sub(r"(?i)^(?:file(?:name)?|path|in)\s*:\s*", "", comment.said.strip()).strip("` ")
+    name = path.replace("\\", "/")
+    is_path = bool(said) and (said == name or f"/{name}".endswith(f"/{said}") or f"/{said}".endswith(f"/{name}"))
+    return lines[1:] if is_path else lines
+
+
+def _without_head(lines: list[str], own: Sequence[str], outside: set[str]) -> tuple[list[str], tuple[str, ...]]:
+    """Return lines without those of the top of the file that they begin with, and the imports among these that are not
+    `outside` of the selection. An import before what defines nothing may be one of the place.
+    """
+    imports: list[str] = []
+    rest = lines
+    while rest and not _ON_TOP.match(own[0]):
+        line = rest[0].strip()
+        found = _ON_TOP.match(line)
+        if line and (found is None or line in own):
+            break
+        if found is not None and line not in outside:
+            if not found["import"] or _NO_IMPORT.match(line):
+                break
+            imports.append(line)
+        rest = rest[1:]
+    if not rest or (imports and not (_DEFINES.match(own[0]) and _DEFINES.match(rest[0].strip()))):
+        return lines, ()
+    return rest, tuple(imports)
+
+
+def _outside_literals(text: str, language: Language) -> list[str]:
+    """Return the lines of a text with those blank whose margin is the content of a literal."""
+    fixed = fixed_lines(_literals(text, language))
+    return ["" if number in fixed else line for number, line in enumerate(text.split("\n"))]
+
+
+def _literals(code: str, language: Language) -> tuple[Literal, ...]:
+    return literals_of_piece(code, language) if isinstance(language, Grammar) else literals(code, language)
+
+
+def _blocks(path: str, before: Sequence[str], selected: str) -> Iterator[tuple[str, ...]]:
+    """Yield the heads of the blocks around a selection, the innermost first: a line, or two where the bracket has one
+    of its own.
+    """
+    first = next((line for line in with_newlines(selected, "\n").split("\n") if line.strip()), "")
+    limit = _width(first)
+    filled = [line for line in before if line.strip()]
+    if path.endswith(_WITH_TABLES):
+        yield from ((line.strip(),) for line in filled[::-1] if _TABLE.fullmatch(line.strip()))
+        return
+    for number in range(len(filled) - 1, -1, -1):
+        line, width = filled[number], _width(filled[number])
+        if width >= limit:
+            continue
+        above = filled[number - 1] if number else ""
+        if line.strip() in _OPENERS and above and _width(above) == width and not _CLOSER.fullmatch(above.strip()):
+            yield (above.strip(), line.strip())
+        yield (line.strip(),)
+        limit = width
+        if not limit:
+            return
+
+
+class _Around(NamedTuple):
+    """What stands around a selection: the heads of its blocks, the innermost first, and all lines before it."""
+
+    path: str
+    language: Language
+    blocks: Sequence[tuple[str, ...]]
+    before: frozenset[str]
+
+
+def _without_blocks(lines: list[str], own: Sequence[str], around: _Around) -> list[str]:
+    """Return lines without the heads and ends of blocks around the selection that they stand in."""
+    for _ in around.blocks:
+        filled = [number for number, line in enumerate(lines) if line.strip()]
+        found = _count_head(lines, filled, around)
+        if not found or len(filled) <= found or lines[filled[0]].strip() == own[0]:
+            break
+        margin, last = _width(lines[filled[0]]), filled[-1]
+        inner, foot = lines[filled[found] : last], lines[last].strip()
+        closer = _CLOSER.fullmatch(foot)
+        if closer is None or _width(lines[last]) > margin:
+            inner = lines[filled[found] :]
+        elif closer["tag"] and not lines[filled[0]].strip().startswith(f"<{closer['tag']}"):
+            break
+        inner = [line for line in inner if not _LABEL.fullmatch(line.strip()) or line.strip() not in around.before]
+        code = "\n".join(inner)
+        within = {line for each in _literals(code, around.language) for line in range(each.first, each.last + 1)}
+        deeper = all(_width(line) > margin for at, line in enumerate(inner) if line.strip() and at not in within)
+        if not inner or not (deeper or around.path.endswith(_WITH_TABLES)):
+            break
+        lines = inner
+    return lines
+
+
+def _count_head(lines: Sequence[str], filled: Sequence[int], around: _Around) -> int:
+    """Return how many of the first filled lines are the head of a block, with what stands above it in the file, and
+    however its bracket is placed.
+    """
+    for at, number in enumerate(filled[:_MOST_ABOVE]):
+        first = lines[number].strip()
+        if any(_bare(first) == _bare(head) and _tells(head, around.path) for head, *_ in around.blocks):
+            below = lines[filled[at + 1]].strip() if at + 1 < len(filled) else ""
+            return at + 1 + (first not in _OPENERS and below in _OPENERS)
+        if first not in around.before:
+            break
+    return 0
+
+
+def _tells(head: str, path: str) -> bool:
+    """Return whether a line that is repeated is the head of a block around, and not another one of its kind."""
+    if is_data(path) or path.endswith((*_WITH_TABLES, *_RULES)):
+        return True
+    letters = sum(map(str.isalnum, head))
+    if path.endswith(_MARKUP):  # a plain element may stand in another one
+        return head.startswith(("<ul", "<ol", "<table", "<tbody", "<thead", "<select", "<dl")) or "=" in head
+    return letters >= _LEAST_LETTERS or _DEFINES.match(head) is not None
+
+
+def _bare(line: str) -> str:
+    return re.sub(r"\s+", " ", line).rstrip(" {") or line
+
+
+def _width(line: str) -> int:
+    return len(line.expandtabs(_TAB)) - len(line.expandtabs(_TAB).lstrip(" "))
