@@ -1,7 +1,7 @@
 """The text of a match after an edit: the file's own lines, with only the edit's changes applied.
 
 A line that is the same in the old and the new block keeps the file's bytes, also where the edit writes its quotes,
-dashes and blanks in other characters. A new line is indented by the match's shift and takes the line ending used
+dashes and blanks in other characters; so does what is the same in a line that is changed. A new line is indented by the match's shift and takes the line ending used
 there. Wherever two readings of the edit would give different files, `Unsafe` is raised. Not here: finding the match
 (`match_block.py`).
 """
@@ -28,6 +28,7 @@ _DECLARES = re.compile(
     r"@|(?:async |pub |public |private |export |static )*(?:def|class|func|function|fn|interface|struct)\b"
 )
 ALIKE = 0.6  # of two lines, so that one stands for the other
+_MOST_LETTERS = 2000  # of a line that is compared letter by letter
 _WORD = re.compile(r"\w+")
 Name = tuple[str, str]
 
@@ -87,12 +88,15 @@ class _Merge:
         trail = _three_way(theirs.trail, ours.trail, fresh.trail)
         return theirs.indent + theirs.body + trail + self._ending(i)
 
-    def _added_line(self, j: int, near: int) -> str:
+    def _added_line(self, j: int, near: int, *, replaces: bool) -> str:
+        """Return a new line, which `replaces` the old one `near`, or stands near it."""
         fresh = self.fresh[j]
         indent = self.place.shift.apply(fold(fresh.indent) if self.place.folded else fresh.indent)
         if indent is None:
             raise Unsafe("a new line cannot be indented as the file is with certainty")
         body = self.pairing.name(fresh)[1]
+        if replaces and body == fresh.body:
+            body = _spelled(self.theirs[near].body, self.ours[near].body, body)
         # A model that adds trailing blanks to the lines it copies adds them to new ones too.
         trail = "" if self.noisy else fresh.trail
         return indent + body + trail + self._ending(near)
@@ -126,7 +130,8 @@ class _Merge:
             near = min(region.i + 1 + j - region.j - 1, region.i2 - 1) if region.i2 > region.i + 1 else region.i
             out += self._gap(region, j, number, near)
             if j < region.j2:
-                out.append(self._added_line(j, near))
+                replaces = region.i2 - region.i == region.j2 - region.j
+                out.append(self._added_line(j, near, replaces=replaces))
         return out
 
     def _untouched_gap(self, i: int, j: int) -> list[str]:
@@ -252,6 +257,22 @@ def after_edit(gaps: Gaps) -> tuple[int, ...]:
     if gaps.above is None or gaps.below is None:
         return _at_the_edge(gaps)
     return _around_insertion(gaps, _belongs(gaps.above, gaps.added[0], gaps.below))
+
+
+def _spelled(theirs: str, ours: str, fresh: str) -> str:
+    """Return a changed line with the quotes, dashes and blanks of the file's line where `ours`, which stands for that,
+    has the same.
+    """
+    # Letter for letter: an ellipsis stands for three.
+    if theirs == ours or len(theirs) != len(ours) or fold(theirs) != fold(ours) or len(ours) > _MOST_LETTERS:
+        return fresh
+    runs = SequenceMatcher(None, ours, fresh, autojunk=False)
+    if runs.ratio() < ALIKE:
+        return fresh
+    return "".join(
+        theirs[first:end] if kind == "equal" else fresh[start:stop]
+        for kind, first, end, start, stop in runs.get_opcodes()
+    )
 
 
 def _after_removal(gaps: Gaps) -> int:

@@ -184,9 +184,22 @@ class TestTiers:
         done = replace("# \u201cquoted\u201d\n" + text, 'print("hi")\nx = 1\n', 'print("hi")\nx = 2\n')
         assert done.text == "# \u201cquoted\u201d\n" + text.replace("1", "2")
 
-    def test_a_changed_line_is_written_as_the_edit_writes_it(self) -> None:
-        done = replace("say(\u201chi\u201d)\nx = 1\n", 'say("hi")\nx = 1\n', 'say("ho")\nx = 1\n')
-        assert done.text == 'say("ho")\nx = 1\n'
+    @pytest.mark.parametrize(
+        ("text", "old", "new", "right"),
+        [
+            ("say(\u201chi\u201d)", 'say("hi")', 'say("ho")', "say(\u201cho\u201d)"),
+            ("I say \u201cyes\u201d twice.", 'I say "yes" twice.', 'I say "yes" once.', "I say \u201cyes\u201d once."),
+            ("it\u2019s a\u00a0b \u2013 c", "it's a b - c", "it's a b - c, too", "it\u2019s a\u00a0b \u2013 c, too"),
+            ("say(\u201chi\u201d)", 'say("hi")', "say('hi')", "say('hi')"),
+            ("say(\u201chi\u201d)", 'say("hi")', 'print("all of it anew", 1)', 'print("all of it anew", 1)'),
+        ],
+    )  # fmt: skip
+    def test_what_stays_of_a_changed_line_keeps_its_signs(self, text: str, old: str, new: str, right: str) -> None:
+        for below in ("", "x = 1\n"):
+            done = replace(f"{text}\n{below}last\n", f"{old}\n{below}", f"{new}\n{below}")
+            assert done.text == f"{right}\n{below}last\n"
+
+    def test_signs_that_the_edit_makes_up_are_not_written(self) -> None:
         done = replace('say("hi")\nx = 1\n', "say(\u201chi\u201d)\nx = 1\n", 'say("hi", 2)\nx = 1\n')
         assert done.text == 'say("hi", 2)\nx = 1\n'
 
