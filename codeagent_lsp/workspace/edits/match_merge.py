@@ -1,9 +1,9 @@
 """The text of a match after an edit: the file's own lines, with only the edit's changes applied.
 
 A line that is the same in the old and the new block keeps the file's bytes, also where the edit writes its quotes,
-dashes and blanks in other characters; so does what is the same in a line that is changed. A new line is indented by the match's shift and takes the line ending used
-there. Wherever two readings of the edit would give different files, `Unsafe` is raised. Not here: finding the match
-(`match_block.py`).
+dashes and blanks in other characters; so does what is the same in a line that is changed. A new line is indented by the
+match's shift and takes the line ending used there. Wherever two readings of the edit would give different files,
+`Unsafe` is raised. Not here: finding the match (`match_block.py`).
 """
 
 from __future__ import annotations
