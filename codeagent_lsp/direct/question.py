@@ -375,10 +375,11 @@ class SelectionQuestion:
         if found.code is None:
             return Answer(prose=found.prose, problem=found.problem, declined=found.declined)
         try:
-            inner = without_outer(name, text, request.start, request.end, found.code)
-            new = replaced(text, request.start, request.end, inner.code, name)
+            start = _behind_line_ends(text, request.start, request.end)
+            inner = without_outer(name, text, start, request.end, found.code)
+            new = replaced(text, start, request.end, inner.code, name)
             if data_errors(name, new) and not data_errors(name, text):
-                new = _with_comma(name, request, inner.code) or new
+                new = _with_comma(name, text, (start, request.end), inner.code) or new
             new = with_head(name, new, inner.imports)
             if wrong := syntax_problem(name, text, new):
                 return Answer(prose=found.prose, problem=f"With it, {name} would be broken: {wrong}.", has_code=True)
@@ -388,13 +389,21 @@ class SelectionQuestion:
         return Answer({name: new} if new != text else {}, found.prose, has_code=True)
 
 
-def _with_comma(name: str, request: RewriteRequest, code: str) -> str:
-    """Return the text with the code, of a data file, with the comma behind it that models forget, or without the one
-    that they add; '' where the file is broken all the same.
+def _behind_line_ends(text: str, start: int, end: int) -> int:
+    """Return the start of a selection behind the line ends that it begins with, at the end of a line that it has
+    nothing else of.
+    """
+    selected = text[start:end]
+    return start + len(selected) - len(selected.lstrip("\r\n")) if selected.strip() else start
+
+
+def _with_comma(name: str, text: str, place: tuple[int, int], code: str) -> str:
+    """Return the text of a data file with the code at its place, and with the comma behind it that models forget, or
+    without the one that they add; '' where the file is broken all the same.
     """
     bare = code.rstrip()
     other = bare[:-1] if bare.endswith(",") else f"{bare},"
-    new = replaced(request.text, request.start, request.end, other, name)
+    new = replaced(text, *place, other, name)
     return "" if data_errors(name, new) else new
 
 

@@ -178,6 +178,24 @@ def test_a_member_alone_is_replaced(path: str, indented: bool) -> None:
     assert asked(path, text, selected, fenced(code)) == (changed(text), "")
 
 
+@pytest.mark.parametrize(
+    ("path", "text", "selected", "code"),
+    [
+        ("a.yaml", "a:\n  b: 1\n  c: 2\n", "\n  b: 1", "a:\n  b: 5"),
+        ("a.json", '{\n  "a": 0,\n  "b": 1\n}\n', '\n  "b": 1', '{\n  "b": 5\n}'),
+        ("a.html", '<ul id="a">\n  <li>1</li>\n</ul>\n', "\n  <li>1</li>", '<ul id="a">\n  <li>5</li>\n</ul>'),
+        (
+            "cart.py",
+            PY,
+            "\n    def total(self):\n        return 1",
+            "class Cart:\n    def total(self):\n        return 5",
+        ),
+    ],
+)
+def test_a_selection_that_begins_at_the_end_of_a_line(path: str, text: str, selected: str, code: str) -> None:
+    assert asked(path, text, selected, fenced(code)) == (text.replace("1", "5"), "")
+
+
 @pytest.mark.parametrize("comment", ["{path}", "src/{path}", "File: {path}", "filename: `{path}`"])
 @pytest.mark.parametrize("path", MEMBERS)
 def test_a_comment_with_the_path_is_none_of_the_code(path: str, comment: str) -> None:
