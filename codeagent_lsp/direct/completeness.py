@@ -13,7 +13,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from codeagent_lsp.direct.definitions import lost_definitions
+from codeagent_lsp.direct.entries import lost_cases, lost_entries
 from codeagent_lsp.direct.imports import imported_names
+from codeagent_lsp.direct.type_parts import thinned
 from codeagent_lsp.index.comments import comment_of
 from codeagent_lsp.index.grammars import is_prose
 from codeagent_lsp.index.placeholders import AROUND, is_phrase
@@ -75,12 +77,20 @@ def stands_for_all(path: str, now: str, code: str) -> bool:
     if not now.strip():
         return True
     old, new = source_of(path, now), source_of(path, code)
+    # Where nothing else changes, they were taken out on purpose.
+    if old is not None and new is not None and lost_cases(old, new) and not holds_all(now, code):
+        return False
     if old is not None and new is not None and has_blocks(old):
         return (
-            not lost_definitions(path, now, code) and _only_renames(old, new) and _head_share(old, new) >= LEAST_SHARE
+            not lost_definitions(path, now, code)
+            and _only_renames(old, new)
+            and _head_share(old, new) >= LEAST_SHARE
+            and not thinned(old, new)
         )
     if is_emptied(now, code):
         return True
+    if old is not None and new is not None and lost_entries(old, new):
+        return False
     if only_stands_for_text(path, now, code):
         return False
     if (known := _same_data(path, now, code)) is not None:
