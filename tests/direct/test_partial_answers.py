@@ -727,3 +727,34 @@ def test_a_block_of_tests_given_in_part_is_refused(path: str, count: int, form: 
     assert "Give the file whole" in answer.problem
     kept = now.replace("f(1)", "f(9)")
     assert read_answer(f"```\n{kept}```\n", Files({path: now}), form).texts == {path: kept}
+
+
+HEADS = {
+    "a.go": ("//go:build linux\n\n", 'package a\n\nimport "fmt"\n\nfunc f() {\n\tfmt.Println(1)\n}\n'),
+    "a.py": (
+        "#!/usr/bin/env python3\n# -*- coding: utf-8 -*-\n# Copyright X\n#\n# All rights.\n\n",
+        "def f():\n    g(1)\n",
+    ),
+    "a.rb": ("# frozen_string_literal: true\n\n", "def f\n  g(1)\nend\n"),
+    "a.ts": (
+        "/* (c) X\n * All.\n */\n/* eslint-disable */\n// @ts-check\n",
+        "export function f() {\n  g(1);\n}\n",
+    ),
+    "a.rs": ("// SPDX-License-Identifier: MIT\n//! What it is.\n\n", "fn f() {\n    g(1)\n}\n"),
+    "a.c": ("/* SPDX-License-Identifier: MIT */\n", "#include <a.h>\n\nint f(void)\n{\n    return g(1);\n}\n"),
+}
+"""By file: the comments about it at its top, and the rest."""
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+@pytest.mark.parametrize("path", HEADS)
+def test_a_whole_file_keeps_the_comments_about_it(path: str, ends: str) -> None:
+    head, rest = HEADS[path]
+    now, new = (head + rest).replace("\n", ends), rest.replace("g(1", "g(2").replace("Println(1", "Println(2")
+    answer = whole(path, now, new)
+    assert answer.texts == {path: (head + new).replace("\n", ends)}, answer.problem
+
+
+def test_a_comment_about_the_file_that_alone_is_gone_was_taken_out() -> None:
+    head, rest = HEADS["a.go"]
+    assert whole("a.go", head + rest, rest).texts == {"a.go": rest}
