@@ -135,7 +135,9 @@ def _fits(source: SourceFile, given: Given, found: Sequence[Definition]) -> bool
     """Return whether definitions at the top level may be meant: a Python method is no function outside, nor is a field
     that is given with its indentation.
     """
-    if given.indented and given.definition.symbol.kind in VALUES:
+    # What is valid only inside of a type or an object was read as one of its members.
+    alone = bool(given.definition.symbol.parent) and "method" in given.definition.node.type
+    if given.indented and (alone or given.definition.symbol.kind in VALUES):
         return not any(each.symbol.parent and each.symbol.name == given.name for each in source.definitions)
     if source.language != "python" or not is_method("python", given.code):
         return True
