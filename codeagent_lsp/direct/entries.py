@@ -7,7 +7,7 @@ changes. Pure functions. Not here: members of classes (`members.py`), putting de
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -29,6 +29,8 @@ _KEPT = 0.5
 less of one was cut."""
 _ALIKE = 0.7
 """How alike an entry with a new key is to the one that it was."""
+_MOST_PAIRS = 400
+"""Lost and new entries that are compared by likeness; of more, only the same are found."""
 _MOST_NODES = 100_000
 _CONTAINERS = frozenset(
     ("object", "dictionary", "hash", "array_creation_expression", "literal_value", "initializer_list")
@@ -44,9 +46,9 @@ _NAMES = ("name", "left", "key", "declarator")
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """An entry with its key and the container that is its value, if it is one."""
+    """An entry with its code without blanks, and the container that is its value, if it is one."""
 
-    key: str
+    words: str
     node: Node
     inner: Node | None
 
@@ -105,7 +107,7 @@ def _named(source: SourceFile) -> Mapping[tuple[str, ...], Node]:
     found: dict[tuple[str, ...], Node] = {}
     counts: Counter[tuple[str, ...]] = Counter()
     for node in islice(walked(source.root, _goes_into), _MOST_NODES):
-        if node.type in _CONTAINERS and (name := _name_of(node)):
+        if node.type in _CONTAINERS and (name := _name_of(source, node)):
             counts[name] += 1
             found[name] = node
     return {name: node for name, node in found.items() if counts[name] == 1}
@@ -148,7 +150,7 @@ def _goes_into(node: Node) -> bool:
     return node.type not in _CONTAINERS and not any(word in node.type for word in _OWN_SCOPE)
 
 
-def _name_of(node: Node) -> tuple[str, ...]:
+def _name_of(source: SourceFile, node: Node) -> tuple[str, ...]:
     """Return the names around a container, from the inside outwards; () for one that has none."""
     names: list[str] = []
     inner, around = node, node.parent
@@ -158,7 +160,7 @@ def _name_of(node: Node) -> tuple[str, ...]:
             return ()
         found = next((each for each in map(around.child_by_field_name, _NAMES) if each is not None), None)
         if found is not None and found != inner and around.type != "call_expression":
-            names.append(_text(found))
+            names.append(_text(source, found))
         elif around.type == "export_statement" and any(child.type == "default" for child in around.children):
             names.append("default")
         elif around.type in ("return_statement", "export_statement") and not names:
@@ -176,13 +178,13 @@ def _entries(source: SourceFile, container: Node) -> Mapping[str, _Entry] | None
         key = _key(source, node)
         if not key or key in found:
             return None
-        found[key] = _Entry(key, node, _value(node))
+        found[key] = _Entry(_words(source, node), node, _value(node))
     return found
 
 
 def _key(source: SourceFile, node: Node) -> str:
     if node.type in _WHOLE_KEY:
-        return "".join(_text(node).split())
+        return _words(source, node)
     if node.type == "array_element_initializer":
         first = node.named_children[0] if node.named_child_count == 2 else None
     else:
@@ -191,7 +193,7 @@ def _key(source: SourceFile, node: Node) -> str:
         return ""
     # A getter and a setter have one name.
     role = next((child.type for child in node.children if child.type in ("get", "set")), "")
-    return f"{role} {_text(first).strip(chr(34) + chr(39))}".strip()
+    return f"{role} {_text(source, first).strip(chr(34) + chr(39))}".strip()
 
 
 def _value(entry: Node) -> Node | None:
@@ -222,13 +224,14 @@ def _lost(old: SourceFile, there: Node, new: SourceFile, node: Node) -> tuple[st
     # One that is emptied, or of which not every entry can be told, is what the reply makes of it.
     if not before or not after:
         return ()
-    added = [_words(entry.node).removeprefix(key) for key, entry in after.items() if key not in before]
+    added = {entry.words.removeprefix(key) for key, entry in after.items() if key not in before}
     lost = [key for key in before if key not in after]
-    return tuple(key for key in lost if not _is_renamed(_words(before[key].node).removeprefix(key), added))
+    few = len(lost) * len(added) <= _MOST_PAIRS
+    return tuple(key for key in lost if not _is_renamed(before[key].words.removeprefix(key), added, few=few))
 
 
-def _is_renamed(value: str, added: Sequence[str]) -> bool:
-    return any(likeness(value, other) >= _ALIKE for other in added)
+def _is_renamed(value: str, added: Collection[str], *, few: bool) -> bool:
+    return value in added or (few and any(likeness(value, other) >= _ALIKE for other in added))
 
 
 def _is_rest(old: SourceFile, there: Node, new: SourceFile, node: Node) -> bool:
@@ -237,7 +240,7 @@ def _is_rest(old: SourceFile, there: Node, new: SourceFile, node: Node) -> bool:
     return len(after) >= _KEPT * len(before) and all(
         key in before
         and (
-            _words(entry.node) == _words(before[key].node)
+            entry.words == before[key].words
             or (
                 entry.inner is not None
                 and (own := before[key].inner) is not None
@@ -280,7 +283,7 @@ def _changes(source: SourceFile, there: Node, reply: SourceFile, node: Node) -> 
         place = own.node.end_byte
         if own.inner is not None and entry.inner is not None and any(_losses(source, own.inner, reply, entry.inner)):
             yield from _changes(source, own.inner, reply, entry.inner)
-        elif _words(own.node) != _words(entry.node):
+        elif own.words != entry.words:
             top = _top(reply, entry.node)
             start = _top(source, own.node) if top < entry.node.start_byte else own.node.start_byte
             lines = _fitted(source, reply, entry.node, indentation(source, own.node.start_byte))
@@ -311,9 +314,9 @@ def _top(source: SourceFile, node: Node) -> int:
     return top.start_byte
 
 
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
+def _text(source: SourceFile, node: Node) -> str:
+    return source.slice(node.start_byte, node.end_byte)
 
 
-def _words(node: Node) -> str:
-    return "".join(_text(node).split())
+def _words(source: SourceFile, node: Node) -> str:
+    return "".join(_text(source, node).split())

@@ -7,13 +7,18 @@ Pure functions. Not here: functions and types that are lost (`definitions.py`), 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from codeagent_lsp.direct.pairing import TYPES, VALUES
 from codeagent_lsp.index.symbols import CALLABLE
 from codeagent_lsp.tools.code.extent import statement_of
 from codeagent_lsp.tools.code.source import Definition, SourceFile
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 _CUT = 0.5
 """A type that lost this share of them was given in part; of one that lost fewer, they were taken out on purpose."""
@@ -81,17 +86,22 @@ def _values(source: SourceFile, around: Definition) -> Counter[str]:
 def _statements(source: SourceFile, around: Definition) -> Counter[str]:
     """Return the statements in the body of a type that define nothing, without their blanks."""
     body = around.body or around.node.child_by_field_name("body")
-    taken = [statement_of(each.outer) for each in _inside(source, around)]
+    taken = sorted((node.start_byte, node.end_byte) for node in map(_statement, _inside(source, around)))
     found: Counter[str] = Counter()
     for node in body.named_children if body is not None else ():
         words = "".join(source.slice(node.start_byte, node.end_byte).split())
-        if "comment" in node.type or node.type in _IDLE or any(node.type == each for each in _FIELDS):
+        if "comment" in node.type or node.type in _IDLE or node.type in _FIELDS:
             continue
         if not words or words.startswith(('"', "'")):  # a docstring
             continue
-        if not any(each.start_byte < node.end_byte and node.start_byte < each.end_byte for each in taken):
+        last = bisect_left(taken, (node.end_byte, 0))
+        if not last or taken[last - 1][1] <= node.start_byte:
             found[words] += 1
     return found
+
+
+def _statement(definition: Definition) -> Node:
+    return statement_of(definition.outer)
 
 
 def _is_changed(old: SourceFile, own: Definition, new: SourceFile, other: Definition) -> bool:

@@ -95,6 +95,8 @@ def _without_ticks(source: str) -> str:
     """Return broken JSON with the values that are written between backticks, as JavaScript has them, as strings. What
     a backslash in one means is not told: ValueError for such a one, and for one without an end.
     """
+    if "`" not in source:
+        return source
     plain = _TICKED.sub(
         lambda token: token[0] if token["text"] is None else token["before"] + json.dumps(token["text"]), source
     )
