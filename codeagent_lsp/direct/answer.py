@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.direct import TextForm
-from codeagent_lsp.direct.completeness import has_blocks, holds_all, lost_frame, lost_use, stands_for_all
+from codeagent_lsp.direct.completeness import has_blocks, holds_all, lost_frame, lost_head, lost_use, stands_for_all
 from codeagent_lsp.direct.definitions import syntax_problem, with_definitions
 from codeagent_lsp.direct.fences import Fence, ReplyParts, only_path, parts_of, path_in
 from codeagent_lsp.errors import EditRefused, PatchRefused
@@ -374,6 +374,7 @@ def _as_whole(path: str, now: str, code: str, files: Files) -> str:
     """Return the new text of a file that is given whole, indented as the file is. Where it lacks what its code uses, or
     what makes a program of it, only its definitions are taken.
     """
+    code = lost_head(now, code) + code
     refuse_wrapped(path, now, code)  # as it is given: numbers of lines look like indentation
     text = _ended_like(now, merge.with_line_ends_of(now, in_style_of(path, now, code)))
     lost = lost_use(path, now, text)

@@ -13,11 +13,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from codeagent_lsp.direct.definitions import lost_definitions
+from codeagent_lsp.direct.entries import lost_cases, lost_entries
 from codeagent_lsp.direct.imports import imported_names
+from codeagent_lsp.direct.type_parts import thinned
 from codeagent_lsp.index.comments import comment_of
 from codeagent_lsp.index.grammars import is_prose
 from codeagent_lsp.index.placeholders import AROUND, is_phrase
 from codeagent_lsp.index.symbols import CALLABLE
+from codeagent_lsp.tools.code.extent import OF_THE_FILE
 from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of
 from codeagent_lsp.tools.code.uses import Uses
 from codeagent_lsp.workspace.edits.line_matching import likeness
@@ -65,6 +68,7 @@ _HEADED = re.compile(
     r"\.(?:md|markdown|mdx|rst|adoc|org|txt)$|(?:^|/)(?:README|CHANGE|CONTRIBUT|HISTORY|NEWS|NOTES|TODO)[^/.]*$",
     re.IGNORECASE,
 )
+_GOES_ON = re.compile(r"(?:#|//)(?:\s|\Z)")
 _HEADING = re.compile(r"^#{1,6}(?= )", re.MULTILINE)
 
 
@@ -75,12 +79,20 @@ def stands_for_all(path: str, now: str, code: str) -> bool:
     if not now.strip():
         return True
     old, new = source_of(path, now), source_of(path, code)
+    # Where nothing else changes, they were taken out on purpose.
+    if old is not None and new is not None and lost_cases(old, new) and not holds_all(now, code):
+        return False
     if old is not None and new is not None and has_blocks(old):
         return (
-            not lost_definitions(path, now, code) and _only_renames(old, new) and _head_share(old, new) >= LEAST_SHARE
+            not lost_definitions(path, now, code)
+            and _only_renames(old, new)
+            and _head_share(old, new) >= LEAST_SHARE
+            and not thinned(old, new)
         )
     if is_emptied(now, code):
         return True
+    if old is not None and new is not None and lost_entries(old, new):
+        return False
     if only_stands_for_text(path, now, code):
         return False
     if (known := _same_data(path, now, code)) is not None:
@@ -141,6 +153,41 @@ def lost_frame(now: str, code: str) -> bool:
     """Return whether a program lost what makes it one that can be run: its `#!` line or its main guard."""
     guard = _GUARD.search(now)
     return (now.startswith("#!") and not code.startswith("#!")) or (guard is not None and not _GUARD.search(code))
+
+
+def lost_head(now: str, code: str) -> str:
+    """Return the comments about the file at its top, such as `//go:build` or a licence, that a whole new text lacks; ''
+    for none, where nothing else changes, or where the text does not begin with what stands below them.
+    """
+    head = _head_of_file(now)
+    rest = now[len(head) :]
+    there = {line.strip() for line in code.splitlines()}
+    if all(line.strip() in there for line in head.splitlines() if OF_THE_FILE.match(line)):
+        return ""
+    first, given = (next((line.strip() for line in text.splitlines() if line.strip()), "") for text in (rest, code))
+    return head if first == given and rest.split() != code.split() else ""
+
+
+def _head_of_file(text: str) -> str:
+    """Return the lines at the top of a text that are comments about the file, with the blank lines between and below;
+    '' for none.
+    """
+    end, place, goes_on, ended_by = 0, 0, False, ""
+    for line in text.splitlines(keepends=True):
+        said = line.strip()
+        place += len(line)
+        if ended_by:
+            ended_by = "" if ended_by in said else ended_by
+        elif said and OF_THE_FILE.match(said):
+            ended_by = "*/" if said.startswith("/*") and "*/" not in said else ""
+            goes_on = True
+        elif said and not (goes_on and _GOES_ON.match(said)):
+            break
+        else:
+            goes_on = goes_on and bool(said)
+        end = place
+    head = text[:end]
+    return head if head.strip() else ""
 
 
 def has_blocks(source: SourceFile) -> bool:

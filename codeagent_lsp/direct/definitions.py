@@ -13,9 +13,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from codeagent_lsp.direct.entries import completed
 from codeagent_lsp.direct.imports import with_imports
 from codeagent_lsp.direct.members import WITH_MEMBERS, code_of, methods_alone, parsed, values_alone, with_initialiser
 from codeagent_lsp.direct.pairing import TYPES, Given, address, is_method, placed
+from codeagent_lsp.direct.type_parts import lacks_statements
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.index.literal_signs import Signs
 from codeagent_lsp.index.literals import language_of, loose_comments
@@ -60,7 +62,7 @@ def with_definitions(path: str, text: str, code: str, preferred: Sequence[str] =
     EditRefused, in English for the model, if the code has a syntax error, defines nothing, or a name is ambiguous.
     """
     source = parsed(path, text)
-    reply = _reply(path, code, source)
+    reply = completed(source, _reply(path, code, source))
     given = (methods_alone(path, reply, source) or values_alone(path, reply, source)) if reply.faults else []
     if not given and (done := with_initialiser(path, reply, source)):
         return done
@@ -164,7 +166,9 @@ def _find_given(reply: SourceFile, source: SourceFile, *, indented: bool) -> lis
         taken = each.outer.end_byte
         members = _members(reply, each.qualified)
         owner = _type_named(source, each.qualified) if each.symbol.kind in TYPES else ""
-        if owner and _is_part(members, _members(source, owner)):
+        if owner and (
+            _is_part(members, _members(source, owner)) or lacks_statements(source, owner, reply, each.qualified)
+        ):
             found += [_as_given(reply, other, owner) for other in members]
         elif each.symbol.kind != "variable" or each.qualified in known:  # a new variable is an example of use
             found.append(_as_given(reply, each, each.symbol.parent))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from codeagent_lsp.direct.pairing import TYPES, VALUES, Given
 from codeagent_lsp.errors import EditRefused, ToolFailed
+from codeagent_lsp.index.symbols import CALLABLE
 from codeagent_lsp.tools.code.extent import indentation, statement_of
 from codeagent_lsp.tools.code.shift import dedented, shifted, with_line_ends
 from codeagent_lsp.tools.code.source import Definition, SourceFile, required, walked
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 # Methods of these have no keyword, so that one alone is a syntax error outside of a class.
 INSIDE_CLASSES = frozenset(("javascript", "typescript", "tsx", "java", "csharp", "php"))
 WITH_MEMBERS = INSIDE_CLASSES | {"cpp"}
+_WITH_OBJECTS = frozenset(("javascript", "typescript", "tsx"))
 _AROUND = "_Around"
 _TAG = re.compile(r"\s*<\?(?:php\b|=)?\s*")
 _INITIALISERS = {"class_static_block": "class_body", "static_initializer": "class_body", "block": "class_body"}
@@ -33,13 +35,13 @@ _MOST_NODES = 100_000
 
 
 def methods_alone(path: str, reply: SourceFile, source: SourceFile) -> list[Given]:
-    """Return the methods of code that is valid only inside a class, such as methods of JavaScript given without it; []
-    for other code. EditRefused if a block without a name, such as a static initialiser, is among them.
+    """Return the methods of code that is valid only inside a class or an object, such as methods of JavaScript given
+    without it; [] for other code. EditRefused if a block without a name, such as a static initialiser, is among them.
     """
     inside = _inside(path, reply) if source.language in INSIDE_CLASSES else None
     members = _members(inside) if inside is not None else []
     if inside is None or not members:
-        return []
+        return _entries_alone(path, reply, source)
     known = {_words(source, node) for node in islice(walked(source.root), _MOST_NODES) if _is_initialiser(node)}
     # It has no name by which its place is found, and to leave it out would be to lose it.
     if any(_is_initialiser(node) and _words(inside, node) not in known for node in _statements(inside)):
@@ -48,6 +50,19 @@ def methods_alone(path: str, reply: SourceFile, source: SourceFile) -> list[Give
             "A block without a name is given beside other members. Give the whole class with the block inside it.",
         )
     return [_member_given(inside, each, each.symbol.name, "") for each in members]
+
+
+def _entries_alone(path: str, reply: SourceFile, source: SourceFile) -> list[Given]:
+    """Return the functions of code that is valid only inside an object of JavaScript, where it has nothing else."""
+    if source.language not in _WITH_OBJECTS:
+        return []
+    inside = parsed(path, f"const {_AROUND} = {{\n{reply.text.strip().rstrip(',')}\n}}")
+    found = [] if inside.faults else _members(inside)
+    around = found[0].outer.parent if found else None
+    entries = [each for each in around.named_children if "comment" not in each.type] if around is not None else []
+    if len(entries) != len(found) or any(each.symbol.kind not in CALLABLE for each in found):
+        return []
+    return [_member_given(inside, each, each.symbol.name, "") for each in found]
 
 
 def values_alone(path: str, reply: SourceFile, source: SourceFile) -> list[Given]:

@@ -29,6 +29,8 @@ _RUST_METHOD = re.compile(r"fn \w+(?:<[^(]*>)?\(\s*(?:&\s*)?(?:'\w+ )?(?:mut )?s
 TYPES = frozenset(("class", "struct", "interface", "enum", "module"))
 VALUES = frozenset(("variable", "constant"))
 _ONLY_METHODS = ("java", "csharp")  # a function at their top level was taken out of its class
+_WITH_ACCESSORS = ("python", "javascript", "typescript", "tsx")
+_EACH_HOLDS = ("go", "rust", "c", "cpp", "java", "csharp")
 _ONE_BODY = ("typescript", "tsx")  # among overloads only the last one has a body
 _PYTHON_ROLE = re.compile(r"@[\w.]+\.(?:setter|getter|deleter|register\b[^\n]*)")
 _ACCESSOR = re.compile(r"(?:static\s+)?(get|set)\s+[\w#$\[]")
@@ -133,7 +135,9 @@ def _fits(source: SourceFile, given: Given, found: Sequence[Definition]) -> bool
     """Return whether definitions at the top level may be meant: a Python method is no function outside, nor is a field
     that is given with its indentation.
     """
-    if given.indented and given.definition.symbol.kind in VALUES:
+    # What is valid only inside of a type or an object was read as one of its members.
+    alone = bool(given.definition.symbol.parent) and "method" in given.definition.node.type
+    if given.indented and (alone or given.definition.symbol.kind in VALUES):
         return not any(each.symbol.parent and each.symbol.name == given.name for each in source.definitions)
     if source.language != "python" or not is_method("python", given.code):
         return True
@@ -180,7 +184,7 @@ def _pair(source: SourceFile, name: str, group: Sequence[Given]) -> list[tuple[s
     """Return the definitions of the reply that mean `name`, each with the address of the one it replaces."""
     own = [(each, _header(source, each).role) for each in source.definitions if each.qualified == name]
     known, roles = [each for each, _ in own], [role for _, role in own]
-    asked = [(each, _header(each.reply, each.definition).role) for each in group]
+    asked = [(each, _role_meant(source, each, own)) for each in group]
     new = [each for each, role in asked if _is_other_role(source, role, roles)]
     # A method of a trait that the file implements nowhere: which `impl` it belongs to is not said.
     if source.language == "rust" and new:
@@ -202,6 +206,8 @@ def _of_one_role(source: SourceFile, group: Sequence[Given], own: Sequence[Defin
         rest = iter(free)
         targets = [target or next(rest, None) for target in targets]
     taken = [target for target in targets if target]
+    for target, each in zip(targets, group, strict=True):
+        _refuse_second(source, each, target, own)
     # Two for one place, or fewer places found than code given while others are free: it could be any of them.
     if len(set(map(id, taken))) < len(taken) or (len(taken) < len(group) and (free or not taken)):
         raise _unclear(source, own)
@@ -236,6 +242,44 @@ def _unclear(source: SourceFile, own: Sequence[Definition]) -> EditRefused:
     )
 
 
+def _role_meant(source: SourceFile, given: Given, own: Sequence[tuple[Definition, str]]) -> str:
+    """Return the role of a definition of the reply. One that is given without the decorator or the word that tells a
+    setter from a getter is known by the number of its parameters: EditRefused where that does not tell.
+    """
+    header = _header(given.reply, given.definition)
+    roles = {role for _, role in own}
+    if header.role or header.attributes or len(roles) == 1 or source.language not in _WITH_ACCESSORS:
+        return header.role
+    number = _number(given.definition)
+    fitting = [role for each, role in own if _number(each) == number]
+    if "" in fitting:
+        return ""
+    # The word `set` is no decorator that stays: without it the code is a method.
+    if len(fitting) != 1 or source.language != "python":
+        raise _unclear(source, [each for each, _ in own])
+    return fitting[0]
+
+
+def _number(definition: Definition) -> int:
+    found = definition.node.child_by_field_name("parameters")
+    return found.named_child_count if found is not None else 0
+
+
+def _refuse_second(source: SourceFile, given: Given, target: Definition | None, own: Sequence[Definition]) -> None:
+    """Refuse code that would define what the file only declares in that place, and defines in another one."""
+    if source.language not in ("c", "cpp") or target is None or has_body(target) or not has_body(given.definition):
+        return
+    parameters = _header(source, target).parameters
+    there = [each for each in own if has_body(each) and _header(source, each).parameters == parameters]
+    if there:
+        [whole, *_] = there
+        raise EditRefused(
+            "ambiguous",
+            f"{whole.qualified} is only declared in line {target.symbol.line_start} of {source.path}, and defined in "
+            f"line {whole.symbol.line_start}: {whole.symbol.signature}. Give it as it is defined, outside of its type.",
+        )
+
+
 def _is_other_role(source: SourceFile, role: str, roles: Sequence[str]) -> bool:
     """Return whether the file has only the counterparts of an accessor, so that it is new."""
     return bool(role) and role not in roles and (source.language in ("python", "rust") or all(roles))
@@ -254,7 +298,9 @@ def _alike(source: SourceFile, given: Given, own: Sequence[Definition]) -> Defin
     ]
     if len(same) > 1 and all(_block(each) == _block(same[0]) for each in same):
         same = [each for each in same if has_body(each)] or same
-        return same[-1]  # defined again in the same block: the last one holds
+        # Defined again in the same block: the last one holds, or, as with `init` in Go, each of them.
+        if len(same) == 1 or source.language not in _EACH_HOLDS:
+            return same[-1]
     same = same or [each for each, other in headers if other.parameters == header.parameters]
     if len(same) != 1 and (same or source.language in _ONE_BODY) and has_body(given.definition):
         same = [each for each in same or [other for other, _ in headers] if has_body(each)]

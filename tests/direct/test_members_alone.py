@@ -4,6 +4,7 @@ of their class, properties, private names, methods that only a class can have.
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 import pytest
@@ -228,3 +229,50 @@ def test_a_field_may_come_to_hold_a_function() -> None:
         "a.js\n```\nsize = () => 2;\n```\n", Files({"a.js": "class A {\n  size = 1;\n}\n"}), "function"
     )
     assert answer.texts == {"a.js": "class A {\n  size = () => 2;\n}\n"}
+
+
+CART = (
+    "const cart = {\n  items: [],\n\n  // Sum.\n  total(extra) {\n    return 1;\n  },\n\n  add: (a) => {\n"
+    "    return 2;\n  },\n\n  async *walk() {\n    yield 3;\n  },\n\n  'a-b': function () {\n    return 4;\n  },\n};\n"
+    "\nconst other = (total) => total;\n"
+)
+ENTRIES = (
+    "  // Sum.\n  total(extra) {\n    return 1;\n  }",
+    "  total(extra) {\n    return 1;\n  }",
+    "  add: (a) => {\n    return 2;\n  }",
+    "  async *walk() {\n    yield 3;\n  }",
+)
+"""Entries of it that a reply gives alone."""
+
+
+@pytest.mark.parametrize("path", ["a.js", "a.ts", "a.tsx"])
+@pytest.mark.parametrize("indented", [True, False])
+@pytest.mark.parametrize("comma", [",", ""])
+@pytest.mark.parametrize("code", ENTRIES)
+def test_a_function_of_an_object_given_alone(code: str, comma: str, indented: bool, path: str) -> None:
+    new = re.sub(r"(return|yield) \d", r"\1 9", code)
+    given = f"{new}{comma}\n" if indented else textwrap.dedent(f"{new}{comma}\n")
+    answer = read_answer(f"{path}\n```\n{given}```\n", Files({path: CART}), "function")
+    assert answer.texts == {path: CART.replace(code, new)}, answer.problem
+
+
+def test_entries_of_an_object_that_are_no_functions_are_not_dropped() -> None:
+    code = "  items: [9],\n\n  total(extra) {\n    return 9;\n  },\n"
+    answer = read_answer(f"a.js\n```\n{code}```\n", Files({"a.js": CART}), "function")
+    assert answer.texts == {}
+    assert answer.problem
+
+
+@pytest.mark.parametrize(
+    "above", ["", "  /** Sum. */\n", "  // Sum.\n", "  /**\n   * Sum.\n   * @param a more\n   */\n"]
+)
+@pytest.mark.parametrize("decorator", ["", "  @log()\n", "  @log() @cached\n", "  @log({ a: 1 })\n  @cached\n"])
+def test_a_method_is_no_function_of_its_name_outside(decorator: str, above: str) -> None:
+    method = f"{above}{decorator}  async total(a = 0): Promise<number> {{\n    return 1;\n  }}\n"
+    now = (
+        f"export class Cart {{\n  items: number[] = [];\n\n{method}\n  last() {{}}\n}}\n\n"
+        "export const total = (cart: Cart) => cart.total(1);\n"
+    )
+    code = textwrap.dedent(method.replace("return 1", "return 2"))
+    answer = read_answer(f"a.ts\n```\n{code}```\n", Files({"a.ts": now}), "function")
+    assert answer.texts == {"a.ts": now.replace("return 1", "return 2")}, answer.problem

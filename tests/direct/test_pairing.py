@@ -371,3 +371,54 @@ def test_a_function_of_php_may_have_html_inside(body: str) -> None:
     for given in (function, text):
         reply = f"a.php\n```php\n{given.replace('41', '42')}```\n"
         assert read_answer(reply, Files({"a.php": text}), "function").texts == {"a.php": text.replace("41", "42")}
+
+
+PROPERTY = (
+    "class A:\n    @property\n    def x(self):\n        return 1\n\n    @x.setter\n    def x(self, value):\n"
+    "        self._x = 2\n\n    @x.deleter\n    def x(self):\n        f(3)\n"
+)
+GET_SET = "class A {\n  get x() { return 1; }\n\n  set x(value) { this._x = 2; }\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "before", "after"),
+    [
+        ("def x(self, value):\n    self._x = 9\n", "= 2", "= 9"),
+        ("class A:\n    def x(self, value):\n        self._x = 9\n", "= 2", "= 9"),
+        ("def x(self):\n    return 9\n", "return 1", "return 9"),
+    ],
+)
+def test_an_accessor_without_its_decorator_is_known_by_its_parameters(code: str, before: str, after: str) -> None:
+    assert written("a.py", PROPERTY, code) == PROPERTY.replace(before, after)
+
+
+INIT = "package a\n\nfunc init() {\n\tx()\n}\n\nfunc init() {\n\ty()\n}\n"
+DECLARED = (
+    "struct A {\n    int f();\n    int g();\n};\n\nint A::f() {\n    return 1;\n}\n\nint A::g() {\n    return 1;\n}\n"
+)
+TWINS = [
+    # None of them has two parameters, and `set` is no decorator that stays.
+    ("a.py", PROPERTY, "def x(self, a, b):\n    return 9\n", "parameters that it has"),
+    ("a.js", GET_SET, "class A {\n  x(value) { this._x = 9; }\n}\n", "parameters that it has"),
+    ("a.go", INIT, "func init() {\n\tz()\n}\n", "Give each one once"),
+    ("a.cpp", DECLARED, "struct A {\n    int g() {\n        return 2;\n    }\n};\n", "A::g"),
+    (
+        "a.rs",
+        "#[cfg(a)]\nfn f() {\n    g(1)\n}\n\n#[cfg(b)]\nfn f() {\n    g(2)\n}\n",
+        "fn f() {\n    g(3)\n}\n",
+        "once",
+    ),
+]
+
+
+@pytest.mark.parametrize(("path", "now", "code", "said"), TWINS)
+def test_one_of_twins_is_refused_with_what_to_send(path: str, now: str, code: str, said: str) -> None:
+    answer = answered(path, now, code)
+    assert answer.texts == {}
+    assert said in answer.problem
+
+
+def test_each_of_twins_given_once_takes_its_place() -> None:
+    assert written("a.go", INIT, "func init() {\n\tx()\n}\n\nfunc init() {\n\tz()\n}\n") == INIT.replace("y()", "z()")
+    code = "int A::g() {\n    return 2;\n}\n"
+    assert written("a.cpp", DECLARED, code) == DECLARED[: DECLARED.rindex("int A::g")] + code

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codeagent_lsp.direct import TextForm
 from codeagent_lsp.direct.answer import Answer, Files, read_answer
 from codeagent_lsp.direct.completeness import lost_use
 
@@ -566,3 +567,194 @@ def test_a_block_beside_the_function_belongs_to_the_file_or_shows_it(block: str,
     answer = read_answer(reply, Files({"a.py": "import x\n\n\ndef old():\n    return 1\n"}), "function")
     lines = answer.texts["a.py"].splitlines()
     assert "def handle(a):" in lines and {*block.splitlines()}.issubset(lines) is belongs
+
+
+OBJECTS = {
+    "store.ts": (
+        "export const store = {\n  state: { n: 0 },\n  inc() {\n    this.state.n += 1;\n  },\n  dec: () => 1,\n};\n",
+        "export const store = {\n  inc() {\n    this.state.n += 2;\n  },\n};\n",
+        "+= 1",
+        "+= 2",
+    ),
+    "Options.js": (
+        "export default {\n  name: 'x',\n  data() { return { a: 1 }; },\n  methods: {\n    f() { return 1; },\n"
+        "    g() { return 3; },\n  },\n};\n",
+        "export default {\n  methods: {\n    f() { return 2; },\n  },\n};\n",
+        "return 1",
+        "return 2",
+    ),
+    "slice.ts": (
+        "export const slice = createSlice({\n  name: 'n',\n  reducers: {\n    // Up.\n    inc(s) {\n      s.v += 1;\n"
+        "    },\n    dec(s) {\n      s.v -= 1;\n    },\n  },\n});\n",
+        "export const slice = createSlice({\n  reducers: {\n    inc(s) {\n      s.v += 2;\n    },\n  },\n});\n",
+        "+= 1",
+        "+= 2",
+    ),
+    "field.js": (
+        "class Box {\n  static routes = {\n    get: (a) => a,\n    put: (a) => {\n      return 1;\n    },\n  };\n\n"
+        "  f() {\n    return 3;\n  }\n}\n",
+        "class Box {\n  static routes = {\n    put: (a) => {\n      return 2;\n    },\n  };\n}\n",
+        "return 1",
+        "return 2",
+    ),
+    "handlers.py": (
+        "HANDLERS = {\n    'a': f,\n    'b': g,\n    'c': h,\n}\n\n\ndef run():\n    return 1\n",
+        "HANDLERS = {\n    'b': k,\n    'd': m,\n}\n",
+        "'b': g,",
+        "'b': k,\n    'd': m,",
+    ),
+    "handlers.go": (
+        'package a\n\nvar h = map[string]F{\n\t"a": f,\n\t"b": g,\n}\n\nfunc run() {}\n',
+        'var h = map[string]F{\n\t"a": k,\n}\n',
+        '"a": f',
+        '"a": k',
+    ),
+    "handlers.rb": (
+        "H = {\n  a: 1,\n  b: 2,\n}.freeze\n\ndef f\n  1\nend\n",
+        "H = {\n  a: 3,\n}.freeze\n",
+        "a: 1",
+        "a: 3",
+    ),
+    "accessors.js": (
+        "const box = {\n  get size() { return 1; },\n  set size(x) { f(x); },\n  f() { return 3; },\n};\n",
+        "const box = {\n  get size() { return 2; },\n};\n",
+        "return 1",
+        "return 2",
+    ),
+}
+"""By file: its text, a reply with some of the entries, and what changes to what by it."""
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+@pytest.mark.parametrize("form", ["function", "whole"])
+@pytest.mark.parametrize("path", OBJECTS)
+def test_an_object_given_in_part_keeps_its_other_entries(path: str, form: TextForm, ends: str) -> None:
+    now, part, before, after = (text.replace("\n", ends) for text in OBJECTS[path])
+    answer = read_answer(f"```\n{part}```\n", Files({path: now}), form)
+    assert answer.texts == {path: now.replace(before, after)}, answer.problem
+
+
+@pytest.mark.parametrize(
+    ("given", "right"),
+    [
+        # Nothing else changes: it was taken out on purpose.
+        ("const box = {\n  a() { return 1; },\n  b: 2,\n};\n", "const box = {\n  a() { return 1; },\n  b: 2,\n};\n"),
+        # Another name for what one of them holds.
+        (
+            "const box = {\n  a() { return 1; },\n  b: 2,\n  d: [1, 2, 3],\n};\n",
+            "const box = {\n  a() { return 1; },\n  b: 2,\n  d: [1, 2, 3],\n};\n",
+        ),
+        # One line, and a new entry in front of those that stay.
+        ("const box = { z: 1 };\n", ""),
+    ],
+)
+def test_an_object_may_lose_an_entry_by_a_rename_or_where_nothing_else_changes(given: str, right: str) -> None:
+    now = "const box = {\n  a() { return 1; },\n  b: 2,\n  c: [1, 2, 3],\n};\n"
+    right = right or now.replace("3],\n", "3],\n  z: 1,\n")
+    assert read_answer(f"```\n{given}```\n", Files({"a.js": now}), "function").texts == {"a.js": right}
+
+
+SILENT = {
+    "user.rb": (
+        "class User < A\n{0}\n  def f\n    1\n  end\nend\n",
+        ("  has_many :posts\n", "  include B\n  extend C\n", "  attr_reader :a\n"),
+    ),
+    "A.cs": (
+        "class A\n{\n{0}\n    public int F()\n    {\n        return 1;\n    }\n}\n",
+        (
+            "    public int X { get; set; }\n",
+            "    public event System.Action E;\n",
+            "    public int X { get; set; }\n    public event System.Action E;\n",
+            "    public event System.Action E { add { } remove { } }\n",
+        ),
+    ),
+    "a.py": (
+        "class A(M):\n{0}\n    def f(self):\n        return 1\n",
+        ("    name = Char()\n", "    name: str\n    age: int = 3\n"),
+    ),
+    "a.ts": ("export class A {\n{0}\n  f() {\n    return 1;\n  }\n}\n", ("  @Input() name: string;\n", "  x = 3;\n")),
+    "A.java": ("class A {\n{0}\n    int f() {\n        return 1;\n    }\n}\n", ("    public int x;\n",)),
+    "a.php": ("<?php\nclass A {\n{0}\n    function f() {\n        return 1;\n    }\n}\n", ("    use T;\n",)),
+}
+"""By file: a class around what says something without being a function."""
+
+
+@pytest.mark.parametrize("form", ["function", "whole"])
+@pytest.mark.parametrize(("path", "silent"), [(path, each) for path, (_, all_) in SILENT.items() for each in all_])
+def test_a_class_given_for_a_method_keeps_what_is_no_function(path: str, silent: str, form: TextForm) -> None:
+    frame = SILENT[path][0]
+    now = frame.replace("{0}", silent)
+    part = frame.replace("{0}\n", "").replace("1", "2")
+    answer = read_answer(f"````\n{part}````\n", Files({path: now}), form)
+    place = now.rindex("1")
+    assert answer.texts == {path: f"{now[:place]}2{now[place + 1 :]}"}, answer.problem
+
+
+@pytest.mark.parametrize("form", ["function", "whole"])
+def test_a_property_that_alone_is_gone_was_taken_out(form: TextForm) -> None:
+    now = "class A\n{\n    public int X { get; set; }\n\n    int F() => 1;\n}\n"
+    right = now.replace("    public int X { get; set; }\n\n", "")
+    answer = read_answer(f"```\n{right}```\n", Files({"A.cs": now}), form)
+    assert answer.texts.get("A.cs", now) in ((right,) if form == "whole" else (now, right))
+
+
+CASES = {
+    "a_spec.rb": (
+        "RSpec.describe A do\n{0}end\n",
+        "  it 'adds' do\n    expect(f(1)).to eq(2)\n  end\n",
+        "  before { reset }\n",
+        "  it 'subs' do\n    expect(f(2)).to eq(1)\n  end\n",
+    ),
+    "a.test.js": (
+        "describe('a', () => {\n{0}});\n",
+        "  it('adds', () => {\n    expect(f(1)).toBe(2);\n  });\n",
+        "  beforeEach(() => {\n    reset();\n  });\n",
+        "  it('subs', () => {\n    expect(f(2)).toBe(1);\n  });\n",
+    ),
+}
+"""By file: the block around its tests, one that changes, and others."""
+
+
+@pytest.mark.parametrize("form", ["function", "whole"])
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("path", CASES)
+def test_a_block_of_tests_given_in_part_is_refused(path: str, count: int, form: TextForm) -> None:
+    frame, first, *rest = CASES[path]
+    now = frame.replace("{0}", "\n".join((first, *rest[-count:])))
+    part = frame.replace("{0}", first.replace("(1)", "(9)"))
+    answer = read_answer(f"```\n{part}```\n", Files({path: now}), form)
+    assert answer.texts == {}
+    assert "Give the file whole" in answer.problem
+    kept = now.replace("f(1)", "f(9)")
+    assert read_answer(f"```\n{kept}```\n", Files({path: now}), form).texts == {path: kept}
+
+
+HEADS = {
+    "a.go": ("//go:build linux\n\n", 'package a\n\nimport "fmt"\n\nfunc f() {\n\tfmt.Println(1)\n}\n'),
+    "a.py": (
+        "#!/usr/bin/env python3\n# -*- coding: utf-8 -*-\n# Copyright X\n#\n# All rights.\n\n",
+        "def f():\n    g(1)\n",
+    ),
+    "a.rb": ("# frozen_string_literal: true\n\n", "def f\n  g(1)\nend\n"),
+    "a.ts": (
+        "/* (c) X\n * All.\n */\n/* eslint-disable */\n// @ts-check\n",
+        "export function f() {\n  g(1);\n}\n",
+    ),
+    "a.rs": ("// SPDX-License-Identifier: MIT\n//! What it is.\n\n", "fn f() {\n    g(1)\n}\n"),
+    "a.c": ("/* SPDX-License-Identifier: MIT */\n", "#include <a.h>\n\nint f(void)\n{\n    return g(1);\n}\n"),
+}
+"""By file: the comments about it at its top, and the rest."""
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+@pytest.mark.parametrize("path", HEADS)
+def test_a_whole_file_keeps_the_comments_about_it(path: str, ends: str) -> None:
+    head, rest = HEADS[path]
+    now, new = (head + rest).replace("\n", ends), rest.replace("g(1", "g(2").replace("Println(1", "Println(2")
+    answer = whole(path, now, new)
+    assert answer.texts == {path: (head + new).replace("\n", ends)}, answer.problem
+
+
+def test_a_comment_about_the_file_that_alone_is_gone_was_taken_out() -> None:
+    head, rest = HEADS["a.go"]
+    assert whole("a.go", head + rest, rest).texts == {"a.go": rest}

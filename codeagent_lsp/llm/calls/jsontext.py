@@ -77,6 +77,9 @@ def _loads(source: str, *, repair: bool) -> Any:
     if any(token[0].startswith("'") for token in _STRINGS.finditer(source)):  # as Python writes it
         with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
             return ast.literal_eval(_PAIR.sub(lambda pair: str(json.loads(f'"{pair[0]}"')), source.strip()))
+    source = _without_ticks(source)
+    with contextlib.suppress(ValueError, RecursionError):
+        return json.loads(source, strict=False)
     plain, strings = _without_strings(source)
     if ambiguous(source) or ambiguous(plain):
         raise ValueError("a quote inside a string that is not escaped, or a value that is missing")
@@ -86,6 +89,21 @@ def _loads(source: str, *, repair: bool) -> Any:
         return _with_strings(json_repair.loads(plain), strings)
     except (RecursionError, ValueError, IndexError, TypeError, AttributeError) as error:
         raise ValueError("not JSON") from error
+
+
+def _without_ticks(source: str) -> str:
+    """Return broken JSON with the values that are written between backticks, as JavaScript has them, as strings. What
+    a backslash in one means is not told: ValueError for such a one, and for one without an end.
+    """
+    if "`" not in source:
+        return source
+    plain = _TICKED.sub(
+        lambda token: token[0] if token["text"] is None else token["before"] + json.dumps(token["text"]), source
+    )
+    rest = _STRINGS.sub('""', plain)
+    if _TICK.search(rest) or (plain != source and "`" in rest):
+        raise ValueError("a value between backticks that is not clear")
+    return plain
 
 
 def _without_strings(source: str) -> tuple[str, list[str]]:
@@ -216,6 +234,8 @@ _STRINGS = re.compile(
     r'"(?:[^"\\]|\\.)*"|(?<![\w)])\'(?:[^\'\\]|\\.)*\'(?=\s*[:,}\]]|\s*\Z)|(?P<remark>//[^\n]*|/\*.{0,2000}?\*/|(?<![^\s{\[,])#[^\n]*)',
     re.DOTALL,
 )
+_TICKED = re.compile(rf"{_STRINGS.pattern}|(?P<before>[:,\[]\s*)`(?P<text>[^`\\]*)`(?=\s*[,}}\]])", re.DOTALL)
+_TICK = re.compile(r"[:,\[]\s*`")
 _PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")  # one character, in JSON
 _STORED = "\ue000"
 _STORED_AT = re.compile(f"{_STORED}(\\d+){_STORED}")

@@ -86,6 +86,9 @@ def loose_call(text: str, is_tool: Callable[[str], bool]) -> LooseCall | None:
     whether a name means a known tool. None if there is none, or the reply is longer than 20,000 characters.
     """
     reply = re.sub(_END, "", text.strip()) if len(text) <= _LONGEST else ""
+    # An object that is all of the reply may have fences in its texts.
+    if reply.endswith(("}", "]")) and _JSON.match(reply) and (name := _called_tool(reply, is_tool)):
+        return LooseCall(name, sure=True)
     if (fence := list(_FENCE.finditer(reply))[-1:]) or (fence := list(_OPEN_FENCE.finditer(reply))[-1:]):
         body = fence[0][2].strip()
         above = _NAMED_ABOVE.search(reply, 0, fence[0].start())

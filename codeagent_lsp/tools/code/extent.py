@@ -25,7 +25,7 @@ _COMMENTS = frozenset(("comment", "line_comment", "block_comment"))
 _WORDS = frozenset(("export", "default", "declare", "template", "template_parameter_list", "requires_clause"))
 _WRAPPERS = frozenset(("decorated_definition", "export_statement", "ambient_declaration", "template_declaration"))
 _SINGLE = {"const_element": "const_declaration", "variable_assignment": "declaration_command"}
-_OF_THE_FILE = re.compile(
+OF_THE_FILE = re.compile(
     r"#!|//!|/\*!|//go:build|// \+build"
     r"|(?:#|//|/\*+)[ \t]*(?:-\*-|(?:en)?coding[:=]|vim?:|frozen_string_literal:|typed:|@ts-(?:no)?check|@flow|@jsx"
     r"|eslint-(?:disable|enable|env)\b(?!-)|pylint: *(?:disable|skip-file)"
@@ -167,7 +167,7 @@ def _before(node: Node) -> Node | None:
 def _is_doc(source: SourceFile, comment: Node, outer: Node) -> bool:
     """Return whether a comment is alone on its lines and indented like the definition it precedes."""
     text = text_of(comment)
-    if _OF_THE_FILE.match(text) or not first_alone(source, comment.start_byte):
+    if OF_THE_FILE.match(text) or not first_alone(source, comment.start_byte):
         return False
     return indentation(source, comment.start_byte) == indentation(source, outer.start_byte)
 

@@ -12,6 +12,7 @@ import base64
 import binascii
 import hashlib
 import json
+import math
 import mimetypes
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -58,6 +59,8 @@ DEPTH = 8
 NODES = 2000
 
 _DROPPED = frozenset(("$schema", "$id", "$defs", "definitions", "title", "examples", "$comment", "pattern"))
+_BRANCHES = ("allOf", "anyOf", "oneOf")
+_NOT_AT_ROOT = ("enum", "not")
 _NAMED = ("properties", "patternProperties")
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "string": str,
@@ -364,7 +367,9 @@ class _Cleaner:
         if depth <= 0 or self._nodes > NODES:
             return {}
         if isinstance(node, list):
-            return [self.clean(item, depth) for item in node[:100]]
+            return [self.clean(item, depth) for item in node[:100] if not _is_endless(item)]
+        if _is_endless(node):
+            return None
         if not isinstance(node, Mapping):
             return one_line(node, WORDS) if isinstance(node, str) and len(node) > WORDS else node
         if isinstance(node.get("$ref"), str):
@@ -394,13 +399,63 @@ class _Cleaner:
 
 
 def _as_object(schema: Any) -> dict[str, Any]:
-    told = dict(schema) if isinstance(schema, Mapping) else {}
+    told = _merged(schema) if isinstance(schema, Mapping) else {}
+    for key in _NOT_AT_ROOT:
+        told.pop(key, None)
     told["type"] = "object"
     if not isinstance(told.get("properties"), Mapping):
         told["properties"] = {}
     if not isinstance(told.get("required", []), list):
         del told["required"]
     return told
+
+
+def _merged(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema of an object with the properties of its branches (`anyOf`, `oneOf`, `allOf`) among its own:
+    hosted APIs refuse a whole request for a branch at the root of a tool's schema.
+    """
+    told = {key: value for key, value in schema.items() if key not in _BRANCHES}
+    for key in _BRANCHES:
+        given = schema.get(key)
+        branches = [_merged(each) for each in (given if isinstance(given, list) else ()) if _may_be_object(each)]
+        own = told.get("properties")
+        properties = dict(own) if isinstance(own, Mapping) else {}
+        for branch in branches:
+            there = branch.get("properties")
+            for name, value in there.items() if isinstance(there, Mapping) else ():
+                properties[name] = _either(properties[name], value, key) if name in properties else value
+        required = [_names(branch.get("required")) for branch in branches]
+        # What one branch asks for, the others may not know.
+        shared = [
+            name
+            for name in dict.fromkeys(name for names in required for name in names)
+            if key == "allOf" or all(name in names for names in required)
+        ]
+        if properties:
+            told["properties"] = properties
+        if shared:
+            told["required"] = list(dict.fromkeys((*_names(told.get("required")), *shared)))
+    return told
+
+
+def _may_be_object(branch: Any) -> bool:
+    kind = branch.get("type", "object") if isinstance(branch, Mapping) else ""
+    return kind == "object" or (isinstance(kind, list) and "object" in kind)
+
+
+def _either(one: Any, other: Any, key: str) -> Any:
+    """Return the schema of a property that two branches have: what both say, or one of them."""
+    if one == other or not other or not isinstance(one, Mapping) or not isinstance(other, Mapping):
+        return one
+    if key == "allOf" or not one:
+        return {**one, **other}
+    known = one["anyOf"] if set(one) == {"anyOf"} and isinstance(one["anyOf"], list) else [one]
+    return one if other in known else {"anyOf": [*known, other]}
+
+
+def _is_endless(value: Any) -> bool:
+    """Return whether a value is one of the numbers that JSON does not have."""
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _names(value: Any) -> list[str]:

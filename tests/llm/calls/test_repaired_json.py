@@ -66,3 +66,29 @@ def test_a_call_in_broken_json_writes_what_it_says(content: str) -> None:
         ):
             for call in extract(text, [WRITE]).calls:
                 assert (call.arguments["path"], call.arguments["content"]) == ("a.py", content), text
+
+
+TEXTS = ("x = 1\n", "<p>1</p>\n<b>2</b>\n", '<a c="d">\n', "  y\n\n", "it's {1}\r\n", "\tz\n", "a, b: [c]\n", "")
+
+
+@pytest.mark.parametrize("last", [True, False])
+@pytest.mark.parametrize("content", TEXTS)
+def test_a_text_between_backticks_is_that_text(content: str, last: bool) -> None:
+    pairs = ['"path": "a.py"', f'"content": `{content}`']
+    source = ", ".join(pairs if last else pairs[::-1])
+    found = extract(f'{{"name": "write_file", "arguments": {{{source}}}}}', (WRITE,))
+    assert [dict(call.arguments) for call in found.calls] == [{"path": "a.py", "content": content}], found.problem
+
+
+@pytest.mark.parametrize("content", ["a\\n", "a\\`b", "`a` b", "a` b", "``", '"', "a`, b"])
+def test_a_text_between_backticks_that_is_not_clear_is_no_call(content: str) -> None:
+    found = extract(f'{{"name": "write_file", "arguments": {{"path": "a.py", "content": `{content}`}}}}', (WRITE,))
+    assert found.calls == ()
+    assert found.problem
+
+
+@pytest.mark.parametrize("content", ["# T\n\n```sh\nls\n```\n\nend\n", "```\na\n```\n", "~~~\na\n~~~\n", "a\n"])
+def test_a_text_between_three_quotes_is_no_call_and_no_answer(content: str) -> None:
+    found = extract(f'{{"name": "write_file", "arguments": {{"path": "a.md", "content": """{content}"""}}}}', (WRITE,))
+    assert found.calls == ()
+    assert "write_file" in found.problem

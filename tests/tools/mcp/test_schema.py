@@ -130,3 +130,61 @@ def test_what_is_plainly_wrong(arguments: dict[str, Any], problem: str) -> None:
 
 def test_a_schema_that_is_none_refuses_nothing() -> None:
     assert misfit({}, {"a": 1}) == misfit({"properties": 3, "required": "a"}, {}) == ""
+
+
+A, B = ({"type": "object", "properties": {name: {"type": "string"}}, "required": [name]} for name in "ab")
+BRANCHES = [
+    ({"anyOf": [A, B]}, {"a": {"type": "string"}, "b": {"type": "string"}}, []),
+    ({"oneOf": [A, {"type": "null"}]}, {"a": {"type": "string"}}, ["a"]),
+    ({"allOf": [A, B]}, {"a": {"type": "string"}, "b": {"type": "string"}}, ["a", "b"]),
+    ({**B, "anyOf": [A, A]}, {"b": {"type": "string"}, "a": {"type": "string"}}, ["b", "a"]),
+    ({**A, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, {"a": {"type": "string"}}, ["a"]),
+    ({"allOf": [A, {"oneOf": [A, B]}]}, {"a": {"type": "string"}, "b": {"type": "string"}}, ["a"]),
+    ({"anyOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": A}}, {"a": {"type": "string"}}, ["a"]),
+    # What tells the branches apart may be either.
+    (
+        {"oneOf": [{"properties": {"kind": {"const": each}}, "required": ["kind"]} for each in ("x", "y", "z", "x")]},
+        {"kind": {"anyOf": [{"const": "x"}, {"const": "y"}, {"const": "z"}]}},
+        ["kind"],
+    ),
+    (
+        {"allOf": [A, {"properties": {"a": {"minLength": 1}}}]},
+        {"a": {"type": "string", "minLength": 1}},
+        ["a"],
+    ),
+    ({**A, "not": {"required": ["b"]}, "enum": [{}]}, {"a": {"type": "string"}}, ["a"]),
+    (
+        {**A, "anyOf": "none", "oneOf": [1, None, {"properties": ["a"], "required": "a"}]},
+        {"a": {"type": "string"}},
+        ["a"],
+    ),
+]
+"""Schemas with branches at their root, the properties that the model is told, and those that are required."""
+
+
+@pytest.mark.parametrize(("schema", "properties", "required"), BRANCHES)
+def test_branches_at_the_root_become_one_object(
+    schema: dict[str, Any], properties: dict[str, Any], required: list[str]
+) -> None:
+    told = bounded_schema(schema)
+    assert told.pop("required", []) == required
+    assert told == {"type": "object", "properties": properties}
+
+
+def test_branches_of_a_parameter_stay() -> None:
+    inner = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+    assert bounded_schema({"properties": {"a": inner}})["properties"] == {"a": inner}
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_numbers_that_json_does_not_have_are_left_out(number: float) -> None:
+    told = bounded_schema(
+        {
+            "properties": {
+                "a": {"type": "number", "default": number, "maximum": number, "minimum": 0.5},
+                "b": {"enum": [1.5, number]},
+            }
+        }
+    )
+    assert told["properties"] == {"a": {"type": "number", "minimum": 0.5}, "b": {"enum": [1.5]}}
+    json.dumps(told, allow_nan=False)

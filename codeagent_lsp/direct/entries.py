@@ -1,0 +1,322 @@
+"""Objects, tables and other containers that are no class, of which a reply gives only some entries: the others stay.
+
+As with the members of a class, what a reply leaves out of an object is not meant to go, unless nothing else of it
+changes. Pure functions. Not here: members of classes (`members.py`), putting definitions in place (`definitions.py`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from codeagent_lsp.errors import EditRefused
+from codeagent_lsp.index.parse import parsed as parse
+from codeagent_lsp.tools.code.extent import first_alone, indentation
+from codeagent_lsp.tools.code.shift import shifted
+from codeagent_lsp.tools.code.source import SourceFile, walked
+from codeagent_lsp.tools.code.splices import Splice, applied
+from codeagent_lsp.workspace.edits.line_matching import likeness
+from codeagent_lsp.workspace.text.position import with_newlines
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_KEPT = 0.5
+"""A container that has this share of its entries, all as they were, lost the others on purpose; a whole file that has
+less of one was cut."""
+_ALIKE = 0.7
+"""How alike an entry with a new key is to the one that it was."""
+_MOST_PAIRS = 400
+"""Lost and new entries that are compared by likeness; of more, only the same are found."""
+_MOST_NODES = 100_000
+_CONTAINERS = frozenset(
+    ("object", "dictionary", "hash", "array_creation_expression", "literal_value", "initializer_list")
+) | {"field_initializer_list"}
+_WHOLE_KEY = frozenset(
+    ("shorthand_property_identifier", "spread_element", "dictionary_splat", "hash_splat_argument")
+) | {"base_field_initializer", "shorthand_field_initializer"}
+_KEY_FIELDS = ("key", "name", "field", "designator")
+_OWN_SCOPE = ("function", "method", "lambda", "closure", "func_literal", "constructor", "accessor")
+_FUNCTIONS = ("arrow_function", "function_expression")
+_NAMES = ("name", "left", "key", "declarator")
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """An entry with its code without blanks, and the container that is its value, if it is one."""
+
+    words: str
+    node: Node
+    inner: Node | None
+
+
+def lost_entries(old: SourceFile, new: SourceFile) -> tuple[str, ...]:
+    """Return the keys that a container of `old` has and the same one of `new` lacks, where it lacks at least half of
+    them and something else of it changed.
+    """
+    known = _named(old)
+    for name, node in _named(new).items():
+        if (there := known.get(name)) is None or not _is_part(old, there, new, node):
+            continue
+        lost = _lost(old, there, new, node)
+        if lost and len(lost) >= _KEPT * len(_entries(old, there) or ()):
+            return lost
+    return ()
+
+
+def lost_cases(old: SourceFile, new: SourceFile) -> tuple[str, ...]:
+    """Return the heads of calls with a block, such as `it 'adds'`, that `old` has and `new` lacks, where it lacks at
+    least half of the innermost ones and more than it adds.
+    """
+    before, after = _cases(old), _cases(new)
+    lost, added = before - after, after - before
+    cut = lost.total() - added.total() >= max(1, _KEPT * before.total())
+    return tuple(lost) if cut else ()
+
+
+def completed(source: SourceFile, reply: SourceFile) -> SourceFile:
+    """Return a reply with the entries that the containers of the file have and those of the reply lack: all that it
+    gives is changed or new, and the rest is as in the file. EditRefused where this cannot be told.
+    """
+    if reply.faults or source.faults:
+        return reply
+    known = _named(source)
+    splices = []
+    for name, node in _named(reply).items():
+        there = known.get(name)
+        if there is None or not _is_part(source, there, reply, node):
+            continue
+        text = with_newlines(_merged(source, there, reply, node), "\n")
+        was, now = indentation(source, there.start_byte), indentation(reply, node.start_byte)
+        moved = text if was == now else shifted(reply, was + text, now).removeprefix(now)
+        splices.append(Splice(node.start_byte, node.end_byte, moved))
+    if not splices:
+        return reply
+    text = applied(reply, splices)
+    done = parse(reply.path, text)
+    return SourceFile(reply.path, text, done) if done is not None else reply
+
+
+def _named(source: SourceFile) -> Mapping[tuple[str, ...], Node]:
+    """Return the outermost containers outside of functions, by the names of what they stand in; a name that several
+    have is left out.
+    """
+    found: dict[tuple[str, ...], Node] = {}
+    counts: Counter[tuple[str, ...]] = Counter()
+    for node in islice(walked(source.root, _goes_into), _MOST_NODES):
+        if node.type in _CONTAINERS and (name := _name_of(source, node)):
+            counts[name] += 1
+            found[name] = node
+    return {name: node for name, node in found.items() if counts[name] == 1}
+
+
+def _cases(source: SourceFile) -> Counter[str]:
+    """Return the heads of the innermost calls with a block outside of named functions."""
+    found: Counter[str] = Counter()
+    around: set[int] = set()
+    # From the last one on, so that those inside a block come before it.
+    for node in reversed(list(islice(walked(source.root, _is_outside), _MOST_NODES))):
+        block = _block(node)
+        if block is None:
+            continue
+        if node.id not in around:
+            found["".join(source.slice(node.start_byte, block.start_byte).split())] += 1
+        parent = node.parent
+        while parent is not None:
+            around.add(parent.id)
+            parent = parent.parent
+    return found
+
+
+def _is_outside(node: Node) -> bool:
+    return node.type not in ("function_declaration", "method", "method_definition", "class_declaration")
+
+
+def _block(node: Node) -> Node | None:
+    """Return the block that a call of a statement is given; None for other nodes."""
+    if node.type == "call":
+        return node.child_by_field_name("block")
+    if node.type != "call_expression" or node.parent is None or node.parent.type != "expression_statement":
+        return None
+    arguments = node.child_by_field_name("arguments")
+    last = arguments.named_children[-1] if arguments is not None and arguments.named_children else None
+    return last.child_by_field_name("body") if last is not None and last.type in _FUNCTIONS else None
+
+
+def _goes_into(node: Node) -> bool:
+    return node.type not in _CONTAINERS and not any(word in node.type for word in _OWN_SCOPE)
+
+
+def _name_of(source: SourceFile, node: Node) -> tuple[str, ...]:
+    """Return the names around a container, from the inside outwards; () for one that has none."""
+    names: list[str] = []
+    inner, around = node, node.parent
+    while around is not None:
+        # An item of a list has no name by which it is found again.
+        if around.type in ("array", "list", "tuple"):
+            return ()
+        found = next((each for each in map(around.child_by_field_name, _NAMES) if each is not None), None)
+        if found is not None and found != inner and around.type != "call_expression":
+            names.append(_text(source, found))
+        elif around.type == "export_statement" and any(child.type == "default" for child in around.children):
+            names.append("default")
+        elif around.type in ("return_statement", "export_statement") and not names:
+            names.append(around.type)
+        inner, around = around, around.parent
+    return tuple(names)
+
+
+def _entries(source: SourceFile, container: Node) -> Mapping[str, _Entry] | None:
+    """Return the entries of a container by their keys; None where some have no key, or several the same one."""
+    found: dict[str, _Entry] = {}
+    for node in container.named_children:
+        if "comment" in node.type:
+            continue
+        key = _key(source, node)
+        if not key or key in found:
+            return None
+        found[key] = _Entry(_words(source, node), node, _value(node))
+    return found
+
+
+def _key(source: SourceFile, node: Node) -> str:
+    if node.type in _WHOLE_KEY:
+        return _words(source, node)
+    if node.type == "array_element_initializer":
+        first = node.named_children[0] if node.named_child_count == 2 else None
+    else:
+        first = next((each for each in map(node.child_by_field_name, _KEY_FIELDS) if each is not None), None)
+    if first is None:
+        return ""
+    # A getter and a setter have one name.
+    role = next((child.type for child in node.children if child.type in ("get", "set")), "")
+    return f"{role} {_text(source, first).strip(chr(34) + chr(39))}".strip()
+
+
+def _value(entry: Node) -> Node | None:
+    """Return the container that is the value of an entry; None where it is none, or stands inside something else."""
+    value = entry.child_by_field_name("value") or (entry.named_children[-1] if entry.named_children else None)
+    if value is not None and value.type == "literal_element" and value.named_child_count == 1:
+        value = value.named_children[0]
+    return value if value is not None and value.type in _CONTAINERS else None
+
+
+def _is_part(old: SourceFile, there: Node, new: SourceFile, node: Node) -> bool:
+    """Return whether a container of the reply lacks entries that it is not meant to lose."""
+    return any(_losses(old, there, new, node)) and not _is_rest(old, there, new, node)
+
+
+def _losses(old: SourceFile, there: Node, new: SourceFile, node: Node) -> Iterator[str]:
+    """Yield the keys that are lost, at every depth."""
+    yield from _lost(old, there, new, node)
+    before, after = _entries(old, there) or {}, _entries(new, node) or {}
+    for key, entry in after.items():
+        if entry.inner is not None and (own := before.get(key)) is not None and own.inner is not None:
+            yield from _losses(old, own.inner, new, entry.inner)
+
+
+def _lost(old: SourceFile, there: Node, new: SourceFile, node: Node) -> tuple[str, ...]:
+    """Return the keys that a container has no more, but for those that were renamed."""
+    before, after = _entries(old, there), _entries(new, node)
+    # One that is emptied, or of which not every entry can be told, is what the reply makes of it.
+    if not before or not after:
+        return ()
+    added = {entry.words.removeprefix(key) for key, entry in after.items() if key not in before}
+    lost = [key for key in before if key not in after]
+    few = len(lost) * len(added) <= _MOST_PAIRS
+    return tuple(key for key in lost if not _is_renamed(before[key].words.removeprefix(key), added, few=few))
+
+
+def _is_renamed(value: str, added: Collection[str], *, few: bool) -> bool:
+    return value in added or (few and any(likeness(value, other) >= _ALIKE for other in added))
+
+
+def _is_rest(old: SourceFile, there: Node, new: SourceFile, node: Node) -> bool:
+    """Return whether all that a container still has is as it was, and it has at least half of its entries."""
+    before, after = _entries(old, there) or {}, _entries(new, node) or {}
+    return len(after) >= _KEPT * len(before) and all(
+        key in before
+        and (
+            entry.words == before[key].words
+            or (
+                entry.inner is not None
+                and (own := before[key].inner) is not None
+                and _is_rest(old, own, new, entry.inner)
+            )
+        )
+        for key, entry in after.items()
+    )
+
+
+def _merged(source: SourceFile, there: Node, reply: SourceFile, node: Node) -> str:
+    """Return the text of a container of the file with what a part of it in the reply changes and adds."""
+    splices = list(_changes(source, there, reply, node))
+    data, place, parts = source.data, there.start_byte, []
+    for each in sorted(splices, key=lambda splice: splice.start):
+        parts += [source.slice(place, each.start), each.text]
+        place = each.end
+    return "".join((*parts, data[place : there.end_byte].decode("utf-8", "replace")))
+
+
+def _changes(source: SourceFile, there: Node, reply: SourceFile, node: Node) -> Iterator[Splice]:
+    before, after = _entries(source, there), _entries(reply, node)
+    if before is None or after is None:
+        raise EditRefused(
+            "ambiguous",
+            f"Only a part of the entries in line {source.line(there.start_byte)} of {source.path} is given, and it is "
+            "not clear which. Give what has them whole, with all its entries.",
+        )
+    added: dict[int, str] = {}
+    # New ones stand behind the one that the reply gives before them, else at the end.
+    place = list(before.values())[-1].node.end_byte
+    for key, entry in after.items():
+        own = before.get(key)
+        if own is None:
+            lines = _fitted(source, reply, entry.node, indentation(source, there.named_children[-1].start_byte))
+            ends = source.line(there.start_byte) != source.line(there.end_byte)
+            gap = f"\n{indentation(source, there.named_children[-1].start_byte)}" if ends else " "
+            added[place] = f"{added.get(place, '')},{gap}{lines}"
+            continue
+        place = own.node.end_byte
+        if own.inner is not None and entry.inner is not None and any(_losses(source, own.inner, reply, entry.inner)):
+            yield from _changes(source, own.inner, reply, entry.inner)
+        elif own.words != entry.words:
+            top = _top(reply, entry.node)
+            start = _top(source, own.node) if top < entry.node.start_byte else own.node.start_byte
+            lines = _fitted(source, reply, entry.node, indentation(source, own.node.start_byte))
+            yield Splice(start, own.node.end_byte, lines)
+    for end, lines in added.items():
+        yield Splice(end, end, lines)
+
+
+def _fitted(source: SourceFile, reply: SourceFile, node: Node, indent: str) -> str:
+    """Return the code of an entry of the reply with the comments above it, indented as the file has it."""
+    top = _top(reply, node)
+    own, code = indentation(reply, top), reply.slice(top, node.end_byte)
+    return code if own == indent else shifted(source, own + code, indent).removeprefix(indent)
+
+
+def _top(source: SourceFile, node: Node) -> int:
+    """Return the offset of the comments directly above an entry, on lines of their own; else that of the entry."""
+    top, before = node, node.prev_sibling
+    if not first_alone(source, node.start_byte):
+        return node.start_byte
+    while (
+        before is not None
+        and "comment" in before.type
+        and first_alone(source, before.start_byte)
+        and source.data[before.end_byte : top.start_byte].count(b"\n") == 1
+    ):
+        top, before = before, before.prev_sibling
+    return top.start_byte
+
+
+def _text(source: SourceFile, node: Node) -> str:
+    return source.slice(node.start_byte, node.end_byte)
+
+
+def _words(source: SourceFile, node: Node) -> str:
+    return "".join(_text(source, node).split())
