@@ -1,9 +1,9 @@
 """Finds placeholders in a model's code: lines such as `# ... rest of the code` that stand for code it left out.
 
 A placeholder counts only as often as the new text has it more than the old one, as a whole line; comments are read in
-English and Chinese. `left_out` judges what a model gives for the whole of something; `refuse_left_out` any change, and
-there only lines in whose place others go. Pure functions. Not here: whether a text is whole
-(`direct/completeness.py`).
+English, Chinese and the languages of `placeholder_words.py`. `left_out` judges what a model gives for the whole of
+something; `refuse_left_out` any change, and there only lines in whose place others go. Pure functions. Not here:
+whether a text is whole (`direct/completeness.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.index.comments import comment_of, is_comment_in, is_document
+from codeagent_lsp.index.placeholder_words import may_say_left_out, says_left_out
 from codeagent_lsp.workspace.edits.line_matching import runs_of
 from codeagent_lsp.workspace.text.position import split_lines, with_newlines
 
@@ -30,8 +31,9 @@ _WHOLE = (
 )
 _ENTRIES = r"(?:sections?|settings|rules|styles|resources|properties|options|elements|entries|lines|jobs|steps|targets)"
 _STATE = (
-    r"(?:(?:remains?|stays?|is|are|left|kept|goes|go)\s+)?(?:unchanged|intact|omitted|not shown|continues?|as[ -]is"
-    r"|(?:the )?same(?: as (?:before|above))?|as before|as above|here|above|below)(?:\s+for brevity)?"
+    r"(?:(?:remains?|stays?|is|are|left|kept|goes|go)\s+)?(?:unchanged|untouched|unaltered|intact|omitted|not shown"
+    r"|continues?|as[ -]is|(?:the )?same(?: as (?:before|above))?|as before|as above|as in the original|here|above"
+    r"|below)(?:\s+for brevity)?"
 )
 # `rest of the code`, `keep the existing imports`, `other methods remain unchanged`, `same as above`.
 _PHRASE = re.compile(
@@ -39,7 +41,8 @@ _PHRASE = re.compile(
     rf"(?:rest|remainder|remaining|existing|previous|other|original|unchanged)(?:\s+(?:of|the|your|this|its))*"
     rf"(?:\s+\w+){{0,2}}?\s+{_NOUN}(?:\s+{_STATE})?"
     rf"|(?:\w+\s+){{0,3}}{_NOUN}\s+(?:(?:remains?|stays?|is|are|left|kept)\s+)?"
-    rf"(?:unchanged|omitted|(?:the )?same|(?:same )?as before|not shown)(?:\s+for brevity)?"
+    rf"(?:unchanged|untouched|unaltered|omitted|(?:the )?same|(?:same )?as before|not shown"
+    rf"|as in the (?:original|existing|old)(?: (?:code|file|version))?)(?:\s+for brevity)?"
     rf"|(?:everything else|(?:the )?rest)(?:\s+{_STATE})?"
     rf"|(?:the )?(?:rest|remainder) of (?:(?:the|your|this|its) )?(?:\w+ )?{_WHOLE}(?:\s+{_STATE})?"
     rf"|(?:(?:the|all|your)\s+)*(?:rest of|remaining|other|existing)\s+(?:\w+\s+)?{_ENTRIES}\s+"
@@ -188,7 +191,7 @@ def _stands_for_code(line: str, path: str, *, whole: bool) -> bool:
         spoken = bool(dots) and said.strip("\u2026.")[:1].isspace()  # not the spread `...rest`
         return not line.strip("\u2026") or ((spoken or bracketed is not None) and is_phrase(bare))
     if dots:
-        return not bare or _HINT.search(bare) is not None
+        return not bare or _HINT.search(bare) is not None or says_left_out(bare)
     return not whole and is_comment_in(path, line) and is_phrase(bare)
 
 
@@ -199,7 +202,11 @@ def _may_stand(line: str, path: str) -> bool:
     said = _said_by(line)
     bare = said.strip(AROUND)
     around = bool(_DOTS.match(said)) and said.rstrip(" \t)]}>").endswith(("...", "\u2026"))
-    return around or is_phrase(bare) or any(each.fullmatch(bare) for each in (_LOOSE, _LOOSE_CHINESE, _WEAK))
+    return around or is_phrase(bare) or may_say_left_out(bare) or _is_loose(bare)
+
+
+def _is_loose(words: str) -> bool:
+    return any(each.fullmatch(words) for each in (_LOOSE, _LOOSE_CHINESE, _WEAK))
 
 
 def _said_by(line: str) -> str:
@@ -213,10 +220,10 @@ def _is_aside(line: str) -> bool:
 
 
 def is_phrase(words: str) -> bool:
-    """Return whether words, without the comment signs and dots around them, say that code is left out, in English or
-    Chinese, such as `rest unchanged`.
+    """Return whether words, without the comment signs and dots around them, say that code is left out, in any of the
+    languages known, such as `rest unchanged`.
     """
-    return bool(_PHRASE.fullmatch(words) or _CHINESE.fullmatch(words))
+    return bool(_PHRASE.fullmatch(words) or _CHINESE.fullmatch(words)) or says_left_out(words)
 
 
 def _emptied_name(old: list[str], new: list[str]) -> str:

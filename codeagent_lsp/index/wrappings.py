@@ -9,12 +9,15 @@ functions. Not here: lines that stand for code (`placeholders.py`), what of a re
 from __future__ import annotations
 
 import html
+import itertools
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.index import grammars
+from codeagent_lsp.index.comments import is_document
 from codeagent_lsp.index.grammars import Grammar, is_prose, is_source
 from codeagent_lsp.index.literals import COMMENTS, STRINGS, Language, language_of, literals
 from codeagent_lsp.workspace.edits.line_matching import runs_of
@@ -40,10 +43,17 @@ _CALL_END = re.compile(
     r"[ \t]*</(?P<name>(?:\w+:)?(?:content|parameter|invoke|function(?:_calls)?|tool_calls?|arg_value|file_text"
     r"|new_str(?:ing)?|write_to_file|write_file|replace_in_file|create_file|edit_file))>[ \t]*"
 )
+_CALL_START = re.compile(
+    r"[ \t]*<(?P<name>content|parameter|file_text|new_str(?:ing)?|file)(?: (?:name|path)=[^<>]*)?>"
+)
+_CALL_CLOSE = re.compile(r"</(?P<name>parameter|invoke|file_text|new_str(?:ing)?)>[ \t]*\Z")
 _REPLY_END = re.compile(r"(?:<\|(?:im_end|endoftext|eot_id|eom_id|end|return|call)\|>|<｜end▁of▁sentence｜>)[ \t]*\Z")
 # `    12\t…` (cat, Claude Code), `12→…`, `12 | …`.
 _NUMBER = re.compile(r"[ ]{0,6}(\d{1,6})(?:\t|\u2192| ?[|\u2502])")
+_ANY_NUMBER = re.compile(r"[ ]{0,6}(\d{1,6})(?:\t|\u2192| ?[|\u2502]|:(?: |$))")
 _FEWEST_NUMBERS = 3
+_LISTED = frozenset(("csv", "tsv", "psv", "dat", "log", "out", "diff", "patch", "rej"))
+"""Endings of texts whose lines may begin with numbers, signs or tags."""
 _ESCAPED = re.compile(r"&(?:lt|gt|amp|quot|apos|#39|#x27|#34);")
 # No address of a variable `lt`, as `p = &lt;` in C.
 _ESCAPED_SIGN = re.compile(r"[-=]&gt;|&(?:lt|gt|amp|quot);(?=[ \t]*[^\s)])")
@@ -56,6 +66,10 @@ _WITH_BACKSLASHES = frozenset(("pl", "pm", "hs", "elm"))
 _MARKUP = frozenset("html htm xhtml xml svg xsd xsl xslt vue svelte astro plist csproj xaml pom".split())  # noqa: SIM905
 _FENCED = frozenset(("typ", "livemd", "qmd", "rmd", "ipynb"))
 """Endings of documents with fences, beside those of prose."""
+_SCRIPTS = frozenset(
+    ("dockerfile", "containerfile", "makefile", "gnumakefile", "jenkinsfile", "vagrantfile", "gemfile", "rakefile")
+)
+"""Names without an ending that are no documents."""
 _TEXTS = COMMENTS | {"jsx_text", "html_character_reference", "text"}
 """Nodes beside the literals of a language that hold words, also with the escapes of HTML."""
 
@@ -63,6 +77,7 @@ _LEFT = (
     "{line!r} would stand in the text of {path}, and seems to be no part of it: it is {what}. Give the text alone, as "
     "it is to stand in the file."
 )
+_DIFF_LEFT = "a line of a diff, with its sign in front"
 _FENCE_LEFT = "a code fence around it"
 _MARK_LEFT = "a mark of a search and replace block or of a conflict"
 _CALL_LEFT = "the end of a tool call"
@@ -81,13 +96,21 @@ def refuse_wrapped(path: str, before: str, after: str) -> None:
     if not any(_may_be_left(content_of(line)) for line in set(lines).difference(own)):
         return
     rows, old = ([content_of(line) for line in text] for text in (lines, own))
+    ending = path.rpartition(".")[2].lower()
+    if (
+        ending not in _LISTED | {"json", "jsonl", "ndjson", "ipynb"}
+        and not is_document(path)
+        and _is_json_text(after.strip())
+    ) and not _is_json_text(before.strip()):
+        raise EditRefused("not_found", _LEFT.format(line=after.strip()[:80], path=path, what=_JSON_LEFT))
     fresh = [number for run in runs_of(old, rows) for number in range(run.new_start, run.new_end)]
     language = language_of(path, after)
     # A fence opens a template in some languages, and a conflict a heredoc.
     plain = "\n".join("" if _is_mark(line) else line for line in rows)
     inside = {line for each in literals(plain, language) for line in range(each.first, each.last + 1)}
     rest = [rows[number] for number in fresh if number not in inside]
-    if found := _wrapping(path, before, rows, fresh, inside) or _escapes(path, before, after, rest, language):
+    around = _around_lines(path, old, rows, [number for number in fresh if number not in inside])
+    if found := around or _wrapping(path, before, rows, fresh, inside) or _escapes(path, before, after, rest, language):
         line, what = found
         raise EditRefused("not_found", _LEFT.format(line=line.strip()[:80], path=path, what=what))
 
@@ -112,7 +135,11 @@ def _may_be_left(line: str) -> bool:
     return (
         ends
         or _is_mark(line)
-        or _NUMBER.match(line) is not None
+        or line[:1] in ("+", "-", '"', "{")
+        or _ANY_NUMBER.match(line) is not None
+        or _CALL_START.match(line) is not None
+        or line.rstrip().endswith("</s>")
+        or _CALL_CLOSE.search(line) is not None
         or _REPLY_END.search(line) is not None
         or _ESCAPED.search(line) is not None
     )
@@ -123,8 +150,10 @@ def _wrapping(
 ) -> tuple[str, str] | None:
     """Return one of the `fresh` lines that belongs around the text, and what it is; None for none."""
     ending = path.rpartition(".")[2].lower()
-    document = is_prose(path) or ending in _FENCED
-    code = grammars.grammar_of(path) is not None or is_source(path)
+    # A list of packages is no document, whatever its ending is.
+    script = path.rpartition("/")[2].lower() in _SCRIPTS or (ending == "txt" and not is_document(path))
+    document = (is_prose(path) and not script) or ending in _FENCED
+    code = script or grammars.grammar_of(path) is not None or is_source(path)
     edges = _edges(rows, fresh)
     for line in (rows[number] for number in fresh if number not in inside):
         # In code no line is one; of other texts those with which a new part begins or ends.
@@ -143,6 +172,46 @@ def _wrapping(
     outside = "\n".join("" if number in shown else line for number, line in enumerate(rows))
     mark = block_mark(outside)
     return (mark, _MARK_LEFT) if mark and not block_mark(before) else None
+
+
+def _around_lines(path: str, old: Sequence[str], rows: Sequence[str], fresh: Sequence[int]) -> tuple[str, str] | None:
+    """Return an added line that has a number, a sign of a diff or a tag of a call around what is a line of the file,
+    and what it is; None for none. Only in files in which no line begins so.
+    """
+    ending = path.rpartition(".")[2].lower()
+    filled = [number for number in fresh if rows[number].strip()]
+    if not filled or ending in _LISTED or is_document(path):
+        return None
+    first, last = rows[filled[0]], rows[filled[-1]]
+    # Each line has the number of its place.
+    pattern = _ANY_NUMBER if len(filled) >= _FEWEST_NUMBERS and ending not in ("yaml", "yml") else _NUMBER
+    numbers = [pattern.match(rows[number]) for number in filled]
+    if all(each and int(each[1]) == number + 1 for each, number in zip(numbers, filled, strict=True)):
+        return None if any(map(_NUMBER.match, old)) else (first, _NUMBER_LEFT)
+    if sign := _signed(old, rows, filled):
+        return sign, _DIFF_LEFT
+    if ending in _MARKUP or ending in ("tsx", "jsx", "js", "mdx"):
+        return None
+    opens = _CALL_START.match(first)
+    if opens is not None and last.rstrip().endswith(f"</{opens['name']}>"):
+        return first, _CALL_LEFT
+    closes = _CALL_CLOSE.search(last)
+    if closes is not None and not any(f"<{closes['name']}" in line for line in rows):
+        return last, _CALL_LEFT
+    return (last, _ENDING_LEFT) if last.strip() == "</s>" and not any("<s>" in line for line in rows) else None
+
+
+def _signed(old: Sequence[str], rows: Sequence[str], filled: Sequence[int]) -> str:
+    """Return the first added line that has the sign of a diff in front; '' for none."""
+    lost = Counter(old) - Counter(rows)
+    for number, after in itertools.pairwise(filled):
+        line = rows[number]
+        if after == number + 1 and line[:1] == "-" and line[1:].strip() and line[1:] in lost and rows[after][:1] == "+":
+            return line
+    added = [rows[number] for number in filled]
+    # `+ b` at the beginning of a line goes on with the one above.
+    plus = all(line[:1] == "+" and not re.match(r"\+(?: \S|\+)", line) for line in added)
+    return added[0] if plus and len(added) > 1 and not any(line[:1] == "+" for line in old) else ""
 
 
 def _first_numbered(rows: Sequence[str], fresh: Iterable[int]) -> str:
@@ -223,7 +292,9 @@ def _escaped_as_json(path: str, before: str, after: str, joined: Sequence[str], 
     if ending == "json":
         return whole if not _is_json(whole) and _is_json(_unescape(whole)) else ""
     several = before.strip().count("\n") > 1 or "\\n\\n" in whole or whole.endswith("\\n")
-    return whole if several and len(_ENDED.findall(_bare(whole))) > 1 else ""
+    # The first line of a script is no remark that goes on to the end.
+    bare = _bare(whole.removeprefix("#!"))
+    return whole if several and len(_ENDED.findall(bare)) > 1 else ""
 
 
 def _amid_code(path: str, text: str, lines: Collection[str], language: Language) -> str:
@@ -264,6 +335,19 @@ def _parses_only(text: str, plain: dict[str, str], language: Grammar) -> bool:
         return False
     lines = "\n".join(plain.get(content_of(line), content_of(line)) for line in split_lines(text))
     return not grammars.tree_of(language, f"{lines}\n".encode("utf-8", "replace")).root_node.has_error
+
+
+def _is_json_text(text: str) -> bool:
+    """Return whether a text is a string of JSON of several lines, or an object with the argument of a call."""
+    if text[:1] not in ('"', "{"):
+        return False
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    if isinstance(value, dict):
+        value = value.get("content") if len(value) == 1 else None
+    return isinstance(value, str) and "\n" in value.strip()
 
 
 def _is_json(text: str) -> bool:

@@ -147,7 +147,37 @@ def test_no_answer_writes_escapes(path: str) -> None:
     assert not answer.texts and answer.problem, answer
 
 
+PLACES = {
+    "a number in a style": ("a.css", ".a {\n  color: red;\n}\n", ".a {\n2|  color: blue;\n}\n"),
+    "a number in a list": ("a.yaml", "a: 1\nb: 2\n", "a: 1\n2|b: 3\n"),
+    "numbers with colons": ("a.py", "x = 1\n", "1: x = 2\n2: y = 3\n3: z = 4\n"),
+    "signs": ("a.py", "a = 1\nb = 1\n", "-a = 1\n+a = 2\nb = 1\n"),
+    "signs alone": ("a.toml", "a = 1\n", "+a = 2\n+b = 3\n"),
+    "a tag in the line": ("a.py", "x = 1\n", "<new_str>x = 2\n</new_str>\n"),
+    "a tag with a path": ("a.sql", "SELECT 1;\n", '<file path="a.sql">\nSELECT 2;\n</file>\n'),
+    "the end of a tag": ("a.css", "a { top: 0; }\n", "a { top: 1; }</parameter>\n"),
+    "the end of a sequence": ("a.ini", "[a]\nb = 1\n", "[a]\nb = 2\n</s>"),
+    "a text of JSON": ("a.py", "def f():\n    return 1\n", '"def f():\\n    return 2\\n"'),
+    "an argument of JSON": ("Dockerfile", "FROM a\nRUN b\n", '{"content": "FROM a\\nRUN c\\n"}'),
+    "a fence in a Dockerfile": ("Dockerfile", "FROM a\nRUN b\n", "```dockerfile\nFROM a\nRUN c\n```\n"),
+    "a fence in a list of packages": ("requirements.txt", "flask==1\n", "```\nflask==2\n```\n"),
+}
+
+
+@pytest.mark.parametrize(("path", "before", "after"), PLACES.values(), ids=PLACES.keys())
+def test_what_stands_around_a_line_is_refused(path: str, before: str, after: str) -> None:
+    with pytest.raises(EditRefused):
+        refuse_wrapped(path, before, after)
+    refuse_wrapped(path, after, f"{after}\n{before}")
+
+
 MEANT = {
+    "a table by numbers": ("a.csv", "1|a\n2|b\n3|c\n"),
+    "a sum over lines": ("a.js", "x = a\n+ b\n+ c;\n"),
+    "a list of keys": ("a.yaml", "1: a\n2: b\n3: c\n"),
+    "negative numbers": ("a.json", "[\n-1,\n-2\n]\n"),
+    "items": ("a.yaml", "- a\n- b\n"),
+    "struck out": ("a.html", "<p><s>\nx\n</s></p>\n"),
     "fences of a document": ("a.md", "```py\nx\n```\n"),
     "a conflict in a document": ("a.md", "So:\n\n```\n<<<<<<< HEAD\na\n=======\nb\n>>>>>>> x\n```\n"),
     "a fence in a docstring": ("a.py", 'def f():\n    """It.\n\n    ```\n    f()\n    ```\n    """\n'),
