@@ -32,26 +32,16 @@ from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.text.position import with_newlines
 
 _WITH_TYPES = WITH_MEMBERS | {"c", "go", "ruby", "rust"}
-_BRACKETED = (
-    ".css",
-    ".scss",
-    ".less",
-    ".kt",
-    ".kts",
-    ".swift",
-    ".scala",
-    ".sc",
-    ".dart",
-    ".groovy",
-    ".gradle",
-    ".proto",
-    ".sql",
-)
-"""Endings of files, beside those with a grammar, in whose code each bracket has another one."""
-_QUOTED = re.compile(
-    r'"""(?:.|\n)*?"""|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\''
-    r"|/\*(?:.|\n)*?\*/|(?<![:\w])//[^\n]*|--[ \t][^\n]*|/(?:[^/\\\n]|\\.)+/"
-)
+_STRINGS = r'"""(?:.|\n)*?"""|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|/\*(?:.|\n)*?\*/'
+_BRACKETED = {
+    (".css", ".scss", ".less"): re.compile(_STRINGS),
+    (".sql",): re.compile(rf"{_STRINGS}|--[^\n]*"),
+    (".kt", ".kts", ".swift", ".scala", ".sc", ".dart", ".groovy", ".gradle", ".proto"): re.compile(
+        rf"{_STRINGS}|//[^\n]*"
+    ),
+}
+"""Endings of files, beside those with a grammar, in whose code each bracket has another one, and what is no code there.
+"""
 _MARKED_DOC = re.compile(r"/\*\*|///|//!")
 
 
@@ -128,13 +118,14 @@ def syntax_problem(path: str, before: str, after: str) -> str:
 
 
 def _lost_bracket(path: str, before: str, after: str) -> str:
-    if not path.endswith(_BRACKETED):
+    said = next((pattern for endings, pattern in _BRACKETED.items() if path.endswith(endings)), None)
+    if said is None:
         return ""
-    old, new = (Counter(_QUOTED.sub("", text)) for text in (before, after))
+    old, new = (Counter(said.sub("", text)) for text in (before, after))
     for opening, closing in ("{}", "()", "[]"):
         if old[opening] == old[closing] and new[opening] != new[closing]:
-            more, count = (opening, new[opening] - new[closing]) if new[opening] > new[closing] else (closing, 0)
-            return f"a `{more}` has no `{closing if count else opening}`"
+            lone, missing = (opening, closing) if new[opening] > new[closing] else (closing, opening)
+            return f"a `{lone}` has no `{missing}`"
     return ""
 
 

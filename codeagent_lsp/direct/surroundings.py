@@ -28,10 +28,12 @@ _ON_TOP = re.compile(
 _NO_IMPORT = re.compile(r"import\s*\(|use\s+\w+\s*[;{]|using\s*\(|using\s+var\b|from\b(?!.*\bimport\b)")
 """Statements inside of code that begin like imports: a trait that a class of PHP uses, a resource that is closed."""
 _DEFINES = re.compile(
-    r"(?!return\b|await\b|throw\b|new\b|else\b|yield\b)(?:@|#\[|\[\w)|(?:[\w@]+\s+)*(?:def|fun|fn|func|function|class"
-    r"|struct|interface|trait|object|enum|impl|protocol|extension|record|public|private|protected|internal|static"
-    r"|override|constructor|sub)\b|(?!return\b|await\b|throw\b|new\b|else\b)[\w<>\[\],.*&?]+\s+\w+\s*\([^;]*\)[\w\s<>:,.&*-]*\{?$"
-    r"|\w+\s*\([^;]*\)\s*\{$|\w+\(\)\s*\{"
+    r"(?!(?:return|await|throw|new|else|yield)\b)(?:"
+    r"@|#\[|\[\w"  # an attribute
+    r"|(?:[\w@]+\s+)*(?:def|fun|fn|func|function|class|struct|interface|trait|object|enum|impl|protocol|extension"
+    r"|record|public|private|protected|internal|static|override|constructor|sub)\b"
+    r"|[\w<>\[\],.*&?]+\s+\w+\s*\([^;]*\)[\w\s<>:,.&*-]*\{?$"  # its type, then its name
+    r"|\w+\s*\([^;]*\)\s*\{$|\w+\(\)\s*\{)"
 )
 _OPENERS = ("{", "(", "[")
 _CLOSER = re.compile(r"[\])}]+[;,]?|end|</(?P<tag>[\w-]+)>|fi|done|esac")
@@ -45,8 +47,6 @@ _MOST_ABOVE = 4  # attributes of a class, the parameters of a template
 _TAB = 4
 
 OUTSIDE = "It begins with {line!r}, which belongs to the top of {path}. Give the selected code alone."
-
-
 AROUND = "It begins with {line!r}, which stands in {path} around the selected code. Give the selected code alone."
 
 

@@ -237,6 +237,7 @@ def test_a_block_that_cannot_be_taken_off_is_no_code() -> None:
     assert after == JAVA and "'class Cart {'" in problem and "Give the selected code alone." in problem
 
 
+KOTLIN = "fun f() =\n    h(1 / (2 / 3)) // :)\n"
 RULE = ".a {\n  top: 1;\n  left: 2;\n}\n"
 SIGN = ".a::after {\n  content: '}';\n}\n"
 DATA = '{\n  "a": 1,\n  "b": {\n    "c": 2\n  }\n}\n'
@@ -259,6 +260,10 @@ DATA = '{\n  "a": 1,\n  "b": {\n    "c": 2\n  }\n}\n'
         ("a.sql", "CREATE TABLE a (\n  b int\n);\n", "  b int\n);\n", "  b bigint", ""),
         ("a.kt", "fun f() {\n    g()\n}\n", "    g()\n}\n", "    h()", ""),
         ("a.css", SIGN, "  content: '}';\n", "content: '{';", SIGN.replace("'}'", "'{'")),
+        ("a.css", RULE, "  top: 1;\n", "top: 1;\nbackground: url(//a.example/(b);", ""),
+        ("a.css", RULE, "  top: 1;\n", "top: url(//a.example/b);", RULE.replace("1", "url(//a.example/b)")),
+        ("a.kt", "fun f() =\n    g(1)\n", "    g(1)\n", "    h(1 / (2 / 3)) // :)", KOTLIN),
+        ("a.sql", "SELECT 1\nFROM a;\n", "SELECT 1\n", "SELECT (2) -- :(", "SELECT (2) -- :(\nFROM a;\n"),
     ],
 )  # fmt: skip
 def test_data_is_whole_or_unchanged(path: str, text: str, selected: str, code: str, right: str) -> None:
