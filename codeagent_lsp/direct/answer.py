@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from codeagent_lsp.direct import TextForm
 from codeagent_lsp.direct.completeness import has_blocks, holds_all, lost_frame, lost_head, lost_use, stands_for_all
 from codeagent_lsp.direct.definitions import syntax_problem, with_definitions
-from codeagent_lsp.direct.fences import Fence, ReplyParts, only_path, parts_of, path_in
+from codeagent_lsp.direct.fences import Fence, ReplyParts, is_path_comment, only_path, parts_of, path_in
 from codeagent_lsp.errors import EditRefused, PatchRefused
 from codeagent_lsp.index.grammars import grammar_of, is_prose, is_source, is_test
 from codeagent_lsp.index.indentation import in_style_of
@@ -338,9 +338,7 @@ def _count_shared(path: str, text: str, code: str) -> tuple[int, int]:
 def _without_path_line(fence: Fence, path: str) -> str:
     """Return the code without a first line that is only a comment with its path."""
     first, _, rest = fence.code.partition("\n")
-    named = first.strip(" #/-*;%<!>\t")
-    is_path = bool(named) and (named == path or path.endswith(f"/{named}") or named == f"path: {path}")
-    return rest.removeprefix("\n") if is_path and first.strip() != named else fence.code
+    return rest.removeprefix("\n") if is_path_comment(first, path) else fence.code
 
 
 def _apply_block(path: str, now: str, code: str, files: Files, form: TextForm) -> str:

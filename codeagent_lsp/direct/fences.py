@@ -187,6 +187,16 @@ def only_path(line: str, path: str) -> bool:
     return _tidy(_DECORATION.sub("", line)) == path
 
 
+def is_path_comment(line: str, path: str) -> bool:
+    """Return whether a line is a comment that says nothing but the path of the file, or a part of it: models begin code
+    with one.
+    """
+    comment = comment_of(line.strip())
+    said = _BEFORE_PATH.sub("", comment.said.strip()).strip("`\"' ").replace("\\", "/") if comment else ""
+    name = path.replace("\\", "/")
+    return bool(said) and (f"/{name}".endswith(f"/{said}") or f"/{said}".endswith(f"/{name}"))
+
+
 def _has(line: str, path: str) -> bool:
     """Return whether a line holds a path that is not a part of a longer name; one like a word has to be set off."""
     # A file `makefile` or `test`: the same word in a sentence is no name of a file.
@@ -314,6 +324,7 @@ _MARKS = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _SHORT = 3  # marks of a usual fence
 _NUMBERED = re.compile(r"[ ]{0,6}(\d{1,6})(?:\t|\u2192| ?[|\u2502](?: |$)|\|)")  # as tools and models show lines
 _FEWEST_NUMBERED = 2
+_BEFORE_PATH = re.compile(r"(?:file(?:name)?|path|in)\s*:\s*", re.IGNORECASE)
 _CODE_KEYS = ("code", "new_code", "content", "replacement", "text", "result", "selection", "rewritten", "new_str")
 
 

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from codeagent_lsp.direct.fences import is_path_comment
 from codeagent_lsp.direct.imports import with_imports
 from codeagent_lsp.errors import EditRefused
-from codeagent_lsp.index.comments import comment_of
 from codeagent_lsp.index.grammars import Grammar
 from codeagent_lsp.index.literals import Language, Literal, fixed_lines, language_of, literals, literals_of_piece
 from codeagent_lsp.index.placeholders import filled_lines
@@ -110,14 +110,8 @@ def with_head(path: str, text: str, imports: Sequence[str]) -> str:
 
 
 def _without_path(lines: list[str], own: Sequence[str], path: str) -> list[str]:
-    first = lines[0].strip()
-    comment = comment_of(first)
-    if comment is None or first == own[0] or len(lines) == 1:
-        return lines
-    said = re.sub(r"(?i)^(?:file(?:name)?|path|in)\s*:\s*", "", comment.said.strip()).strip("` ")
-    name = path.replace("\\", "/")
-    is_path = bool(said) and (said == name or f"/{name}".endswith(f"/{said}") or f"/{said}".endswith(f"/{name}"))
-    return lines[1:] if is_path else lines
+    named = lines[0].strip() != own[0] and len(lines) > 1 and is_path_comment(lines[0], path)
+    return lines[1:] if named else lines
 
 
 def _without_head(lines: list[str], own: Sequence[str], outside: set[str]) -> tuple[list[str], tuple[str, ...]]:
