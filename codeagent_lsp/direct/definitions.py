@@ -42,6 +42,11 @@ _BRACKETED = {
 }
 """Endings of files, beside those with a grammar, in whose code each bracket has another one, and what is no code there.
 """
+MARKUP = (".html", ".htm", ".xml", ".vue", ".svelte", ".svg")
+_NO_MARKUP = re.compile(
+    r"<!--(?:.|\n)*?-->|<!\[CDATA\[(?:.|\n)*?\]\]>|<(script|style|textarea)\b(?:.|\n)*?</\1>|<[!?][^>]*>"
+)
+_TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)(?:\s(?:\"[^\"]*\"|'[^']*'|[^<>\"'])*?)?(/?)>")
 _MARKED_DOC = re.compile(r"/\*\*|///|//!")
 
 
@@ -118,6 +123,8 @@ def syntax_problem(path: str, before: str, after: str) -> str:
 
 
 def _lost_bracket(path: str, before: str, after: str) -> str:
+    if path.endswith(MARKUP):
+        return _lost_tag(before, after)
     said = next((pattern for endings, pattern in _BRACKETED.items() if path.endswith(endings)), None)
     if said is None:
         return ""
@@ -127,6 +134,24 @@ def _lost_bracket(path: str, before: str, after: str) -> str:
             lone, missing = (opening, closing) if new[opening] > new[closing] else (closing, opening)
             return f"a `{lone}` has no `{missing}`"
     return ""
+
+
+def _lost_tag(before: str, after: str) -> str:
+    """Return which element, all of which had an end, has one no more."""
+    old, new = map(_tags, (before, after))
+    for name in old:
+        if old[name] == 0 != new.get(name, 0):
+            return f"a `<{'/' if new[name] < 0 else ''}{name}>` stands alone"
+    return ""
+
+
+def _tags(text: str) -> dict[str, int]:
+    """Return the names of the elements of a text with how many more begin than end."""
+    found: dict[str, int] = {}
+    for end, name, closed in _TAG.findall(_NO_MARKUP.sub("", text)):
+        if not closed:
+            found[name] = found.get(name, 0) + (-1 if end else 1)
+    return found
 
 
 def _reply(path: str, code: str, source: SourceFile) -> SourceFile:

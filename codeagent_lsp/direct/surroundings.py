@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from codeagent_lsp.direct.definitions import MARKUP
 from codeagent_lsp.direct.fences import is_path_comment
 from codeagent_lsp.direct.imports import with_imports
 from codeagent_lsp.errors import EditRefused
@@ -40,7 +41,6 @@ _CLOSER = re.compile(r"[\])}]+[;,]?|end|</(?P<tag>[\w-]+)>|fi|done|esac")
 _TABLE = re.compile(r"\[[^\[\]\n]*\]|\[\[[^\[\]\n]*\]\]")  # of TOML and INI, whose keys stand no deeper
 _WITH_TABLES = (".toml", ".ini", ".cfg", ".conf", ".editorconfig", ".gitconfig", ".service")
 _RULES = (".css", ".scss", ".less")
-_MARKUP = (".html", ".htm", ".xml", ".vue", ".svelte", ".svg")
 _LABEL = re.compile(r"(?:public|private|protected|signals|(?:public|private|protected) slots)\s*:")
 _LEAST_LETTERS = 5
 _MOST_ABOVE = 4  # attributes of a class, the parameters of a template
@@ -220,7 +220,7 @@ def _tells(head: str, path: str) -> bool:
     if is_data(path) or path.endswith((*_WITH_TABLES, *_RULES)):
         return True
     letters = sum(map(str.isalnum, head))
-    if path.endswith(_MARKUP):  # a plain element may stand in another one
+    if path.endswith(MARKUP):  # a plain element may stand in another one
         return head.startswith(("<ul", "<ol", "<table", "<tbody", "<thead", "<select", "<dl")) or "=" in head
     return letters >= _LEAST_LETTERS or _DEFINES.match(head) is not None
 

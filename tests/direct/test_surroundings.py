@@ -238,6 +238,8 @@ def test_a_block_that_cannot_be_taken_off_is_no_code() -> None:
 
 
 KOTLIN = "fun f() =\n    h(1 / (2 / 3)) // :)\n"
+VUE = "<p>{{ a > b }}</p>\n<p>2</p>\n"
+LIST = "<!-- <ul> -->\n<ul>\n  <li>1\n</ul>\n"
 RULE = ".a {\n  top: 1;\n  left: 2;\n}\n"
 SIGN = ".a::after {\n  content: '}';\n}\n"
 DATA = '{\n  "a": 1,\n  "b": {\n    "c": 2\n  }\n}\n'
@@ -257,6 +259,11 @@ DATA = '{\n  "a": 1,\n  "b": {\n    "c": 2\n  }\n}\n'
         ("a.yaml", "a:\n  b: 1\n  c: 2\n", "  b: 1\n", "b: [5", ""),
         ("a.css", RULE, "  top: 1;\n", ".a {\n  top: 5;\n}", RULE.replace("1", "5")),
         ("a.css", ".a {\n  top: 1;\n}\n.b { left: 2; }\n", "  top: 1;\n}\n", "  top: 5;", ""),
+        ("a.html", LIST, "  <li>1\n</ul>\n", "  <li>5", ""),
+        ("a.html", LIST, "  <li>1\n</ul>\n", "  <li>5\n  <li>6<br>\n</ul>", LIST.replace("1", "5\n  <li>6<br>")),
+        ("a.html", LIST, "  <li>1\n", "  <p>5\n", LIST.replace("<li>1", "<p>5")),
+        ("a.vue", VUE, "<p>2</p>\n", "<p>2", ""),
+        ("a.vue", VUE, "<p>2</p>\n", '<p v-if="a > 1" />', VUE.replace("<p>2</p>", '<p v-if="a > 1" />')),
         ("a.sql", "CREATE TABLE a (\n  b int\n);\n", "  b int\n);\n", "  b bigint", ""),
         ("a.kt", "fun f() {\n    g()\n}\n", "    g()\n}\n", "    h()", ""),
         ("a.css", SIGN, "  content: '}';\n", "content: '{';", SIGN.replace("'}'", "'{'")),
