@@ -17,6 +17,7 @@ TRIES = 5
 """How often a command is started that is not begun: each time with what is there then."""
 
 _SPEAKERS = ("bwrap: ", "mount: ")
+_LONGEST = max(map(len, _SPEAKERS))
 _NO_PROGRAM = "bwrap: execvp "
 _MOST_HELD = 4096
 
@@ -54,6 +55,8 @@ class HeldOutput:
     def __init__(self, on_output: OnOutput) -> None:
         self._on_output = on_output
         self._held: list[tuple[Stream, str]] = []
+        self._begins = ""  # as much of the first words as tells whose they are
+        self._size = 0
         self._holds = True
 
     def __call__(self, stream: Stream, text: str) -> None:
@@ -62,8 +65,10 @@ class HeldOutput:
             self._on_output(stream, text)
             return
         self._held.append((stream, text))
-        so_far = "".join(part for _, part in self._held)
-        if len(so_far) > _MOST_HELD or not any(so_far.startswith(each[: len(so_far)]) for each in _SPEAKERS):
+        self._size += len(text)
+        self._begins += text[: _LONGEST - len(self._begins)]
+        may_be = any(each.startswith(self._begins) or self._begins.startswith(each) for each in _SPEAKERS)
+        if self._size > _MOST_HELD or not may_be:
             self.release()
 
     def release(self) -> None:
