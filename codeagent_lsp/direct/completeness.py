@@ -68,6 +68,7 @@ _HEADED = re.compile(
     r"\.(?:md|markdown|mdx|rst|adoc|org|txt)$|(?:^|/)(?:README|CHANGE|CONTRIBUT|HISTORY|NEWS|NOTES|TODO)[^/.]*$",
     re.IGNORECASE,
 )
+_STAYS = re.compile(r"^#!|^//\s*(?:go:build|\+build)|frozen_string_literal:|copyright|licen[cs]e|spdx", re.IGNORECASE)
 _GOES_ON = re.compile(r"(?:#|//)(?:\s|\Z)")
 _HEADING = re.compile(r"^#{1,6}(?= )", re.MULTILINE)
 
@@ -162,7 +163,9 @@ def lost_head(now: str, code: str) -> str:
     head = _head_of_file(now)
     rest = now[len(head) :]
     there = {line.strip() for line in code.splitlines()}
-    if all(line.strip() in there for line in head.splitlines() if OF_THE_FILE.match(line)):
+    lost = [line for line in head.splitlines() if OF_THE_FILE.match(line) and line.strip() not in there]
+    # What switches a tool off goes when its reason is gone.
+    if not lost or not all(map(_STAYS.search, lost)):
         return ""
     first, given = (next((line.strip() for line in text.splitlines() if line.strip()), "") for text in (rest, code))
     return head if first == given and rest.split() != code.split() else ""

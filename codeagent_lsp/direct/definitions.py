@@ -34,15 +34,20 @@ from codeagent_lsp.workspace.text.position import with_newlines
 _WITH_TYPES = WITH_MEMBERS | {"c", "go", "ruby", "rust"}
 _STRINGS = r'"""(?:.|\n)*?"""|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|/\*(?:.|\n)*?\*/'
 _BRACKETED = {
-    (".css", ".scss", ".less"): re.compile(_STRINGS),
+    (".css",): re.compile(_STRINGS),
     (".sql",): re.compile(rf"{_STRINGS}|--[^\n]*"),
-    (".kt", ".kts", ".swift", ".scala", ".sc", ".dart", ".groovy", ".gradle", ".proto"): re.compile(
-        rf"{_STRINGS}|//[^\n]*"
-    ),
+    (".kt", ".kts", ".swift", ".scala", ".sc", ".proto"): re.compile(rf"{_STRINGS}|//[^\n]*"),
 }
+_UNCLEAR = re.compile(r"\$\{[^}\"\n]*\"|\\\([^)\"\n]*\"|\$\$|\\'")
 """Endings of files, beside those with a grammar, in whose code each bracket has another one, and what is no code there.
 """
-MARKUP = (".html", ".htm", ".xml", ".vue", ".svelte", ".svg")
+MARKUP = (".html", ".htm", ".xml", ".vue", ".svg")
+_WITHOUT_END = frozenset(
+    "p li td th tr option optgroup dt dd thead tbody tfoot colgroup caption html head body rt rp".split()  # noqa: SIM905
+)
+"""Elements of HTML whose end may be left out."""
+_TEMPLATE = re.compile(r"\{\{[#/^]|\{%|\{[#:/]|<%|<\?php")
+_MOST_TAGS = 5000
 _NO_MARKUP = re.compile(
     r"<!--(?:.|\n)*?-->|<!\[CDATA\[(?:.|\n)*?\]\]>|<(script|style|textarea)\b(?:.|\n)*?</\1>|<[!?][^>]*>"
 )
@@ -124,9 +129,9 @@ def syntax_problem(path: str, before: str, after: str) -> str:
 
 def _lost_bracket(path: str, before: str, after: str) -> str:
     if path.endswith(MARKUP):
-        return _lost_tag(before, after)
+        return "" if _TEMPLATE.search(after) else _lost_tag(path, before, after)
     said = next((pattern for endings, pattern in _BRACKETED.items() if path.endswith(endings)), None)
-    if said is None:
+    if said is None or _UNCLEAR.search(after):
         return ""
     old, new = (Counter(said.sub("", text)) for text in (before, after))
     for opening, closing in ("{}", "()", "[]"):
@@ -136,11 +141,12 @@ def _lost_bracket(path: str, before: str, after: str) -> str:
     return ""
 
 
-def _lost_tag(before: str, after: str) -> str:
+def _lost_tag(path: str, before: str, after: str) -> str:
     """Return which element, all of which had an end, has one no more."""
-    old, new = map(_tags, (before, after))
+    html = path.endswith((".html", ".htm"))
+    old, new = (_tags(text.lower() if html else text) for text in (before, after))
     for name in old:
-        if old[name] == 0 != new.get(name, 0):
+        if old[name] == 0 != new.get(name, 0) and not (html and name in _WITHOUT_END):
             return f"a `<{'/' if new[name] < 0 else ''}{name}>` stands alone"
     return ""
 
@@ -148,6 +154,8 @@ def _lost_tag(before: str, after: str) -> str:
 def _tags(text: str) -> dict[str, int]:
     """Return the names of the elements of a text with how many more begin than end."""
     found: dict[str, int] = {}
+    if text.count("<script") + text.count("<style") + text.count("<!--") > _MOST_TAGS // 50:
+        return found
     for end, name, closed in _TAG.findall(_NO_MARKUP.sub("", text)):
         if not closed:
             found[name] = found.get(name, 0) + (-1 if end else 1)

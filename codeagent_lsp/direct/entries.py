@@ -38,6 +38,7 @@ _CONTAINERS = frozenset(
 _WHOLE_KEY = frozenset(
     ("shorthand_property_identifier", "spread_element", "dictionary_splat", "hash_splat_argument")
 ) | {"base_field_initializer", "shorthand_field_initializer"}
+_SPREADS = ("spread_element", "dictionary_splat", "hash_splat_argument", "base_field_initializer")
 _KEY_FIELDS = ("key", "name", "field", "designator")
 _OWN_SCOPE = ("function", "method", "lambda", "closure", "func_literal", "constructor", "accessor")
 _FUNCTIONS = ("arrow_function", "function_expression")
@@ -263,7 +264,7 @@ def _merged(source: SourceFile, there: Node, reply: SourceFile, node: Node) -> s
 
 def _changes(source: SourceFile, there: Node, reply: SourceFile, node: Node) -> Iterator[Splice]:
     before, after = _entries(source, there), _entries(reply, node)
-    if before is None or after is None:
+    if before is None or after is None or _is_moved_at_a_spread(before, after):
         raise EditRefused(
             "ambiguous",
             f"Only a part of the entries in line {source.line(there.start_byte)} of {source.path} is given, and it is "
@@ -290,6 +291,12 @@ def _changes(source: SourceFile, there: Node, reply: SourceFile, node: Node) -> 
             yield Splice(start, own.node.end_byte, lines)
     for end, lines in added.items():
         yield Splice(end, end, lines)
+
+
+def _is_moved_at_a_spread(before: Mapping[str, _Entry], after: Mapping[str, _Entry]) -> bool:
+    """Return whether entries have changed places where that says which of two holds: what stands behind a spread."""
+    spreads = any(entry.node.type in _SPREADS for entry in after.values())
+    return spreads and [key for key in before if key in after] != [key for key in after if key in before]
 
 
 def _fitted(source: SourceFile, reply: SourceFile, node: Node, indent: str) -> str:

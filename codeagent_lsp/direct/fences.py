@@ -14,10 +14,11 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from codeagent_lsp.index.comments import comment_of
+from codeagent_lsp.index.comments import comment_of, is_document
 from codeagent_lsp.index.other_texts import is_words, other_text
 from codeagent_lsp.index.placeholders import left_out
 from codeagent_lsp.index.wrappings import block_mark
+from codeagent_lsp.tools.diagnostics.syntax import is_data
 from codeagent_lsp.workspace.files.copies import COPY, is_copy
 from codeagent_lsp.workspace.text.position import with_newlines
 
@@ -323,7 +324,9 @@ class Envelope:
 _MARKS = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _SHORT = 3  # marks of a usual fence
 _NUMBERED = re.compile(r"[ ]{0,6}(\d{1,6})(?:\t|\u2192| ?[|\u2502](?: |$)|\|)")  # as tools and models show lines
-_FEWEST_NUMBERED = 2
+_FEWEST_NUMBERED = 3
+_LISTS = (".csv", ".tsv", ".psv", ".tab", ".list", ".log", ".txt")
+_SURE_KEYS = ("code", "new_code", "replacement")
 _BEFORE_PATH = re.compile(r"(?:file(?:name)?|path|in)\s*:\s*", re.IGNORECASE)
 _CODE_KEYS = ("code", "new_code", "content", "replacement", "text", "result", "selection", "rewritten", "new_str")
 
@@ -341,7 +344,7 @@ def read_envelope(reply: str, selected: str, path: str = "") -> Envelope:
         return Envelope(prose=prose, problem=problem)
     if not code.strip():
         return Envelope(prose=prose, problem=NO_FENCE)
-    code = _unpacked(code, selected)
+    code = _unpacked(code, selected, path)
     if refused := _find_refusal(code, prose):
         return refused
     wrong = _wrong_content(code, selected, path)
@@ -424,10 +427,12 @@ def _leaves_open(document: str) -> bool:
     return bool(opened)
 
 
-def _unpacked(code: str, selected: str) -> str:
+def _unpacked(code: str, selected: str, path: str) -> str:
     """Return the code that a reply gives in an object of JSON, or with numbers before its lines, where the selection
-    has neither.
+    has neither and the file is none of data or text.
     """
+    if is_data(path) or is_document(path) or path.endswith(_LISTS):
+        return code
     if not _NUMBERED.match(selected):
         code = _without_numbers(code)
     if not code.lstrip().startswith("{") or '":' not in code.replace(" ", ""):
@@ -437,7 +442,10 @@ def _unpacked(code: str, selected: str) -> str:
     except (ValueError, RecursionError):
         return code
     key, value = next(iter(given.items()), ("", None)) if len(given) == 1 else ("", None)
-    return value if key in _CODE_KEYS and isinstance(value, str) and f'"{key}"' not in selected else code
+    if key not in _CODE_KEYS or not isinstance(value, str) or f'"{key}"' in selected:
+        return code
+    # Of one line, it may be what the selection is to become.
+    return value if "\n" in value.strip() or (key in _SURE_KEYS and selected.strip().count(" ")) else code
 
 
 def _without_numbers(code: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from codeagent_lsp.direct.definitions import MARKUP
@@ -29,8 +30,10 @@ _ON_TOP = re.compile(
 _NO_IMPORT = re.compile(r"import\s*\(|use\s+\w+\s*[;{]|using\s*\(|using\s+var\b|from\b(?!.*\bimport\b)")
 """Statements inside of code that begin like imports: a trait that a class of PHP uses, a resource that is closed."""
 _DEFINES = re.compile(
-    r"(?!(?:return|await|throw|new|else|yield)\b)(?:"
+    r"(?!(?:return|await|throw|new|else|yield|if|for|foreach|while|switch|match|catch|with|try|do|elif|unless|when|case(?!\s+(?:class|object))"
+    r"|using|lock|synchronized)\b)(?:"
     r"@|#\[|\[\w"  # an attribute
+    r"|(?:export|const|let|var)\b.*[{(\[]$"
     r"|(?:[\w@]+\s+)*(?:def|fun|fn|func|function|class|struct|interface|trait|object|enum|impl|protocol|extension"
     r"|record|public|private|protected|internal|static|override|constructor|sub)\b"
     r"|[\w<>\[\],.*&?]+\s+\w+\s*\([^;]*\)[\w\s<>:,.&*-]*\{?$"  # its type, then its name
@@ -43,7 +46,9 @@ _WITH_TABLES = (".toml", ".ini", ".cfg", ".conf", ".editorconfig", ".gitconfig",
 _RULES = (".css", ".scss", ".less")
 _LABEL = re.compile(r"(?:public|private|protected|signals|(?:public|private|protected) slots)\s*:")
 _LEAST_LETTERS = 5
-_MOST_ABOVE = 4  # attributes of a class, the parameters of a template
+_MOST_ABOVE = 4
+_ABOVE = ("@", "#[", "[", "template")  # attributes of a class, the parameters of a template
+_MOST_BLOCKS = 12
 _TAB = 4
 
 OUTSIDE = "It begins with {line!r}, which belongs to the top of {path}. Give the selected code alone."
@@ -74,8 +79,9 @@ def without_outer(path: str, text: str, start: int, end: int, code: str) -> Inne
     lines = _without_path(lines, own, path)
     outside = {line for line in before if line[:1].strip()}
     lines, imports = _without_head(lines, own, outside)
-    blocks = [*_blocks(path, before, text[begin:end])]
-    around = _Around(path, language, blocks, frozenset(map(str.strip, before)))
+    blocks = tuple(islice(_blocks(path, before, text[begin:end]), _MOST_BLOCKS))
+    margin = _width(next(line for line in with_newlines(text[begin:end], "\n").split("\n") if line.strip()))
+    around = _Around(path, language, blocks, frozenset(map(str.strip, before)), margin)
     lines = _without_blocks(lines, own, around)
     filled = [number for number, line in enumerate(lines) if line.strip()]
     if filled and lines[filled[0]].strip() != own[0] and (count := _count_head(lines, filled, around)):
@@ -91,6 +97,9 @@ def with_head(path: str, text: str, imports: Sequence[str]) -> str:
     """
     if not imports:
         return text
+    for line in imports:
+        if "__future__" in line and line not in text:  # it has to be the first
+            raise EditRefused("not_found", OUTSIDE.format(line=line, path=path))
     source = source_of(path, "\n".join((*(["<?php"] if path.endswith(".php") else []), *imports, "")))
     if source is not None:
         added = with_imports(path, text, source)
@@ -145,36 +154,43 @@ def _literals(code: str, language: Language) -> tuple[Literal, ...]:
     return literals_of_piece(code, language) if isinstance(language, Grammar) else literals(code, language)
 
 
-def _blocks(path: str, before: Sequence[str], selected: str) -> Iterator[tuple[str, ...]]:
-    """Yield the heads of the blocks around a selection, the innermost first: a line, or two where the bracket has one
-    of its own.
-    """
+class _Block(NamedTuple):
+    """A block around a selection: the line that begins it, and its margin in columns."""
+
+    head: str
+    width: int
+
+
+def _blocks(path: str, before: Sequence[str], selected: str) -> Iterator[_Block]:
+    """Yield the blocks around a selection, the innermost first; one whose bracket has a line of its own is two."""
     first = next((line for line in with_newlines(selected, "\n").split("\n") if line.strip()), "")
     limit = _width(first)
     filled = [line for line in before if line.strip()]
     if path.endswith(_WITH_TABLES):
-        yield from ((line.strip(),) for line in filled[::-1] if _TABLE.fullmatch(line.strip()))
+        table = next((line.strip() for line in filled[::-1] if _TABLE.fullmatch(line.strip())), "")
+        yield from (_Block(table, 0),) if table else ()
         return
     for number in range(len(filled) - 1, -1, -1):
         line, width = filled[number], _width(filled[number])
-        if width >= limit:
+        if width >= limit or _LABEL.fullmatch(line.strip()):
             continue
         above = filled[number - 1] if number else ""
         if line.strip() in _OPENERS and above and _width(above) == width and not _CLOSER.fullmatch(above.strip()):
-            yield (above.strip(), line.strip())
-        yield (line.strip(),)
+            yield _Block(above.strip(), width)
+        yield _Block(line.strip(), width)
         limit = width
         if not limit:
             return
 
 
 class _Around(NamedTuple):
-    """What stands around a selection: the heads of its blocks, the innermost first, and all lines before it."""
+    """What stands around a selection: its blocks, the innermost first, and all lines before it; and its own margin."""
 
     path: str
     language: Language
-    blocks: Sequence[tuple[str, ...]]
+    blocks: Sequence[_Block]
     before: frozenset[str]
+    margin: int
 
 
 def _without_blocks(lines: list[str], own: Sequence[str], around: _Around) -> list[str]:
@@ -207,22 +223,39 @@ def _count_head(lines: Sequence[str], filled: Sequence[int], around: _Around) ->
     """
     for at, number in enumerate(filled[:_MOST_ABOVE]):
         first = lines[number].strip()
-        if any(_bare(first) == _bare(head) and _tells(head, around.path) for head, *_ in around.blocks):
+        if any(
+            _bare(first) == _bare(block.head) and _is_meant(lines[number], block, around) for block in around.blocks
+        ):
             below = lines[filled[at + 1]].strip() if at + 1 < len(filled) else ""
             return at + 1 + (first not in _OPENERS and below in _OPENERS)
-        if first not in around.before:
+        if first not in around.before or not first.startswith(_ABOVE):
             break
     return 0
 
 
+def _is_meant(line: str, block: _Block, around: _Around) -> bool:
+    """Return whether a line that begins a block around the selection is that one, and not new code that is like it."""
+    width, head = _width(line), block.head
+    if not _tells(head, around.path) or (width == around.margin != block.width):
+        return False
+    if head == "{":  # of an object, not of one that goes into a list
+        return around.blocks[0].head.endswith("{")
+    # Where its margin does not tell, as it was taken away.
+    return width == block.width > 0 or _DEFINES.match(head) is not None or "id=" in head or _is_keyed(around.path)
+
+
 def _tells(head: str, path: str) -> bool:
     """Return whether a line that is repeated is the head of a block around, and not another one of its kind."""
-    if is_data(path) or path.endswith((*_WITH_TABLES, *_RULES)):
+    if _is_keyed(path):
         return True
     letters = sum(map(str.isalnum, head))
     if path.endswith(MARKUP):  # a plain element may stand in another one
         return head.startswith(("<ul", "<ol", "<table", "<tbody", "<thead", "<select", "<dl")) or "=" in head
     return letters >= _LEAST_LETTERS or _DEFINES.match(head) is not None
+
+
+def _is_keyed(path: str) -> bool:
+    return is_data(path) or path.endswith((*_WITH_TABLES, *_RULES))
 
 
 def _bare(line: str) -> str:

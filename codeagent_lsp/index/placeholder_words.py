@@ -152,6 +152,15 @@ _VOCABULARIES = (
 _ROLES = ("state", "same", "kept", "other", "part", "joined")
 _BETWEEN = re.compile(r"[\s,;:.`\u3001\u3002\uff0c\uff1a()\uff08\uff09\u2014\u2013-]*")
 _MOST_WORDS = 14
+_UNIT = re.compile(
+    "行|檔案|文件|ファイル|파일|줄|zeile|datei|ligne|fichier|linea|archivo|fichero|linha|arquivo|ficheiro|rig[ah]|file"
+    "|строк|фаил|lini|plik|satir|dosya|dong|tep"
+)
+"""Words for lines and files, without accents: with `current` or `existing` a comment is about one."""
+_NOW = re.compile(
+    "之前|先前|以前|이전|actual|actuel|anterior|precedent|bisherig|atual|attual|предыдущ|прежн|текущ|obecn|poprzedni"
+    "|onceki|truoc do|hien tai"
+)
 
 
 def says_left_out(words: str) -> bool:
@@ -182,7 +191,8 @@ def _roles(pattern: re.Pattern[str], words: str) -> set[str]:
         count += 1
         if found is None or count > _MOST_WORDS:
             return set()
-        roles.add(found.lastgroup or "")
+        role = found.lastgroup or ""
+        roles.add("unit" if role == "part" and _UNIT.match(found[0]) else "now" if _NOW.match(found[0]) else role)
         place = _BETWEEN.match(words, found.end()).end()  # type: ignore[union-attr]  # it matches nothing, too
     return roles
 

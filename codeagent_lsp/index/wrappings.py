@@ -52,7 +52,7 @@ _REPLY_END = re.compile(r"(?:<\|(?:im_end|endoftext|eot_id|eom_id|end|return|cal
 _NUMBER = re.compile(r"[ ]{0,6}(\d{1,6})(?:\t|\u2192| ?[|\u2502])")
 _ANY_NUMBER = re.compile(r"[ ]{0,6}(\d{1,6})(?:\t|\u2192| ?[|\u2502]|:(?: |$))")
 _FEWEST_NUMBERS = 3
-_LISTED = frozenset(("csv", "tsv", "psv", "dat", "log", "out", "diff", "patch", "rej"))
+_LISTED = frozenset(("csv", "tsv", "psv", "tab", "list", "lst", "conf", "dat", "log", "out", "diff", "patch", "rej"))
 """Endings of texts whose lines may begin with numbers, signs or tags."""
 _ESCAPED = re.compile(r"&(?:lt|gt|amp|quot|apos|#39|#x27|#34);")
 # No address of a variable `lt`, as `p = &lt;` in C.

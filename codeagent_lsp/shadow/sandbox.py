@@ -181,7 +181,7 @@ class Sandbox:
             inside = [bind for bind in binds if within(path, [bind.target])]  # the innermost is the last
             # Through an overlay a command sees a copy of the socket's name, and nobody listens there: the less is
             # masked, the less can be gone when it is. A pipe's copy would keep waiting who writes to it.
-            is_copy = inside[-1].writable if inside else within(path, views) and not _is_pipe(path)
+            is_copy = inside[-1].writable if inside else within(os.path.realpath(path), views) and not _is_pipe(path)
             if not is_copy and (inside or within(path, shown) or not within(path, empty)):
                 yield path
 

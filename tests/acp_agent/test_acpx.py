@@ -64,7 +64,7 @@ class CommandLine:
     def kill(self) -> None:
         """Kill the agent and its children, as the kernel does when memory is short."""
         script = self.agent[-1].encode()
-        for place in Path("/proc").glob("[0-9]*/cmdline"):
+        for place in (folder / "cmdline" for folder in Path("/proc").glob("[0-9]*")):
             try:
                 line = place.read_bytes().split(b"\0")
             except OSError:

@@ -127,7 +127,7 @@ def left_behind(state: Path, seconds: float = 3.0) -> list[int]:
 def _carrying(state: Path) -> list[int]:
     mark = f"CODEAGENT_STATE_DIR={state}".encode()
     found = []
-    for entry in Path("/proc").glob("[0-9]*/environ"):
+    for entry in (folder / "environ" for folder in Path("/proc").glob("[0-9]*")):
         try:
             variables = entry.read_bytes().split(b"\0")
         except OSError:

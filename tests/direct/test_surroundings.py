@@ -289,12 +289,12 @@ def test_code_in_an_object_of_json(path: str, key: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["{n}\t", "{n} | ", "{n}|", "{n:4}\u2192"])
-@pytest.mark.parametrize("path", ["cart.py", "Cart.kt", "a.css"])
+@pytest.mark.parametrize("path", ["Cart.kt", "Cart.java"])
 def test_numbers_before_the_lines_are_none_of_the_code(path: str, form: str) -> None:
-    text, selected = MEMBERS.get(path, (RULE, "  top: 1;\n  left: 2;\n"))
-    code = changed(selected).replace("top: 1", "top: 5")
+    text, selected = MEMBERS[path]
+    code = changed(selected)
     numbered = "\n".join(form.format(n=number) + line for number, line in enumerate(code.rstrip().split("\n"), 20))
-    assert asked(path, text, selected, fenced(numbered)) == (changed(text).replace("top: 1", "top: 5"), "")
+    assert asked(path, text, selected, fenced(numbered)) == (changed(text), "")
 
 
 DOCUMENT = "# A\n\nSum:\n\n```py\ntotal(1)\n```\n\nCosts 1.\n\n## End\n"
@@ -308,3 +308,50 @@ def test_a_document_that_is_cut_or_given_twice_is_no_answer(end: str) -> None:
     assert after == DOCUMENT and problem
     whole = f"````markdown\n{selected.replace('Costs 1', 'Costs 2')}````\n"
     assert asked("a.md", DOCUMENT, selected, whole) == (DOCUMENT.replace("Costs 1", "Costs 2"), "")
+
+
+SCHEMA = '{\n  "type": "object",\n  "properties": {\n    "address": {\n      "type": "string"\n    }\n  }\n}\n'
+STREET = '"type": "object",\n"properties": {\n  "street": {\n    "type": "string"\n  }\n}'
+RETRY = "def f(url):\n    resp = fetch(url)\n    if resp is None:\n        note(1)\n        log(url)\n    return resp\n"
+SPEC = "spec:\n  template:\n    # to do\n    x: 1\n"
+POD = "metadata:\n  labels:\n    app: x\nspec:\n  containers: []"
+
+
+LISTED = "<ul>\n  <li>0</li>\n  <li>1</li>\n  <li>2</li>\n</ul>\n"
+LOCK = "def f(a):\n    with a.lock:\n        x(a)\n        g(a)\n        y(a)\n"
+LOOP = "for (const a of b) {\n  x();\n  c();\n  y();\n}\n"
+CASES = "if (long) {\n  x();\n  c();\n  y();\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "selected", "code"),
+    [
+        ("a.json", SCHEMA, '      "type": "string"\n', STREET),
+        ("a.json", "[\n  1\n]\n", "  1\n", '{\n  "id": 3\n}'),
+        ("a.yaml", SPEC, "    x: 1\n", POD),
+        ("a.py", RETRY, "        log(url)\n", "resp = fetch(url)\nif resp is None:\n    raise Gone(url)"),
+        ("a.html", LISTED, "  <li>1</li>\n", "  <ul>\n    <li>1</li>\n  </ul>"),
+        ("a.py", LOCK, "        g(a)\n", "with a.lock:\n    h(a)"),
+        ("a.js", LOOP, "  c();\n", "for (const a of b) {\n  d();\n}"),
+        ("a.js", CASES, "  c();\n", "if (long) {\n  d();\n} else {\n  e();\n}"),
+    ],
+)
+def test_new_code_that_is_like_what_stands_around(path: str, text: str, selected: str, code: str) -> None:
+    after, problem = asked(path, text, selected, fenced(code))
+    begin, end = text.split(selected)
+    assert problem == "" and after.startswith(begin) and after.endswith(end)
+    written = after[len(begin) : len(after) - len(end)]
+    assert [line.strip() for line in written.strip().split("\n")] == [line.strip() for line in code.strip().split("\n")]
+
+
+def test_what_may_be_a_value_is_not_taken_out_of_its_object() -> None:
+    assert (
+        asked("a.js", "const a = null;\n", "null", fenced('{"text": "hello"}'))[0] == 'const a = {"text": "hello"};\n'
+    )
+    assert asked("a.tsv", "a\tb\n", "a\tb\n", fenced("1\tone\n2\ttwo\n3\tthree"))[0] == "1\tone\n2\ttwo\n3\tthree\n"
+
+
+def test_an_import_that_has_to_be_first_is_asked_for_apart() -> None:
+    text, selected = MEMBERS["cart.py"]
+    after, problem = asked("cart.py", text, selected, fenced(f"from __future__ import annotations\n\n{selected}"))
+    assert after == text and "__future__" in problem

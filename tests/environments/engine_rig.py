@@ -137,7 +137,7 @@ def _marked(mark: str) -> dict[int, str]:
 def _helpers(folder: str) -> list[int]:
     """The engine's own helpers for this storage."""
     found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
+    for path in (folder / "cmdline" for folder in Path("/proc").glob("[0-9]*")):
         try:
             words = path.read_bytes().decode("utf-8", "replace")
         except OSError:

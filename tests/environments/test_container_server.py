@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.slow, needs_engine]
 
 def server_over(workspace: Path) -> int:
     """The process id of the server of this workspace."""
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
+    for path in (folder / "cmdline" for folder in Path("/proc").glob("[0-9]*")):
         try:
             words = path.read_bytes().split(b"\0")
         except OSError:  # gone meanwhile

@@ -245,7 +245,7 @@ def test_always_allowed_calls_are_listed_and_revoked(start: StartEditor, workspa
 def running(mark: str) -> list[str]:
     """Command lines of the processes that have `mark` in them, except those that only pass it on."""
     found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
+    for path in (folder / "cmdline" for folder in Path("/proc").glob("[0-9]*")):
         try:
             words = path.read_bytes().split(b"\0")
         except OSError:

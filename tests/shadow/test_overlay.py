@@ -382,7 +382,7 @@ def test_all_of_this_as_an_ordinary_user(tmp_path: Path) -> None:
 def _sleeping(mark: str) -> int:
     """How many processes sleep for just this long."""
     count = 0
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
+    for path in (folder / "cmdline" for folder in Path("/proc").glob("[0-9]*")):
         try:
             words = path.read_bytes().split(b"\0")
         except OSError:

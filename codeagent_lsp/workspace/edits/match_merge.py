@@ -266,6 +266,9 @@ def _spelled(theirs: str, ours: str, fresh: str) -> str:
     # Letter for letter: an ellipsis stands for three.
     if theirs == ours or len(theirs) != len(ours) or fold(theirs) != fold(ours) or len(ours) > _MOST_LETTERS:
         return fresh
+    # Where a quote comes or goes, the others may open and close something else.
+    if any(ours.count(quote) != fresh.count(quote) for quote in "\"'"):
+        return fresh
     runs = SequenceMatcher(None, ours, fresh, autojunk=False)
     if runs.ratio() < ALIKE:
         return fresh

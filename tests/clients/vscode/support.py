@@ -494,7 +494,7 @@ def _free_port() -> int:
 
 def _processes(mark: str) -> list[int]:
     found = []
-    for entry in Path("/proc").glob("[0-9]*/environ"):
+    for entry in (folder / "environ" for folder in Path("/proc").glob("[0-9]*")):
         with contextlib.suppress(OSError):
             if mark.encode() in entry.read_bytes():
                 found.append(int(entry.parent.name))
