@@ -11,7 +11,6 @@ import pytest
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.shadow.beginning import TRIES, HeldOutput
 from codeagent_lsp.shadow.probe import Isolator
-from codeagent_lsp.shadow.sandbox import services
 from codeagent_lsp.shadow.shell import Command, Finished, Launch, OnOutput, Stream
 from codeagent_lsp.shadow.workspace import ShadowWorkspace, executing
 from tests.shadow.fakes import desk
@@ -23,13 +22,15 @@ Lists = Callable[[int], None]
 
 @pytest.fixture
 def lists(monkeypatch: pytest.MonkeyPatch) -> Lists:
-    """So many of the next listings of sockets name one that is gone by the time of the mount."""
+    """So many of the next listings of sockets name one that is gone by the time of the mount; the others name none, as
+    those of other tests come and go.
+    """
     left = 0
 
     def listed() -> tuple[str, ...]:
         nonlocal left
         left -= 1
-        return (*services(), GONE) if left >= 0 else services()
+        return (GONE,) if left >= 0 else ()
 
     def name_it(times: int) -> None:
         nonlocal left
