@@ -80,16 +80,17 @@ def stands_for_all(path: str, now: str, code: str) -> bool:
     if not now.strip():
         return True
     old, new = source_of(path, now), source_of(path, code)
-    # Where nothing else changes, they were taken out on purpose.
-    if old is not None and new is not None and lost_cases(old, new) and not holds_all(now, code):
-        return False
-    if old is not None and new is not None and has_blocks(old):
-        return (
-            not lost_definitions(path, now, code)
-            and _only_renames(old, new)
-            and _head_share(old, new) >= LEAST_SHARE
-            and not thinned(old, new)
-        )
+    if old is not None and new is not None:
+        # Where nothing else changes, they were taken out on purpose.
+        if lost_cases(old, new) and not holds_all(now, code):
+            return False
+        if has_blocks(old):
+            return (
+                not lost_definitions(path, now, code)
+                and _only_renames(old, new)
+                and _head_share(old, new) >= LEAST_SHARE
+                and not thinned(old, new)
+            )
     if is_emptied(now, code):
         return True
     if old is not None and new is not None and lost_entries(old, new):

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from codeagent_lsp.direct.balance import lost_partner
 from codeagent_lsp.direct.entries import completed
 from codeagent_lsp.direct.imports import with_imports
 from codeagent_lsp.direct.members import WITH_MEMBERS, code_of, methods_alone, parsed, values_alone, with_initialiser
@@ -32,26 +33,6 @@ from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.text.position import with_newlines
 
 _WITH_TYPES = WITH_MEMBERS | {"c", "go", "ruby", "rust"}
-_STRINGS = r'"""(?:.|\n)*?"""|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|/\*(?:.|\n)*?\*/'
-_BRACKETED = {
-    (".css",): re.compile(_STRINGS),
-    (".sql",): re.compile(rf"{_STRINGS}|--[^\n]*"),
-    (".kt", ".kts", ".swift", ".scala", ".sc", ".proto"): re.compile(rf"{_STRINGS}|//[^\n]*"),
-}
-_UNCLEAR = re.compile(r"\$\{[^}\"\n]*\"|\\\([^)\"\n]*\"|\$\$|\\'")
-"""Endings of files, beside those with a grammar, in whose code each bracket has another one, and what is no code there.
-"""
-MARKUP = (".html", ".htm", ".xml", ".vue", ".svg")
-_WITHOUT_END = frozenset(
-    "p li td th tr option optgroup dt dd thead tbody tfoot colgroup caption html head body rt rp".split()  # noqa: SIM905
-)
-"""Elements of HTML whose end may be left out."""
-_TEMPLATE = re.compile(r"\{\{[#/^]|\{%|\{[#:/]|<%|<\?php")
-_MOST_TAGS = 5000
-_NO_MARKUP = re.compile(
-    r"<!--(?:.|\n)*?-->|<!\[CDATA\[(?:.|\n)*?\]\]>|<(script|style|textarea)\b(?:.|\n)*?</\1>|<[!?][^>]*>"
-)
-_TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)(?:\s(?:\"[^\"]*\"|'[^']*'|[^<>\"'])*?)?(/?)>")
 _MARKED_DOC = re.compile(r"/\*\*|///|//!")
 
 
@@ -118,48 +99,13 @@ def syntax_problem(path: str, before: str, after: str) -> str:
     if (unread := data_errors(path, after)) is not None:
         return unread[0].message if unread and not data_errors(path, before) else ""
     if isinstance(language_of(path, before or after), Signs):
-        return _lost_bracket(path, before, after)
+        return lost_partner(path, before, after)
     if is_sound(path, after):
         return ""
     source = source_of(path, before) or source_of(path, "\n")
     if source is not None and source.faults and source.language in _WITH_MACROS:
         return ""
     return (problem(source, after) or "") if source is not None and after.strip() else ""
-
-
-def _lost_bracket(path: str, before: str, after: str) -> str:
-    if path.endswith(MARKUP):
-        return "" if _TEMPLATE.search(after) else _lost_tag(path, before, after)
-    said = next((pattern for endings, pattern in _BRACKETED.items() if path.endswith(endings)), None)
-    if said is None or _UNCLEAR.search(after):
-        return ""
-    old, new = (Counter(said.sub("", text)) for text in (before, after))
-    for opening, closing in ("{}", "()", "[]"):
-        if old[opening] == old[closing] and new[opening] != new[closing]:
-            lone, missing = (opening, closing) if new[opening] > new[closing] else (closing, opening)
-            return f"a `{lone}` has no `{missing}`"
-    return ""
-
-
-def _lost_tag(path: str, before: str, after: str) -> str:
-    """Return which element, all of which had an end, has one no more."""
-    html = path.endswith((".html", ".htm"))
-    old, new = (_tags(text.lower() if html else text) for text in (before, after))
-    for name in old:
-        if old[name] == 0 != new.get(name, 0) and not (html and name in _WITHOUT_END):
-            return f"a `<{'/' if new[name] < 0 else ''}{name}>` stands alone"
-    return ""
-
-
-def _tags(text: str) -> dict[str, int]:
-    """Return the names of the elements of a text with how many more begin than end."""
-    found: dict[str, int] = {}
-    if text.count("<script") + text.count("<style") + text.count("<!--") > _MOST_TAGS // 50:
-        return found
-    for end, name, closed in _TAG.findall(_NO_MARKUP.sub("", text)):
-        if not closed:
-            found[name] = found.get(name, 0) + (-1 if end else 1)
-    return found
 
 
 def _reply(path: str, code: str, source: SourceFile) -> SourceFile:

@@ -20,7 +20,7 @@ from codeagent_lsp.index.placeholders import left_out
 from codeagent_lsp.index.wrappings import block_mark
 from codeagent_lsp.tools.diagnostics.syntax import is_data
 from codeagent_lsp.workspace.files.copies import COPY, is_copy
-from codeagent_lsp.workspace.text.position import with_newlines
+from codeagent_lsp.workspace.text.position import with_newlines, without_line_numbers
 
 MAX_PATH = 200
 
@@ -67,6 +67,14 @@ _LONG_FENCE = re.compile(r"^ {0,3}(?:````|~~~~)", re.MULTILINE)
 _DECLINED = re.compile(
     r"\A[\s*_`#>-]*NO[ _]CHANGES?\b[*_`]*\s*[:.\uff1a-]?[*_`]*\s*(?P<reason>.*)", re.IGNORECASE | re.DOTALL
 )
+_MARKS = re.compile(r"[ \t]*(`{3,}|~{3,})")
+_SHORT = 3  # marks of a usual fence
+_NUMBERED = re.compile(r"[ ]{0,6}(\d{1,6})(?:\t|\u2192| ?[|\u2502](?: |$)|\|)")  # as tools and models show lines
+_FEWEST_NUMBERED = 3
+_LISTS = (".csv", ".tsv", ".psv", ".tab", ".list", ".log", ".txt")
+_SURE_KEYS = ("code", "new_code", "replacement")
+_BEFORE_PATH = re.compile(r"(?:file(?:name)?|path|in)\s*:\s*", re.IGNORECASE)
+_CODE_KEYS = ("code", "new_code", "content", "replacement", "text", "result", "selection", "rewritten", "new_str")
 _DIFF_HEAD = re.compile(r"^(?:@@ -\d|--- \S|\+\+\+ \S|diff --git |\*\*\* (?:Begin|Update) )", re.MULTILINE)
 
 
@@ -321,16 +329,6 @@ class Envelope:
     problem: str = ""
 
 
-_MARKS = re.compile(r"[ \t]*(`{3,}|~{3,})")
-_SHORT = 3  # marks of a usual fence
-_NUMBERED = re.compile(r"[ ]{0,6}(\d{1,6})(?:\t|\u2192| ?[|\u2502](?: |$)|\|)")  # as tools and models show lines
-_FEWEST_NUMBERED = 3
-_LISTS = (".csv", ".tsv", ".psv", ".tab", ".list", ".log", ".txt")
-_SURE_KEYS = ("code", "new_code", "replacement")
-_BEFORE_PATH = re.compile(r"(?:file(?:name)?|path|in)\s*:\s*", re.IGNORECASE)
-_CODE_KEYS = ("code", "new_code", "content", "replacement", "text", "result", "selection", "rewritten", "new_str")
-
-
 def read_envelope(reply: str, selected: str, path: str = "") -> Envelope:
     """Read the answer to a request for the new version of `selected`, a part of the file `path` ('' for code of an
     unknown language). Never raises: an answer that cannot be used has a `problem`.
@@ -433,8 +431,10 @@ def _unpacked(code: str, selected: str, path: str) -> str:
     """
     if is_data(path) or is_document(path) or path.endswith(_LISTS):
         return code
-    if not _NUMBERED.match(selected):
-        code = _without_numbers(code)
+    lines = code.strip("\n")
+    if not _NUMBERED.match(selected) and lines.count("\n") + 1 >= _FEWEST_NUMBERED:
+        bare = without_line_numbers(lines, _NUMBERED)
+        code = code if bare == lines else bare
     if not code.lstrip().startswith("{") or '":' not in code.replace(" ", ""):
         return code
     try:
@@ -446,16 +446,6 @@ def _unpacked(code: str, selected: str, path: str) -> str:
         return code
     # Of one line, it may be what the selection is to become.
     return value if "\n" in value.strip() or (key in _SURE_KEYS and selected.strip().count(" ")) else code
-
-
-def _without_numbers(code: str) -> str:
-    lines = code.strip("\n").split("\n")
-    found = [_NUMBERED.match(line) for line in lines]
-    numbers = [int(each[1]) for each in found if each is not None]
-    first = numbers[0] if numbers else 0
-    if len(lines) < _FEWEST_NUMBERED or numbers != list(range(first, first + len(lines))):
-        return code
-    return "\n".join(line[each.end() :] for line, each in zip(lines, found, strict=True) if each is not None)
 
 
 def _is_signed(code: str, selected: str) -> bool:

@@ -24,7 +24,7 @@ from codeagent_lsp.errors import EditRefused, ModelReplyInvalid
 from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.index.wrappings import refuse_wrapped
 from codeagent_lsp.messages import Message, estimate_tokens
-from codeagent_lsp.tools.diagnostics.syntax import data_errors
+from codeagent_lsp.tools.diagnostics.syntax import is_data
 from codeagent_lsp.workspace.text.position import split_lines
 
 FORMAT: dict[TextForm, str] = {
@@ -377,11 +377,12 @@ class SelectionQuestion:
         try:
             start = _behind_line_ends(text, request.start, request.end)
             inner = without_outer(name, text, start, request.end, found.code)
-            new = replaced(text, start, request.end, inner.code, name)
-            if data_errors(name, new) and not data_errors(name, text):
-                new = _with_comma(name, text, (start, request.end), inner.code) or new
-            new = with_head(name, new, inner.imports)
-            if wrong := syntax_problem(name, text, new):
+            new = with_head(name, replaced(text, start, request.end, inner.code, name), inner.imports)
+            wrong = syntax_problem(name, text, new)
+            if wrong and is_data(name):
+                mended = replaced(text, start, request.end, _with_other_comma(inner.code), name)
+                new, wrong = (new, wrong) if syntax_problem(name, text, mended) else (mended, "")
+            if wrong:
                 return Answer(prose=found.prose, problem=f"With it, {name} would be broken: {wrong}.", has_code=True)
             refuse_wrapped(name, text, new)
         except EditRefused as refusal:
@@ -397,14 +398,10 @@ def _behind_line_ends(text: str, start: int, end: int) -> int:
     return start + len(selected) - len(selected.lstrip("\r\n")) if selected.strip() else start
 
 
-def _with_comma(name: str, text: str, place: tuple[int, int], code: str) -> str:
-    """Return the text of a data file with the code at its place, and with the comma behind it that models forget, or
-    without the one that they add; '' where the file is broken all the same.
-    """
+def _with_other_comma(code: str) -> str:
+    """Return a piece of data with the comma behind it that models forget, or without the one that they add."""
     bare = code.rstrip()
-    other = bare[:-1] if bare.endswith(",") else f"{bare},"
-    new = replaced(text, *place, other, name)
-    return "" if data_errors(name, new) else new
+    return bare[:-1] if bare.endswith(",") else f"{bare},"
 
 
 # Chooses the answer form for a request: by the model's probe results, the size of the files, and their language. Pure

@@ -11,12 +11,11 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from codeagent_lsp.direct.definitions import MARKUP
+from codeagent_lsp.direct.balance import MARKUP
 from codeagent_lsp.direct.fences import is_path_comment
 from codeagent_lsp.direct.imports import with_imports
 from codeagent_lsp.errors import EditRefused
-from codeagent_lsp.index.grammars import Grammar
-from codeagent_lsp.index.literals import Language, Literal, fixed_lines, language_of, literals, literals_of_piece
+from codeagent_lsp.index.literals import Language, fixed_lines, language_of, literals, literals_of_piece
 from codeagent_lsp.index.placeholders import filled_lines
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.tools.diagnostics.syntax import is_data
@@ -30,8 +29,8 @@ _ON_TOP = re.compile(
 _NO_IMPORT = re.compile(r"import\s*\(|use\s+\w+\s*[;{]|using\s*\(|using\s+var\b|from\b(?!.*\bimport\b)")
 """Statements inside of code that begin like imports: a trait that a class of PHP uses, a resource that is closed."""
 _DEFINES = re.compile(
-    r"(?!(?:return|await|throw|new|else|yield|if|for|foreach|while|switch|match|catch|with|try|do|elif|unless|when|case(?!\s+(?:class|object))"
-    r"|using|lock|synchronized)\b)(?:"
+    r"(?!(?:return|await|throw|new|else|yield|if|for|foreach|while|switch|match|catch|with|try|do|elif|unless|when"
+    r"|case(?!\s+(?:class|object))|using|lock|synchronized)\b)(?:"
     r"@|#\[|\[\w"  # an attribute
     r"|(?:export|const|let|var)\b.*[{(\[]$"
     r"|(?:[\w@]+\s+)*(?:def|fun|fn|func|function|class|struct|interface|trait|object|enum|impl|protocol|extension"
@@ -76,11 +75,12 @@ def without_outer(path: str, text: str, start: int, end: int, code: str) -> Inne
         return Inner(code)
     language = language_of(path, text)
     before = _outside_literals(with_newlines(text[:begin], "\n"), language)
-    lines = _without_path(lines, own, path)
+    if len(lines) > 1 and lines[0].strip() != own[0] and is_path_comment(lines[0], path):
+        lines = lines[1:]
     outside = {line for line in before if line[:1].strip()}
     lines, imports = _without_head(lines, own, outside)
-    blocks = tuple(islice(_blocks(path, before, text[begin:end]), _MOST_BLOCKS))
     margin = _width(next(line for line in with_newlines(text[begin:end], "\n").split("\n") if line.strip()))
+    blocks = tuple(islice(_blocks(path, before, margin), _MOST_BLOCKS))
     around = _Around(path, language, blocks, frozenset(map(str.strip, before)), margin)
     lines = _without_blocks(lines, own, around)
     filled = [number for number, line in enumerate(lines) if line.strip()]
@@ -118,11 +118,6 @@ def with_head(path: str, text: str, imports: Sequence[str]) -> str:
     return "".join(lines)
 
 
-def _without_path(lines: list[str], own: Sequence[str], path: str) -> list[str]:
-    named = lines[0].strip() != own[0] and len(lines) > 1 and is_path_comment(lines[0], path)
-    return lines[1:] if named else lines
-
-
 def _without_head(lines: list[str], own: Sequence[str], outside: set[str]) -> tuple[list[str], tuple[str, ...]]:
     """Return lines without those of the top of the file that they begin with, and the imports among these that are not
     `outside` of the selection. An import before what defines nothing may be one of the place.
@@ -146,12 +141,8 @@ def _without_head(lines: list[str], own: Sequence[str], outside: set[str]) -> tu
 
 def _outside_literals(text: str, language: Language) -> list[str]:
     """Return the lines of a text with those blank whose margin is the content of a literal."""
-    fixed = fixed_lines(_literals(text, language))
+    fixed = fixed_lines(literals(text, language))
     return ["" if number in fixed else line for number, line in enumerate(text.split("\n"))]
-
-
-def _literals(code: str, language: Language) -> tuple[Literal, ...]:
-    return literals_of_piece(code, language) if isinstance(language, Grammar) else literals(code, language)
 
 
 class _Block(NamedTuple):
@@ -161,10 +152,10 @@ class _Block(NamedTuple):
     width: int
 
 
-def _blocks(path: str, before: Sequence[str], selected: str) -> Iterator[_Block]:
-    """Yield the blocks around a selection, the innermost first; one whose bracket has a line of its own is two."""
-    first = next((line for line in with_newlines(selected, "\n").split("\n") if line.strip()), "")
-    limit = _width(first)
+def _blocks(path: str, before: Sequence[str], limit: int) -> Iterator[_Block]:
+    """Yield the blocks around a selection with the margin `limit`, the innermost first; one whose bracket has a line of
+    its own is two.
+    """
     filled = [line for line in before if line.strip()]
     if path.endswith(_WITH_TABLES):
         table = next((line.strip() for line in filled[::-1] if _TABLE.fullmatch(line.strip())), "")
@@ -209,7 +200,9 @@ def _without_blocks(lines: list[str], own: Sequence[str], around: _Around) -> li
             break
         inner = [line for line in inner if not _LABEL.fullmatch(line.strip()) or line.strip() not in around.before]
         code = "\n".join(inner)
-        within = {line for each in _literals(code, around.language) for line in range(each.first, each.last + 1)}
+        within = {
+            line for each in literals_of_piece(code, around.language) for line in range(each.first, each.last + 1)
+        }
         deeper = all(_width(line) > margin for at, line in enumerate(inner) if line.strip() and at not in within)
         if not inner or not (deeper or around.path.endswith(_WITH_TABLES)):
             break

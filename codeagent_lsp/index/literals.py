@@ -150,13 +150,13 @@ def literals(text: str, language: Language, rows: tuple[int, int] | None = None)
     return _join_overlapping((*found, *literals(text, signs_of(_GAPS[language.name]))))
 
 
-def literals_of_piece(code: str, grammar: Grammar) -> tuple[Literal, ...]:
+def literals_of_piece(code: str, language: Language) -> tuple[Literal, ...]:
     """Return the literals of a piece of code, as `literals` does; for PHP, `<?php` need not be before it."""
-    if grammar.name != "php":
-        return literals(code, grammar)
+    if not isinstance(language, Grammar) or language.name != "php":
+        return literals(code, language)
     # For PHP all is text up to `<?php`; the line that is put in front is counted off.
     return tuple(
-        each._replace(first=each.first - 1, last=each.last - 1) for each in literals(f"<?php\n{code}", grammar)
+        each._replace(first=each.first - 1, last=each.last - 1) for each in literals(f"<?php\n{code}", language)
     )
 
 

@@ -94,8 +94,8 @@ def other_text(path: str, before: str, after: str) -> str:
 
 
 def is_words(path: str, code: str, selected: str) -> bool:
-    """Return whether a text holds sentences where it should hold code as `selected`, '' for none. What the language of
-    the file can read is no sentence, if it reads few of them.
+    """Return whether `code`, which is to stand in the file `path` in place of `selected` ('' for nothing), holds
+    sentences and no code. What the language of the file can read is no sentence, if it reads few of them.
     """
     said = _LABEL.sub(r"\1 ", code)
     # With nothing to compare, only a text of nothing but sentences is taken for words.

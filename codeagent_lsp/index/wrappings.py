@@ -97,11 +97,8 @@ def refuse_wrapped(path: str, before: str, after: str) -> None:
         return
     rows, old = ([content_of(line) for line in text] for text in (lines, own))
     ending = path.rpartition(".")[2].lower()
-    if (
-        ending not in _LISTED | {"json", "jsonl", "ndjson", "ipynb"}
-        and not is_document(path)
-        and _is_json_text(after.strip())
-    ) and not _is_json_text(before.strip()):
+    code = ending not in _LISTED | {"json", "jsonl", "ndjson", "ipynb"} and not is_document(path)
+    if code and _is_json_text(after.strip()) and not _is_json_text(before.strip()):
         raise EditRefused("not_found", _LEFT.format(line=after.strip()[:80], path=path, what=_JSON_LEFT))
     fresh = [number for run in runs_of(old, rows) for number in range(run.new_start, run.new_end)]
     language = language_of(path, after)

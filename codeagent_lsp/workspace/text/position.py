@@ -223,13 +223,12 @@ def margin_lines(lines: Sequence[str], before: str) -> frozenset[int]:
     )
 
 
-def without_line_numbers(text: str) -> str:
-    """Remove `12|` prefixes, as in the results of the read tool, if every line has one and they count up by one.
-
-    Any other text is returned unchanged.
+def without_line_numbers(text: str, numbered: re.Pattern[str] | None = None) -> str:
+    """Remove the numbers before lines, if every line has one and they count up by one: `12|`, as in the results of the
+    read tool, or what `numbered` matches, with the number as its first group. Any other text is returned unchanged.
     """
     lines = split_lines(text)
-    numbers = [_NUMBERED.match(line) for line in lines]
+    numbers = [(numbered or _NUMBERED).match(line) for line in lines]
     found = [int(match[1]) for match in numbers if match is not None]
     if not lines or len(found) != len(lines) or found != list(range(found[0], found[0] + len(found))):
         return text
