@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from codeagent_lsp.agent.prompt import load
@@ -19,6 +19,7 @@ from codeagent_lsp.direct.aptitude import Proof
 from codeagent_lsp.direct.definitions import syntax_problem
 from codeagent_lsp.direct.fences import grammar, read_envelope
 from codeagent_lsp.direct.material import Material, ShownFile
+from codeagent_lsp.direct.modifiers import with_modifiers
 from codeagent_lsp.direct.surroundings import with_head, without_outer
 from codeagent_lsp.errors import EditRefused, ModelReplyInvalid
 from codeagent_lsp.index.grammars import grammar_of
@@ -338,7 +339,10 @@ class FilesQuestion:
         """
         texts = {file.name: file.read.text for file in material.files}
         reply = as_pair(suspect, reply) if suspect else reply
-        return read_answer(reply, Files(texts, material.preferred, fixed=material.fixed), form)
+        answer = read_answer(reply, Files(texts, material.preferred, fixed=material.fixed), form)
+        request = "\n".join((self.words, self.earlier))
+        new = {path: with_modifiers(path, texts.get(path, ""), text, request) for path, text in answer.texts.items()}
+        return replace(answer, texts=new)
 
 
 @dataclass(frozen=True)
@@ -385,6 +389,7 @@ class SelectionQuestion:
             if wrong:
                 return Answer(prose=found.prose, problem=f"With it, {name} would be broken: {wrong}.", has_code=True)
             refuse_wrapped(name, text, new)
+            new = with_modifiers(name, text, new, "\n".join((request.instruction, *request.diagnostics)))
         except EditRefused as refusal:
             return Answer(prose=found.prose, problem=str(refusal), has_code=True)
         return Answer({name: new} if new != text else {}, found.prose, has_code=True)
