@@ -90,6 +90,7 @@ def stands_for_all(path: str, now: str, code: str) -> bool:
                 and _only_renames(old, new)
                 and _head_share(old, new) >= LEAST_SHARE
                 and not thinned(old, new)
+                and not lost_entries(old, new)
             )
     if is_emptied(now, code):
         return True

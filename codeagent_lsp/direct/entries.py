@@ -1,4 +1,5 @@
-"""Objects, tables and other containers that are no class, of which a reply gives only some entries: the others stay.
+"""Objects, tables, lists of records, structs and other containers that are no class, of which a reply gives only some
+entries: the others stay.
 
 As with the members of a class, what a reply leaves out of an object is not meant to go, unless nothing else of it
 changes. Pure functions. Not here: members of classes (`members.py`), putting definitions in place (`definitions.py`).
@@ -7,7 +8,7 @@ changes. Pure functions. Not here: members of classes (`members.py`), putting de
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -32,9 +33,16 @@ _ALIKE = 0.7
 _MOST_PAIRS = 400
 """Lost and new entries that are compared by likeness; of more, only the same are found."""
 _MOST_NODES = 100_000
-_CONTAINERS = frozenset(
-    ("object", "dictionary", "hash", "array_creation_expression", "literal_value", "initializer_list")
-) | {"field_initializer_list"}
+_LONGEST = 200
+"""Bytes of what tells a record from others."""
+_LISTS = frozenset(("array", "list", "tuple", "array_expression", "array_initializer"))
+_STRUCTS = frozenset(("field_declaration_list", "object_type"))
+_CONTAINERS = (
+    frozenset(("object", "dictionary", "hash", "array_creation_expression", "literal_value", "initializer_list"))
+    | {"field_initializer_list"}
+    | _LISTS
+    | _STRUCTS
+)
 _WHOLE_KEY = frozenset(
     ("shorthand_property_identifier", "spread_element", "dictionary_splat", "hash_splat_argument")
 ) | {"base_field_initializer", "shorthand_field_initializer"}
@@ -109,6 +117,8 @@ def _named(source: SourceFile) -> Mapping[tuple[str, ...], Node]:
     counts: Counter[tuple[str, ...]] = Counter()
     for node in islice(walked(source.root, _goes_into), _MOST_NODES):
         if node.type in _CONTAINERS and (name := _name_of(source, node)):
+            # A list that stands beside an object has another name than that.
+            name = (*name, node.type) if node.type in _LISTS else name
             counts[name] += 1
             found[name] = node
     return {name: node for name, node in found.items() if counts[name] == 1}
@@ -157,7 +167,7 @@ def _name_of(source: SourceFile, node: Node) -> tuple[str, ...]:
     inner, around = node, node.parent
     while around is not None:
         # An item of a list has no name by which it is found again.
-        if around.type in ("array", "list", "tuple"):
+        if around.type in _LISTS:
             return ()
         found = next((each for each in map(around.child_by_field_name, _NAMES) if each is not None), None)
         if found is not None and found != inner and around.type != "call_expression":
@@ -171,21 +181,50 @@ def _name_of(source: SourceFile, node: Node) -> tuple[str, ...]:
 
 
 def _entries(source: SourceFile, container: Node) -> Mapping[str, _Entry] | None:
-    """Return the entries of a container by their keys; None where some have no key, or several the same one."""
+    """Return the entries of a container by their keys, or by what they begin with where all are records; None where
+    some have neither, or several the same one.
+    """
+    nodes = [node for node in container.named_children if "comment" not in node.type]
+    keyed = None if container.type in _LISTS else _by(_key, source, nodes)
+    return keyed or _by(_identity, source, nodes)
+
+
+def _by(
+    key_of: Callable[[SourceFile, Node], str], source: SourceFile, nodes: list[Node]
+) -> Mapping[str, _Entry] | None:
     found: dict[str, _Entry] = {}
-    for node in container.named_children:
-        if "comment" in node.type:
-            continue
-        key = _key(source, node)
+    for node in nodes:
+        key = key_of(source, node)
         if not key or key in found:
             return None
         found[key] = _Entry(_words(source, node), node, _value(node))
     return found
 
 
+def _identity(source: SourceFile, node: Node) -> str:
+    """Return what tells a record of a list from the others, the first thing in it: `path("a"` of `path("a", view)`,
+    `name:"a"` of `{name: "a", size: 1}`; '' for what is no record.
+    """
+    inner = _unwrapped(node)
+    inside = inner.child_by_field_name("arguments") or inner.child_by_field_name("body")
+    if inside is None:
+        inside = inner if inner.type in _CONTAINERS else None
+    parts = [child for child in inside.named_children if "comment" not in child.type] if inside is not None else []
+    if inside is None or len(parts) < 2 or parts[0].end_byte - parts[0].start_byte > _LONGEST:
+        return ""
+    return _words(source, parts[0], inner.start_byte)
+
+
+def _unwrapped(node: Node) -> Node:
+    wraps = node.type in ("literal_element", "array_element_initializer", "keyed_element")
+    return node.named_children[0] if wraps and node.named_child_count == 1 else node
+
+
 def _key(source: SourceFile, node: Node) -> str:
     if node.type in _WHOLE_KEY:
         return _words(source, node)
+    if node.type == "field_declaration":
+        return ",".join(_text(source, each) for each in _declared(node)) or _words(source, node)
     if node.type == "array_element_initializer":
         first = node.named_children[0] if node.named_child_count == 2 else None
     else:
@@ -197,8 +236,20 @@ def _key(source: SourceFile, node: Node) -> str:
     return f"{role} {_text(source, first).strip(chr(34) + chr(39))}".strip()
 
 
+def _declared(field: Node) -> Iterator[Node]:
+    """Yield the names that a field of a struct declares."""
+    for name in ("name", "declarator"):
+        for each in field.children_by_field_name(name):
+            inner = each
+            while (below := inner.child_by_field_name("declarator")) is not None:
+                inner = below
+            yield inner
+
+
 def _value(entry: Node) -> Node | None:
     """Return the container that is the value of an entry; None where it is none, or stands inside something else."""
+    if entry.type in _CONTAINERS and entry.type not in _LISTS:
+        return entry
     value = entry.child_by_field_name("value") or (entry.named_children[-1] if entry.named_children else None)
     if value is not None and value.type == "literal_element" and value.named_child_count == 1:
         value = value.named_children[0]
@@ -207,7 +258,14 @@ def _value(entry: Node) -> Node | None:
 
 def _is_part(old: SourceFile, there: Node, new: SourceFile, node: Node) -> bool:
     """Return whether a container of the reply lacks entries that it is not meant to lose."""
-    return any(_losses(old, there, new, node)) and not _is_rest(old, there, new, node)
+    if not any(_losses(old, there, new, node)) or _is_rest(old, there, new, node):
+        return False
+    before, after = _entries(old, there) or {}, _entries(new, node) or {}
+    if there.type not in _STRUCTS and all(_key(old, entry.node) == key for key, entry in before.items()):
+        return True
+    # Records and fields are put together in other ways more often than the keys of an object.
+    lost, added = len(before.keys() - after.keys()), len(after.keys() - before.keys())
+    return lost == 0 or (lost > added and lost >= _KEPT * len(before))
 
 
 def _losses(old: SourceFile, there: Node, new: SourceFile, node: Node) -> Iterator[str]:
@@ -225,14 +283,18 @@ def _lost(old: SourceFile, there: Node, new: SourceFile, node: Node) -> tuple[st
     # One that is emptied, or of which not every entry can be told, is what the reply makes of it.
     if not before or not after:
         return ()
-    added = {entry.words.removeprefix(key) for key, entry in after.items() if key not in before}
+    added = [entry.words.removeprefix(key) for key, entry in after.items() if key not in before]
     lost = [key for key in before if key not in after]
     few = len(lost) * len(added) <= _MOST_PAIRS
-    return tuple(key for key in lost if not _is_renamed(before[key].words.removeprefix(key), added, few=few))
-
-
-def _is_renamed(value: str, added: Collection[str], *, few: bool) -> bool:
-    return value in added or (few and any(likeness(value, other) >= _ALIKE for other in added))
+    found = []
+    for key in lost:
+        value = before[key].words.removeprefix(key)
+        renamed = next((each for each in added if each == value or (few and likeness(value, each) >= _ALIKE)), None)
+        if renamed is None:
+            found.append(key)
+        else:
+            added.remove(renamed)  # one new key is the new name of one old key
+    return tuple(found)
 
 
 def _is_rest(old: SourceFile, there: Node, new: SourceFile, node: Node) -> bool:
@@ -271,6 +333,7 @@ def _changes(source: SourceFile, there: Node, reply: SourceFile, node: Node) -> 
             "not clear which. Give what has them whole, with all its entries.",
         )
     added: dict[int, str] = {}
+    separator = _separator(there)
     # New ones stand behind the one that the reply gives before them, else at the end.
     place = list(before.values())[-1].node.end_byte
     for key, entry in after.items():
@@ -279,7 +342,7 @@ def _changes(source: SourceFile, there: Node, reply: SourceFile, node: Node) -> 
             lines = _fitted(source, reply, entry.node, indentation(source, there.named_children[-1].start_byte))
             ends = source.line(there.start_byte) != source.line(there.end_byte)
             gap = f"\n{indentation(source, there.named_children[-1].start_byte)}" if ends else " "
-            added[place] = f"{added.get(place, '')},{gap}{lines}"
+            added[place] = f"{added.get(place, '')}{separator}{gap}{lines}"
             continue
         place = own.node.end_byte
         if own.inner is not None and entry.inner is not None and any(_losses(source, own.inner, reply, entry.inner)):
@@ -291,6 +354,12 @@ def _changes(source: SourceFile, there: Node, reply: SourceFile, node: Node) -> 
             yield Splice(start, own.node.end_byte, lines)
     for end, lines in added.items():
         yield Splice(end, end, lines)
+
+
+def _separator(container: Node) -> str:
+    """Return what stands between the entries of a container, without blanks."""
+    signs = next((child.type for child in container.children[1:] if child.type in (",", ";")), "")
+    return signs or ("" if container.type in _STRUCTS else ",")
 
 
 def _is_moved_at_a_spread(before: Mapping[str, _Entry], after: Mapping[str, _Entry]) -> bool:
@@ -325,5 +394,5 @@ def _text(source: SourceFile, node: Node) -> str:
     return source.slice(node.start_byte, node.end_byte)
 
 
-def _words(source: SourceFile, node: Node) -> str:
-    return "".join(_text(source, node).split())
+def _words(source: SourceFile, node: Node, start: int | None = None) -> str:
+    return "".join(source.slice(node.start_byte if start is None else start, node.end_byte).split())
