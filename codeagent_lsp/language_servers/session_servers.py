@@ -137,6 +137,8 @@ class SessionServers:
         found = await asyncio.to_thread(lambda: {path: self.installed(view, path) for path in paths})
         asked = {path: servers for path, servers in found.items() if servers}
         known: dict[str, tuple[FoundDiagnostics, ...] | None] = dict.fromkeys(asked)
+        if not asked:
+            return known  # without a copy of the workspace, which takes time
         try:
             async with asyncio.timeout(seconds), self._turn:
                 texts = await self._sync(view, list(asked)) or {}

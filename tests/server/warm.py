@@ -257,11 +257,22 @@ def _become(spec: Mapping[str, Any], descriptors: Sequence[int], others: Sequenc
         os._exit(code)
 
 
-if __name__ == "__main__":
+def _prepare() -> None:
+    """Make what each server makes once, when it is first used: the schemas of its tools, and how messages are read."""
     for part in _PARTS:
         import_module(part)
     for tool in import_module("codeagent_lsp.tools.catalogue").BUILTIN:
-        tool.parameters.model_json_schema()  # pydantic finishes a class when it is first used
-    import_module("codeagent_lsp.server.wire.framing").make_converter()  # and so does lsprotocol
+        for untold in (False, True):
+            import_module("codeagent_lsp.tools.tool")._schema_of(tool.parameters, untold=untold)
+    converter = import_module("codeagent_lsp.server.wire.framing").make_converter()
+    for kinds in import_module("lsprotocol.types").METHOD_TO_TYPES.values():
+        for kind in filter(None, kinds[:3]):
+            converter.get_structure_hook(kind)
+            converter.get_unstructure_hook(kind)
+    import_module("codeagent_lsp.server.server").make_converter = lambda: converter
+
+
+if __name__ == "__main__":
+    _prepare()
     gc.freeze()
     _serve(socket.socket(fileno=os.dup(0)), socket.socket(fileno=int(sys.argv[1])))
