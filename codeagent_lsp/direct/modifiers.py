@@ -150,8 +150,8 @@ def _by_words(text: str, language: str) -> Iterator[tuple[str, _Head]]:
     word = _word(language).pattern
     head = re.compile(rf"^[ \t]*((?:{word}[ \t]+)*)(?:{_DEFINING[language]})[ \t]+([\w.:]+)", re.MULTILINE)
     found = list(head.finditer(text))
-    ends = [each.start() for each in found[1:]] + [len(text)]
-    for each, end in zip(found, ends, strict=True):
+    for each, after in zip(found, (*found[1:], None), strict=False):
+        end = after.start() if after is not None else len(text)
         yield each[2], _Head(each.start(1), each.end(1), _words(language, each[1]), text[each.end(1) : end])
 
 

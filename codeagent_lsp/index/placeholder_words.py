@@ -1,7 +1,8 @@
-"""The vocabulary of placeholders, such as `остальной код без изменений`, in languages other than English: a comment
-is one only if each of its words is in the vocabulary of one language, so that a comment that says more is none.
+"""The vocabulary of placeholders, such as `остальной код без изменений`, in English and other languages: a comment is
+one only if each of its words is in the vocabulary of one language, so that a comment that says more is none.
 
-Pure functions. Not here: English, and where a placeholder counts (`placeholders.py`).
+Pure functions. Not here: the sentences of English and Chinese that are surely one, and where a placeholder counts
+(`placeholders.py`).
 """
 
 from __future__ import annotations
@@ -25,13 +26,32 @@ class _Vocabulary(NamedTuple):
     spaced: bool = True
 
 
+_ENGLISH = _Vocabulary(
+    "rest|remainder|remaining|existing|previous|prior|earlier|original|everything else|everything|elsewhere",
+    "others?|more|further",
+    "codes?|functions?|methods?|implementations?|class(?:es)?|files?|logic|body|bodies|imports?|modules?|scripts?"
+    "|components?|tests?|handlers?|helpers?|definitions?|statements?|lines|contents?|sections?|parts?|version|block",
+    "unchanged|unaltered|unmodified|untouched|intact|omitted|elided|truncated|shortened|abbreviated|skipped|snip(?:ped)?"
+    "|not (?:shown|changed|modified|repeated)|no (?:further |other |more )?changes?(?: needed)?|as[ -]is"
+    "|as (?:it|they) (?:is|was|are|were)|(?:the )?same as (?:before|above|original|it was)"
+    "|(?:as|like|see|just as) (?:before|above|previously|earlier)"
+    "|(?:as|like|see) (?:in )?(?:the )?original(?: version| code| file)?|and so (?:on|forth)|etc"
+    "|only (?:the )?(?:changed|modified|changes?) (?:parts?|lines?|code|sections?|functions?)?(?: is| are)? ?shown"
+    "|continues?|identical|remains?|stays?|keeps?|follows?",
+    "same",
+    "the|a|an|of|your|this|its|it|here|below|above|from|on|with|for|brevity|clarity|leave|insert|put|add|all|is|are|was"
+    "|were|goes|go|todo|and|in|to|at|left|kept|out|that|these|those|so far|onwards?|down|point|after|before|then|now",
+)
+"""So much is said in ordinary comments, too."""
+
 _VOCABULARIES = (
     _Vocabulary(
-        "其餘|其余|剩餘|剩余|剩下|餘下|余下|原有|原來|原来|原始|原先|之前|先前|現有|现有|已有|既有",
+        "後續|后续|其後|其后|其餘|其余|剩餘|剩余|剩下|餘下|余下|原有|原來|原来|原始|原先|之前|先前|現有|现有|已有|既有",
         "其他|其它",
         "程式碼|代碼|代码|程式|函數|函数|函式|方法|邏輯|逻辑|部分|實作|實現|实现|匯入|导入|類別|类|內容|内容|行|檔案|文件",
         "保持不變|保持不变|維持不變|维持不变|維持原樣|保持原樣|保持原样|不變|不变|未變|未变|未修改|不動|不动|省略|略去|略|同上|同前"
-        "|照舊|照旧|無變化|无变化|沒有變化|没有变化|無需修改|無須修改|与之前相同|與之前相同|和之前一樣|和之前一样|與原來相同|与原来相同",
+        "|僅顯示修改部分|仅显示修改部分|只顯示修改部分|只显示修改部分|仅显示修改的部分|只显示修改的部分|仅展示修改部分|只展示修改部分"
+        "|仅列出修改部分|只列出修改部分|照舊|照旧|無變化|无变化|沒有變化|没有变化|無需修改|無須修改|与之前相同|與之前相同|和之前一樣|和之前一样|與原來相同|与原来相同",
         "相同|一樣|一样",
         "這裡|这里|此處|此处|以下|以上|下面|上面|後面|后面|前面|保留|保持|都|均|也|是|為|为|的|所有|全部|與|与|和|在此",
         spaced=False,
@@ -176,6 +196,12 @@ def may_say_left_out(words: str) -> bool:
     return any({"kept", "joined"} <= roles or {"other", "part"} <= roles for roles in _roles_by_language(words))
 
 
+def may_say_left_out_in_english(words: str) -> bool:
+    """Return whether English words, of which an ordinary comment may consist as well, may say that code is left out."""
+    roles = _roles(_ENGLISH_PATTERN, words.lower())
+    return "state" in roles or ("kept" in roles and not roles.isdisjoint(("part", "same", "unit")))
+
+
 def _roles_by_language(words: str) -> list[set[str]]:
     """Return the roles that words have, for each language that has all of them."""
     plain = _without_marks(words.lower())
@@ -214,3 +240,4 @@ def _pattern(language: _Vocabulary) -> re.Pattern[str]:
 
 
 _PATTERNS = tuple(map(_pattern, _VOCABULARIES))
+_ENGLISH_PATTERN = _pattern(_ENGLISH)

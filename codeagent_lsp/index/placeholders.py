@@ -1,7 +1,7 @@
 """Finds placeholders in a model's code: lines such as `# ... rest of the code` that stand for code it left out.
 
 A placeholder counts only as often as the new text has it more than the old one, as a whole line; comments are read in
-English, Chinese and the languages of `placeholder_words.py`. `left_out` judges what a model gives for the whole of
+the languages of `placeholder_words.py`. `left_out` judges what a model gives for the whole of
 something; `refuse_left_out` any change, and there only lines in whose place others go. Pure functions. Not here:
 whether a text is whole (`direct/completeness.py`).
 """
@@ -14,13 +14,20 @@ from collections.abc import Iterable, Iterator
 
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.index.comments import comment_of, is_comment_in, is_document
-from codeagent_lsp.index.placeholder_words import may_say_left_out, says_left_out
+from codeagent_lsp.index.placeholder_words import may_say_left_out, may_say_left_out_in_english, says_left_out
 from codeagent_lsp.workspace.edits.line_matching import runs_of
 from codeagent_lsp.workspace.text.position import split_lines, with_newlines
 
 _BRACKETED = re.compile(r"[(\[<{](?P<said>.*\s.*)[)\]>}]")
 _ASIDE = re.compile(r"[*_]{0,2}(?:\[[^\[\]]+\]|\([^()]+\)|<[^<>/]+>|\{[^{}]+\})[*_.]{0,3}")
 _DOTS = re.compile(r"^[ \t(\[{<]*(?:\.{3,}|\u2026)")
+# A line of signs alone, such as `[...]`, `⋮` or `--- 8< ---`, and a state in brackets: code has them, too.
+_CUT = re.compile(
+    r"[-\s=~_*#<>()\[\]{}]*(?:\.{3,}|\. \. \.|[\u2026\u22ee\u22ef\ufe19]|8<|\u2702)[-\s=~_*#.<>()\[\]{}]*"
+    r"|[<*]{1,2}(?:unchanged|unmodified|omitted|truncated|snip(?:ped)?|skipped|elided)[>*]{1,2}",
+    re.IGNORECASE,
+)
+_TRAILING = re.compile(r"\s(?://|#|--|/\*|<!--)[ \t]*(?:\.{3,}|\u2026)(?P<said>[^\n]*)")
 AROUND = " \t.,:()[]{}<>*=~#|/-\u2026\u3002\uff0c\uff1a\uff08\uff09\u3010\u3011"
 _NOUN = (
     r"(?:code|functions?|methods?|implementations?|class(?:es)?|file|logic|body|imports?|tests?|routes?|handlers?"
@@ -120,10 +127,10 @@ def refuse_left_out(path: str, before: str, after: str) -> None:
     for gone, come in _changes(before, after) if standing or loose else ():
         if not any(lost[line] and _says(line) and not is_comment_in(path, line) for line in gone):
             continue
-        said = _count_said(come, path)
-        fewer = said < _count_said(gone, path)
+        said, had = _count_said(come, path), _count_said(gone, path)
+        fewer = said < had
         for line in come:
-            weak = said and _WEAK.fullmatch(_said_by(line).strip(AROUND))
+            weak = had <= 2 * said and _WEAK.fullmatch(_said_by(line).strip(AROUND))
             if line in standing or (fewer and line in loose and not weak):
                 raise EditRefused("not_found", _STANDS.format(line=line))
     if name in ("py", "pyi") and "..." in after and _stubs(new)[2] > _stubs(old)[2]:
@@ -188,6 +195,8 @@ def _stands_for_code(line: str, path: str, *, whole: bool) -> bool:
     bare = said.strip(AROUND)
     dots = _DOTS.match(said)
     if comment is None:
+        if (behind := _TRAILING.search(line)) is not None and is_phrase(behind["said"].strip(AROUND)):
+            return True
         spoken = bool(dots) and said.strip("\u2026.")[:1].isspace()  # not the spread `...rest`
         return not line.strip("\u2026") or ((spoken or bracketed is not None) and is_phrase(bare))
     if dots:
@@ -197,7 +206,11 @@ def _stands_for_code(line: str, path: str, *, whole: bool) -> bool:
 
 def _may_stand(line: str, path: str) -> bool:
     """Return whether a stripped line is a placeholder if more lines go than come where it stands."""
-    if len(line) > _LONGEST or not (is_comment_in(path, line) or (is_document(path) and _is_aside(line))):
+    if len(line) > _LONGEST:
+        return False
+    if line != "..." and _CUT.fullmatch(line):  # dots alone are a statement of Python, and judged for themselves
+        return True
+    if not (is_comment_in(path, line) or (is_document(path) and _is_aside(line))):
         return False
     said = _said_by(line)
     bare = said.strip(AROUND)
@@ -206,7 +219,7 @@ def _may_stand(line: str, path: str) -> bool:
 
 
 def _is_loose(words: str) -> bool:
-    return any(each.fullmatch(words) for each in (_LOOSE, _LOOSE_CHINESE, _WEAK))
+    return any(each.fullmatch(words) for each in (_LOOSE, _LOOSE_CHINESE, _WEAK)) or may_say_left_out_in_english(words)
 
 
 def _said_by(line: str) -> str:

@@ -112,6 +112,12 @@ def test_overloads_are_told_apart() -> None:
     assert with_modifiers("A.java", before, after, "count two") == before.replace("1", "2", 1)
 
 
+@pytest.mark.parametrize("ending", ["kt", "swift", "scala", "lua"])
+def test_nothing_is_defined_any_more(ending: str) -> None:
+    before = "local function a()\nend\n" if ending == "lua" else "private class A {\n    private val a = 1\n}\n"
+    assert with_modifiers(f"a.{ending}", before, "a = 1\n", "only the value") == "a = 1\n"
+
+
 def test_a_new_definition_and_names_like_modifiers() -> None:
     before = "static int f(void)\n{\n    return 1;\n}\n"
     after = "int g(int inline_size)\n{\n    return inline_size;\n}\n"

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from codeagent_lsp.errors import EditRefused
-from codeagent_lsp.index.placeholders import refuse_left_out
+from codeagent_lsp.index.placeholders import left_out, refuse_left_out
 
 LINES = [f"name{number} = value {number}\n" for number in range(12)]
 STANDS = {
@@ -30,6 +30,15 @@ STANDS = {
     "md": ("...", "[rest of the document unchanged]", "... (rest of the document unchanged)", "<!-- ... -->"),
     "txt": ("(the rest stays the same)", "[... rest of file unchanged ...]", "…"),
 }
+VAGUE = (
+    *("same as original", "Existing logic remains", "code continues", "as above", "see above", "and so on"),
+    *("Continue with existing code", "TODO: rest of the implementation", "unchanged from here on", "shortened"),
+    *("as in the original version", "truncated for brevity", "keep the rest as is", "everything else stays the same"),
+    *("no further changes", "other methods omitted", "like before", "the remaining handlers stay as they were"),
+    *("only the changed lines are shown", "仅显示修改部分", "后续代码相同", "不變的部分省略"),
+)
+"""So much is said in ordinary comments, too: it stands for lines where more go than come."""
+SIGNS = ("⋮", "[...]", "(...)", ". . .", "--- 8< ---", "<unchanged>", "*omitted*", "…")
 MEANT = {
     "py": (
         "# the order is unchanged",
@@ -63,6 +72,33 @@ def test_what_stands_for_code_is_refused_in_its_place(ending: str, line: str) ->
 @pytest.mark.parametrize(("ending", "line"), [(path, line) for path, lines in MEANT.items() for line in lines])
 def test_an_ordinary_line_may_take_the_place_of_others(ending: str, line: str) -> None:
     refuse_left_out(f"a.{ending}", "".join(LINES), "".join((*LINES[:3], f"  {line}\n", *LINES[9:])))
+
+
+@pytest.mark.parametrize("words", VAGUE)
+@pytest.mark.parametrize(("ending", "signs"), [("py", "# {}"), ("js", "// {}"), ("css", "/* {} */"), ("lua", "-- {}")])
+def test_vague_words_stand_for_lines_where_more_go_than_come(words: str, ending: str, signs: str) -> None:
+    line = f"  {signs.format(words)}\n"
+    for come in ("", "a new line that says something\n"):
+        after = "".join((*LINES[:3], come, line, *LINES[9:]))
+        with pytest.raises(EditRefused):
+            refuse_left_out(f"a.{ending}", "".join(LINES), after)
+        assert left_out("".join(LINES), after, f"a.{ending}") == line.strip()
+    refuse_left_out(f"a.{ending}", "".join(LINES), "".join((*LINES[:3], line, *LINES[3:])))
+
+
+@pytest.mark.parametrize("line", SIGNS)
+@pytest.mark.parametrize("ending", ["js", "html", "sql", "kt", "go"])
+def test_signs_alone_stand_for_lines(line: str, ending: str) -> None:
+    with pytest.raises(EditRefused):
+        refuse_left_out(f"a.{ending}", "".join(LINES), "".join((*LINES[:3], f"  {line}\n", *LINES[9:])))
+    refuse_left_out(f"a.{ending}", "".join(LINES), "".join((*LINES[:3], f"  {line}\n", *LINES[3:])))
+
+
+@pytest.mark.parametrize("behind", ["// ... rest unchanged", "# … existing code", "-- ... 其余代码不变"])
+def test_a_placeholder_behind_code(behind: str) -> None:
+    after = "".join((*LINES[:3], f"  begin() {behind}\n", *LINES[9:]))
+    with pytest.raises(EditRefused):
+        refuse_left_out("a.kt", "".join(LINES), after)
 
 
 def test_stubs_are_code() -> None:
