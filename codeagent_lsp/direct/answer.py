@@ -25,6 +25,7 @@ from codeagent_lsp.index.indentation import in_style_of
 from codeagent_lsp.index.literals import refuse_altered
 from codeagent_lsp.index.other_texts import refuse_other
 from codeagent_lsp.index.placeholders import left_out
+from codeagent_lsp.index.remarks import without_remarks
 from codeagent_lsp.index.symbols import CALLABLE, SymbolInfo
 from codeagent_lsp.index.wrappings import block_mark, refuse_wrapped
 from codeagent_lsp.tools.code.source import source_of
@@ -345,6 +346,7 @@ def _apply_block(path: str, now: str, code: str, files: Files, form: TextForm) -
     """Return the file with the code of one block applied: as its whole new text, or as some of its definitions."""
     # Numbers as the file was shown with; unless the file itself has lines that begin so.
     plain = without_line_numbers(code) if without_line_numbers(now) == now else code
+    plain = without_remarks(path, plain, now)
     known = grammar_of(path, now[:200].encode("utf-8", "replace")) is not None
     gap = left_out(now, plain, path)
     whole = not gap and stands_for_all(path, now, plain)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from codeagent_lsp.index.comments import comment_of, is_document
 from codeagent_lsp.index.other_texts import is_words, other_text
 from codeagent_lsp.index.placeholders import left_out
+from codeagent_lsp.index.remarks import is_remark_alone, without_remarks
 from codeagent_lsp.index.wrappings import block_mark
 from codeagent_lsp.tools.diagnostics.syntax import is_data
 from codeagent_lsp.workspace.files.copies import COPY, is_copy
@@ -329,9 +330,10 @@ class Envelope:
     problem: str = ""
 
 
-def read_envelope(reply: str, selected: str, path: str = "") -> Envelope:
+def read_envelope(reply: str, selected: str, path: str = "", *, amid_words: bool = False) -> Envelope:
     """Read the answer to a request for the new version of `selected`, a part of the file `path` ('' for code of an
-    unknown language). Never raises: an answer that cannot be used has a `problem`.
+    unknown language); where it stands `amid_words`, as in a string, it may be any. Never raises: an answer that cannot
+    be used has a `problem`.
     """
     unified = with_newlines(reply, "\n")
     prose = parts_of(unified).prose
@@ -342,10 +344,10 @@ def read_envelope(reply: str, selected: str, path: str = "") -> Envelope:
         return Envelope(prose=prose, problem=problem)
     if not code.strip():
         return Envelope(prose=prose, problem=NO_FENCE)
-    code = _unpacked(code, selected, path)
+    code = without_remarks(path, _unpacked(code, selected, path), selected)
     if refused := _find_refusal(code, prose):
         return refused
-    wrong = _wrong_content(code, selected, path)
+    wrong = _wrong_content(code, selected, path, amid_words=amid_words)
     # A reply without an envelope: the fences that it has are the document's own, and what stands around is no prose.
     if not wrong and _FENCE_LINE.search(selected) and not _FENCE_LINE.search(code) and not _LONG_FENCE.search(unified):
         wrong = FENCES
@@ -377,14 +379,14 @@ def _find_refusal(text: str, prose: str) -> Envelope | None:
     return Envelope(prose=prose, declined=said["reason"].strip() or prose) if said else None
 
 
-def _wrong_content(code: str, selected: str, path: str) -> str:
+def _wrong_content(code: str, selected: str, path: str, *, amid_words: bool) -> str:
     """Return what is wrong with the content of a block, for the model; '' for nothing."""
     # What the selection has itself, such as a diff in a test, is code in the answer too.
     if (_DIFF_HEAD.search(code) and not _DIFF_HEAD.search(selected)) or _is_signed(code, selected):
         return DIFF
     if block_mark(code) and not block_mark(selected):
         return BLOCKS
-    if is_words(path, code, selected):
+    if not amid_words and (is_remark_alone(path, code, selected) or is_words(path, code, selected)):
         return WORDS
     # A part of a line may become any value; several lines do not.
     if selected.strip().count("\n") and other_text(path, selected, code):

@@ -23,6 +23,7 @@ from codeagent_lsp.direct.modifiers import with_modifiers
 from codeagent_lsp.direct.surroundings import with_head, without_outer
 from codeagent_lsp.errors import EditRefused, ModelReplyInvalid
 from codeagent_lsp.index.grammars import grammar_of
+from codeagent_lsp.index.remarks import stands_amid_words
 from codeagent_lsp.index.wrappings import refuse_wrapped
 from codeagent_lsp.messages import Message, estimate_tokens
 from codeagent_lsp.tools.diagnostics.syntax import is_data
@@ -375,7 +376,8 @@ class SelectionQuestion:
         without exactly one block of code, or with broken code, changes nothing and has a `problem`; never raises.
         """
         name, text, request = material.files[0].name, self.request.text, self.request
-        found = read_envelope(reply, text[request.start : request.end], name)
+        amid_words = stands_amid_words(name, text, request.start, request.end)
+        found = read_envelope(reply, text[request.start : request.end], name, amid_words=amid_words)
         if found.code is None:
             return Answer(prose=found.prose, problem=found.problem, declined=found.declined)
         try:

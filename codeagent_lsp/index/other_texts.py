@@ -112,20 +112,21 @@ def is_words(path: str, code: str, selected: str) -> bool:
     return tree_of(language, code.encode("utf-8", "replace")).root_node.has_error
 
 
+def is_sentence(line: str) -> bool:
+    """Return whether a line has at least two words, and hardly a sign of code."""
+    # About two characters make a word in Chinese and Japanese.
+    words = len(_PLAIN.findall(line)) + len(_IDEOGRAPH.findall(line)) // 2
+    return words >= 2 and len(_SIGNS.findall(line)) * 4 <= words
+
+
 def _reads_as_prose(text: str, share: float = 0.5) -> bool:
     """Return whether at least a share of the lines, comments not counted, are sentences that people would say."""
     lines = [line for line in text.split("\n") if line.strip() and not _is_comment(line.strip())]
-    return bool(lines) and sum(map(_is_sentence, lines)) >= share * len(lines)
+    return bool(lines) and sum(map(is_sentence, lines)) >= share * len(lines)
 
 
 def _is_comment(line: str) -> bool:
     return comment_of(line) is not None or line.startswith(_DOCUMENTED)
-
-
-def _is_sentence(line: str) -> bool:
-    # About two characters make a word in Chinese and Japanese.
-    words = len(_PLAIN.findall(line)) + len(_IDEOGRAPH.findall(line)) // 2
-    return words >= 2 and len(_SIGNS.findall(line)) * 4 <= words
 
 
 def _says_enough(text: str) -> bool:

@@ -20,6 +20,8 @@ from codeagent_lsp.index import grammars
 from codeagent_lsp.index.comments import is_document
 from codeagent_lsp.index.grammars import Grammar, is_prose, is_source
 from codeagent_lsp.index.literals import COMMENTS, STRINGS, Language, language_of, literals
+from codeagent_lsp.index.placeholders import filled_lines
+from codeagent_lsp.index.remarks import without_remarks
 from codeagent_lsp.workspace.edits.line_matching import runs_of
 from codeagent_lsp.workspace.text.position import content_of, split_lines
 
@@ -83,6 +85,7 @@ _MARK_LEFT = "a mark of a search and replace block or of a conflict"
 _CALL_LEFT = "the end of a tool call"
 _ENDING_LEFT = "the end of a reply"
 _NUMBER_LEFT = "a line with its number in front"
+_REMARK_LEFT = "a remark about it"
 _HTML_LEFT = "escaped as in HTML, such as `&lt;` for `<`"
 _JSON_LEFT = "escaped twice, so that `\\n` stands for the end of a line"
 
@@ -91,6 +94,10 @@ def refuse_wrapped(path: str, before: str, after: str) -> None:
     """Raise EditRefused if a change would put a part of the reply or call around a text into the text itself, such as a
     code fence, or its escapes. What `before` has, `after` may have.
     """
+    bare = without_remarks(path, after, before)
+    if len(bare.strip()) < len(after.strip()):
+        said = next(line for line in (*filled_lines(after)[:1], *filled_lines(after)[::-1]) if line not in bare)
+        raise EditRefused("not_found", _LEFT.format(line=said[:80], path=path, what=_REMARK_LEFT))
     lines, own = split_lines(after), split_lines(before)
     # Most changes have none of them, and need neither a comparison nor a parse.
     if not any(_may_be_left(content_of(line)) for line in set(lines).difference(own)):

@@ -1,0 +1,123 @@
+"""What a model says about code in the place of the code or beside it, inside the fence: `Here is the new version:`
+before it, an explanation behind it, an apology as a comment.
+
+Pure functions. Not here: whole texts that are sentences (`other_texts.py`), words outside of a fence
+(`direct/fences.py`), other things that are left around a text (`wrappings.py`).
+"""
+
+from __future__ import annotations
+
+import re
+
+from codeagent_lsp.index.comments import comment_of, is_comment_in, is_document
+from codeagent_lsp.index.other_texts import is_sentence
+from codeagent_lsp.index.placeholders import filled_lines
+from codeagent_lsp.workspace.edits.line_matching import likeness
+
+_REMARK = re.compile(
+    r"(?=.*[a-z\u0430-\u044f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])(?=[^\W\d_a-z]|[*_]{2}\w)[^\n=;{}\[\]<>$@\\|]*[.:!?\u3002\uff1a\uff01\uff1f][*_]{0,2}|[^\W\d_]{2,20}!"
+)
+_LIST_ITEM = re.compile(r"(?:[-*\u2022]|\d{1,2}[.)])\s+\w.*")
+_RULE = re.compile(r"(?:-{3,}|\*{3,}|={3,})")
+# In a page a sentence is content, unless it is about the answer.
+_ABOUT_IT = re.compile(
+    r"\b(?:here(?:'s| is| are)|below|above|updated|changed?|changes|version|code|function|hope|let me know|note|sure"
+    r"|explanation|hier|neue[rn]?|änderung\w*|voici|nuevo|aquí)\b|以下|修改|说明|說明|代码|程式",
+    re.IGNORECASE,
+)
+_PAGES = (".html", ".htm", ".xml", ".vue", ".svg", ".svelte")
+_DATA = (".json", ".yaml", ".yml", ".toml")
+_LANGUAGES = frozenset(
+    "python py javascript js typescript ts tsx jsx go golang rust java kotlin c cpp c++ csharp cs ruby php swift scala"  # noqa: SIM905
+    " lua bash sh shell sql html css json yaml toml xml text plaintext code".split()
+)
+_TELLING = 5  # letters of a line that is found again in a comment
+_ALIKE = 0.5
+
+
+def without_remarks(path: str, code: str, selected: str) -> str:
+    """Return the code of a reply, which is to take the place of `selected`, without the sentences before and behind it,
+    where what is left begins or ends as the selection does. In documents sentences are the text.
+    """
+    lines = code.split("\n")
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    ends = (lines[filled[0]], lines[filled[-1]]) if filled else ("", "")
+    # Most have none, and need no comparison.
+    if is_document(path) or not any(_is_about(path, line, set(), first=line is ends[0]) for line in ends):
+        return code
+    own = filled_lines(selected)
+    if not own:
+        return code
+    known = set(own)
+    begin, end = 0, len(filled)
+    while begin < len(filled) and _is_about(path, lines[filled[begin]], known, first=True):
+        begin += 1
+    if begin and not (begin < len(filled) and _is_like(lines[filled[begin]], own[0])):
+        begin = 0
+    while end > begin and _is_about(path, lines[filled[end - 1]], known, first=False):
+        end -= 1
+    # A list or a rule alone may be code; behind a sentence it is a part of what is said.
+    said = [lines[number].strip() for number in filled[end:]]
+    told = any(map(_is_remark, said)) or (not path.endswith(_DATA) and all(map(_RULE.fullmatch, said)))
+    if said and not (end > begin and _is_like(lines[filled[end - 1]], own[-1]) and told):
+        end = len(filled)
+    if not begin and end == len(filled):
+        return code
+    return "\n".join(lines[filled[begin] : filled[end - 1] + 1])
+
+
+def is_remark_alone(path: str, code: str, selected: str) -> bool:
+    """Return whether code that is to take the place of several lines holds nothing but a remark: sentences, or comments
+    in which none of these lines is kept. What was a comment or a sentence before may be one again.
+    """
+    lines, own = filled_lines(code), filled_lines(selected)
+    if is_document(path) or not lines:
+        return False
+    if all(is_comment_in(path, line) for line in lines):
+        stays = any(line in code for line in own if sum(map(str.isalnum, line)) >= _TELLING)
+        return not stays and not all(is_comment_in(path, line) for line in own)
+    is_code = len(own) > 1 or any(sign in own[0] for sign in "=(){};[]")
+    return bool(own) and is_code and all(map(_is_remark, lines)) and not any(map(_is_remark, own))
+
+
+def stands_amid_words(path: str, text: str, start: int, end: int) -> bool:
+    """Return whether the characters `start:end` are a part of one line in which any words may stand: of a string, a
+    comment, or the text of a page.
+    """
+    begin = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
+    before = text[begin:start]
+    after = re.split(r"[\r\n]", text[end:], maxsplit=1)[0]
+    if "\n" in text[start:end].strip("\r\n"):
+        return False
+    if is_document(path) or comment_of((before + text[start:end]).strip()) is not None:
+        return True
+    if any(before.count(quote) % 2 and quote in after for quote in "\"'`"):
+        return True
+    if any(f" {sign}" in f" {before}" for sign in ("//", "#", "--", "/*")):
+        return True
+    return path.endswith((*_PAGES, ".jsx", ".tsx")) and before.rpartition("<")[2].count(">") == 1 and "<" in after
+
+
+def _is_about(path: str, line: str, known: set[str], *, first: bool) -> bool:
+    line = line.strip()
+    if line in known:
+        return False
+    if first and line.lower() in _LANGUAGES:
+        return True
+    if path.endswith(_PAGES) and not _ABOUT_IT.search(line) and not _is_listed(line):
+        return False
+    return _is_remark(line) or (not first and _is_listed(line))
+
+
+def _is_listed(line: str) -> bool:
+    return _LIST_ITEM.fullmatch(line) is not None or _RULE.fullmatch(line) is not None
+
+
+def _is_remark(line: str) -> bool:
+    """Return whether a line is a sentence that begins and ends as one."""
+    bare = line.strip("*_ ")
+    return _REMARK.fullmatch(line) is not None and (is_sentence(bare) or bare.endswith(("!", ":", "：")))
+
+
+def _is_like(line: str, other: str) -> bool:
+    return line.strip() == other or likeness(line.strip(), other) >= _ALIKE
