@@ -282,7 +282,11 @@ def _count_repeated(lines: list[str], own: list[str], around: list[str]) -> int:
 
 def _telling(line: str) -> bool:
     """Return whether a line is unlikely to occur twice by chance, as a lone bracket or `else:` would."""
-    return sum(map(str.isalnum, line)) >= _LEAST_LETTERS and line not in ("return", "break", "continue", "finally:")
+    letters = sum(map(str.isalnum, line))
+    # An attribute, or a comment, is written once.
+    if letters > 1 and (line.startswith(("@", "#[", "[")) or comment_of(line) is not None):
+        return True
+    return letters >= _LEAST_LETTERS and line not in ("return", "break", "continue", "finally:")
 
 
 def _balance(lines: list[str]) -> tuple[int, ...]:

@@ -20,7 +20,8 @@ from codeagent_lsp.direct.definitions import syntax_problem
 from codeagent_lsp.direct.fences import grammar, read_envelope
 from codeagent_lsp.direct.material import Material, ShownFile
 from codeagent_lsp.direct.modifiers import with_modifiers
-from codeagent_lsp.direct.surroundings import with_head, without_outer
+from codeagent_lsp.direct.surroundings import docs_above, with_head, without_docs, without_outer
+from codeagent_lsp.direct.thinned import PART, TWICE, is_doubled, left_away
 from codeagent_lsp.errors import EditRefused, ModelReplyInvalid
 from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.index.remarks import stands_amid_words
@@ -382,7 +383,13 @@ class SelectionQuestion:
             return Answer(prose=found.prose, problem=found.problem, declined=found.declined)
         try:
             start = _behind_line_ends(text, request.start, request.end)
-            inner = without_outer(name, text, start, request.end, found.code)
+            if problem := self._partial(text[start : request.end], found.code, name):
+                return Answer(prose=found.prose, problem=problem, has_code=True)
+            code = found.code
+            if (top := docs_above(text, start)) < start and not without_docs(code).startswith(code):
+                # Better docs than those above the selection take their place, if they were asked for.
+                start, code = (top, code) if _ABOUT_DOCS.search(request.instruction) else (start, without_docs(code))
+            inner = without_outer(name, text, start, request.end, code)
             new = with_head(name, replaced(text, start, request.end, inner.code, name), inner.imports)
             wrong = syntax_problem(name, text, new)
             if wrong and is_data(name):
@@ -395,6 +402,16 @@ class SelectionQuestion:
         except EditRefused as refusal:
             return Answer(prose=found.prose, problem=str(refusal), has_code=True)
         return Answer({name: new} if new != text else {}, found.prose, has_code=True)
+
+    def _partial(self, selected: str, code: str, name: str) -> str:
+        """Return what is wrong with code that is a part of the selected one, or has it twice; '' for nothing."""
+        said = "\n".join((self.request.instruction, *self.request.diagnostics))
+        if line := left_away(name, selected, code, said):
+            return PART.format(line=line)
+        return TWICE if is_doubled(selected, code) else ""
+
+
+_ABOUT_DOCS = re.compile(r"comment|doc|descri|explain|annotat|注释|文档|说明|kommentar|beschreib", re.IGNORECASE)
 
 
 def _behind_line_ends(text: str, start: int, end: int) -> int:

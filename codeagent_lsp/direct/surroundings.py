@@ -7,7 +7,7 @@ Pure functions. Not here: the lines right before and behind the selection, and m
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -15,8 +15,10 @@ from codeagent_lsp.direct.balance import MARKUP
 from codeagent_lsp.direct.fences import is_path_comment
 from codeagent_lsp.direct.imports import with_imports
 from codeagent_lsp.errors import EditRefused
+from codeagent_lsp.index.comments import comment_of
 from codeagent_lsp.index.literals import Language, fixed_lines, language_of, literals, literals_of_piece
 from codeagent_lsp.index.placeholders import filled_lines
+from codeagent_lsp.tools.code.extent import OF_THE_FILE
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.tools.diagnostics.syntax import is_data
 from codeagent_lsp.workspace.text.position import dominant_newline, with_newlines
@@ -72,6 +74,7 @@ def without_outer(path: str, text: str, start: int, end: int, code: str) -> Inne
     begin = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
     whole = own and not text[begin:start].strip()
     if not whole:
+        _refuse_whole_lines(path, text[begin:start].strip(), text[start:end], lines)
         return Inner(code)
     language = language_of(path, text)
     before = _outside_literals(with_newlines(text[:begin], "\n"), language)
@@ -82,6 +85,8 @@ def without_outer(path: str, text: str, start: int, end: int, code: str) -> Inne
     margin = _width(next(line for line in with_newlines(text[begin:end], "\n").split("\n") if line.strip()))
     blocks = tuple(islice(_blocks(path, before, margin), _MOST_BLOCKS))
     around = _Around(path, language, blocks, frozenset(map(str.strip, before)), margin)
+    selected = [line for line in with_newlines(text[begin:end], "\n").split("\n") if line.strip()]
+    lines = _without_shown(lines, selected, before, filled_lines(text[end:]), around)
     lines = _without_blocks(lines, own, around)
     filled = [number for number, line in enumerate(lines) if line.strip()]
     if filled and lines[filled[0]].strip() != own[0] and (count := _count_head(lines, filled, around)):
@@ -89,6 +94,11 @@ def without_outer(path: str, text: str, start: int, end: int, code: str) -> Inne
         if any(map(_DEFINES.match, heads)):
             raise EditRefused("not_found", AROUND.format(line=heads[0], path=path))
     return Inner("\n".join(lines), imports)
+
+
+def begins_definition(line: str) -> bool:
+    """Return whether a line without its margin begins a definition, in any language."""
+    return _DEFINES.match(line) is not None
 
 
 def with_head(path: str, text: str, imports: Sequence[str]) -> str:
@@ -118,6 +128,79 @@ def with_head(path: str, text: str, imports: Sequence[str]) -> str:
     return "".join(lines)
 
 
+def docs_above(text: str, start: int) -> int:
+    """Return where the comment begins that stands directly above the line of the offset `start`, on lines of its own
+    with the same margin; `start` for none.
+    """
+    line_start = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
+    margin, place = _width(text[line_start:].split("\n")[0]), line_start
+    for line in reversed(text[:line_start].splitlines(keepends=True)):
+        said = line.strip()
+        if comment_of(said) is None or OF_THE_FILE.match(said) or not 0 <= _width(line) - margin <= 1:
+            break
+        place -= len(line)
+    return place if place < line_start else start
+
+
+def without_docs(code: str) -> str:
+    """Return code without the comments on its first lines, where something else stands below them."""
+    lines = code.split("\n")
+    rest = next((at for at, line in enumerate(lines) if line.strip() and comment_of(line.strip()) is None), 0)
+    return "\n".join(lines[rest:])
+
+
+def _refuse_whole_lines(path: str, front: str, selected: str, lines: Sequence[str]) -> None:
+    """Raise EditRefused if several lines are given for a part of a line that one of them has before it."""
+    if len(lines) < 2 or "\n" in selected:
+        return
+    # A word of a line does not become several lines with a definition, nor what stands in front of it again.
+    word = selected.strip().isidentifier() and any(map(begins_definition, map(str.strip, lines[:3])))
+    again = sum(map(str.isalnum, front)) > 1 and any(line.strip().startswith(front) for line in lines)
+    if word or again:
+        raise EditRefused("not_found", AROUND.format(line=lines[0].strip(), path=path))
+
+
+def _without_shown(
+    lines: list[str], selected: Sequence[str], before: Sequence[str], after: Sequence[str], around: _Around
+) -> list[str]:
+    """Return lines without what they show of the file around the selection, whose first line they have: the heads of
+    blocks that it is in, with some of what these hold, or what stands right before it but for its comment.
+    """
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    said = [lines[number].strip() for number in filled]
+    first, final = selected[0].strip(), selected[-1].strip()
+    if first not in said[1:] or said[0] == first:
+        return lines
+    begin = said.index(first)
+    above = [line.strip() for line in before if line.strip()]
+    while above and (comment_of(above[-1]) is not None or above[-1].startswith(_ABOVE)):
+        above.pop()
+    nearest = above[-begin:] == said[:begin] and any(sum(map(str.isalnum, line)) >= _LEAST_LETTERS for line in above)
+    shown = _is_within(said[:begin], map(str.strip, before)) and any(
+        _bare(said[at]) == _bare(block.head)
+        and _is_meant(lines[filled[at]], block, around)
+        and (_width(lines[filled[at]]) < _width(lines[filled[begin]]) or block.width == around.margin)
+        for at in range(begin)
+        for block in around.blocks
+    )
+    if not (nearest or shown):
+        return lines
+    # Of several that are alike, the one as deep as in the selection.
+    depth = _width(selected[-1]) - _width(selected[0]) + _width(lines[filled[begin]])
+    ends = [at for at, line in enumerate(said) if at >= begin and line == final]
+    last = max((at for at in ends if _width(lines[filled[at]]) == depth), default=max(ends, default=len(said) - 1))
+    behind = said[last + 1 :]
+    if behind and not (_is_within(behind, after) or all(map(_CLOSER.fullmatch, behind))):
+        return lines
+    return lines[filled[begin] : filled[last] + 1]
+
+
+def _is_within(lines: Sequence[str], others: Iterable[str]) -> bool:
+    """Return whether lines stand among others, in their order."""
+    rest = iter(others)
+    return all(line in rest for line in lines)
+
+
 def _without_head(lines: list[str], own: Sequence[str], outside: set[str]) -> tuple[list[str], tuple[str, ...]]:
     """Return lines without those of the top of the file that they begin with, and the imports among these that are not
     `outside` of the selection. An import before what defines nothing may be one of the place.
@@ -134,9 +217,14 @@ def _without_head(lines: list[str], own: Sequence[str], outside: set[str]) -> tu
                 break
             imports.append(line)
         rest = rest[1:]
-    if not rest or (imports and not (_DEFINES.match(own[0]) and _DEFINES.match(rest[0].strip()))):
+    if not rest or (imports and not all(_DEFINES.match(_first_code(each)) for each in (own, rest))):
         return lines, ()
     return rest, tuple(imports)
+
+
+def _first_code(lines: Sequence[str]) -> str:
+    """Return the first line that is neither blank nor a comment, without its margin; '' for none."""
+    return next((line.strip() for line in lines if line.strip() and comment_of(line.strip()) is None), "")
 
 
 def _outside_literals(text: str, language: Language) -> list[str]:

@@ -269,7 +269,7 @@ def _prepare() -> None:
         for kind in filter(None, kinds[:3]):
             converter.get_structure_hook(kind)
             converter.get_unstructure_hook(kind)
-    import_module("codeagent_lsp.server.server").make_converter = lambda: converter
+    setattr(import_module("codeagent_lsp.server.server"), "make_converter", lambda: converter)  # noqa: B010
 
 
 if __name__ == "__main__":
