@@ -19,7 +19,7 @@ from pydantic import AfterValidator, Field
 
 from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import NotAccepted, ToolFailed, ToolRetry
-from codeagent_lsp.records.stream import StreamSanitizer
+from codeagent_lsp.records.masking import StreamSanitizer
 from codeagent_lsp.shadow.shell import Command, CommandResult, OnOutput, Shell, Stream
 from codeagent_lsp.system import bash, open_new
 from codeagent_lsp.tools.commands.background import MOST_SECONDS, BackgroundCommands, Heard
