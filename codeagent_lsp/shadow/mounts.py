@@ -1,7 +1,10 @@
 """Mounting of overlays in a command's own mount namespace, detection of mounts inside the workspace, and whether a
-command was begun at all, by what those say that mount for it.
+command was begun at all, by the words of those that mount for it.
 
-XX
+They mount what was there a moment ago, folders of the system, and masks over sockets. Where one of these is gone by
+then, as sockets come and go, they end before the command: nothing has run, and the same can be tried again. Not here:
+what lies in the layers (`upper.py`), the sandbox around the command (`sandbox.py`), when it is tried again
+(`workspace.py`, `probe.py`).
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-_NAME = r"[\w.-]*\w\.[A-Za-z0-9]{1,10}"
+_FILE_NAME = r"[\w.-]*\w\.[A-Za-z0-9]{1,10}"
 COPY = re.compile(
-    rf"(?<![\w./\\~#-])(?:[\w./\\-]*[/\\])?(?:~\$?{_NAME}|\.#{_NAME}|#{_NAME}#|{_NAME}(?:\.?~(?:\d+~)?|,v\b|;\d+))"
+    rf"(?<![\w./\\~#-])(?:[\w./\\-]*[/\\])?(?:~\$?{_FILE_NAME}|\.#{_FILE_NAME}|#{_FILE_NAME}#|{_FILE_NAME}(?:\.?~(?:\d+~)?|,v\b|;\d+))"
     r"(?![\w/\\-])"
 )
 """Matches the path of a copy within a text."""
