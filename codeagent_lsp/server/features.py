@@ -61,7 +61,7 @@ def _register_lifecycle(server: CodeAgentServer, front: Front, loader: Loader) -
         (await loader.loaded()).inline.refresh()
         if front.client.policy.asks:  # it opens the sessions that it shows itself, each in a process of its own
             return
-        from codeagent_lsp.server.left_over import tell_what_waits  # late: with the parts of a session
+        from codeagent_lsp.server.commands.session_commands import tell_what_waits  # late: with the parts of a session
 
         backend = await loader.backend()
         if front.interactive():
