@@ -14,9 +14,8 @@ from lsprotocol import types
 
 from codeagent_lsp.errors import CodeAgentError, EditorError
 from codeagent_lsp.protocol import COMMANDS, DOCUMENT_SCHEME, PROMPT_TRIGGERS
-from codeagent_lsp.server.actions import KINDS, Offers, code_actions
+from codeagent_lsp.server.actions import KINDS, Offers, code_actions, lenses
 from codeagent_lsp.server.front import Front
-from codeagent_lsp.server.lenses import lenses
 from codeagent_lsp.server.loader import Load, Loader
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.workspace.files import uris

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from codeagent_lsp.server.lenses import Waiting
+from codeagent_lsp.server.actions import Waiting
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.visible import some_of

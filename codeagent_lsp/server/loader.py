@@ -12,10 +12,10 @@ from codeagent_lsp.server.front import Front
 if TYPE_CHECKING:
     from lsprotocol import types
 
+    from codeagent_lsp.server.actions import Waiting
     from codeagent_lsp.server.backend import Backend
     from codeagent_lsp.server.commands.commands import Commands
     from codeagent_lsp.server.inline import Inline
-    from codeagent_lsp.server.lenses import Waiting
     from codeagent_lsp.workspace.text.document import Document
 
 

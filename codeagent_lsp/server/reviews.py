@@ -16,8 +16,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import SessionError
+from codeagent_lsp.server.actions import Waiting, pending_part, task_of
 from codeagent_lsp.server.announcer import Announcer
-from codeagent_lsp.server.lenses import Waiting, pending_part, task_of
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.texts import text
