@@ -31,6 +31,7 @@ from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.skills.skill_tools import SkillInstaller, SkillInstallerParameters
 from codeagent_lsp.tools.skills.trust import ask_all, ask_one, named, said_of
+from codeagent_lsp.tools.testing.python import ENVIRONMENTS
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.edits.merge import Run
 from codeagent_lsp.workspace.files.file_view import FileText, FileView
@@ -67,7 +68,6 @@ _PROGRAMS: dict[str, tuple[str, ...]] = {
     ".r": ("Rscript",),
     ".jl": ("julia",),
 }
-_ENVIRONMENTS = (".venv/bin/python", "venv/bin/python")
 
 
 async def own_run(parts: RunParts, request: RunRequest, work: OwnWork | None) -> Ended | None:
@@ -427,5 +427,5 @@ def _in_environment(program: tuple[str, ...], path: str, view: FileView) -> tupl
     root = view.roots.root_of(path)
     if PurePath(program[0]).name not in ("python", "python3") or root is None:
         return program
-    found = (str(PurePath(root, name)) for name in _ENVIRONMENTS)
+    found = (str(PurePath(root, name)) for name in ENVIRONMENTS)
     return (next(filter(view.exists, found), program[0]), *program[1:])
