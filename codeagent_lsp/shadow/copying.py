@@ -265,12 +265,9 @@ class OutwardLinks:
 # Level `direct`: commands run in the real folders, so nothing is isolated and nothing becomes a proposal.
 
 
-def direct_isolation(reason: str = "") -> Isolation:
-    """Return the isolation of this level, which keeps nothing from a command; `reason` is, in English, why it is not a
-    better level.
-    """
-    text = f"{_REASON} {reason}".strip()
-    return Isolation("direct", confined=False, offline=False, hidden=False, reason=text)
+def direct_isolation() -> Isolation:
+    """Return the isolation of this level, which keeps nothing from a command."""
+    return Isolation("direct", confined=False, offline=False, hidden=False, reason=_REASON)
 
 
 class DirectLayer:
@@ -278,14 +275,13 @@ class DirectLayer:
     removes it.
     """
 
-    def __init__(self, folder: LayerFolder, reason: str = "") -> None:
+    def __init__(self, folder: LayerFolder) -> None:
         self._folder = folder
-        self._isolation = direct_isolation(reason)
 
     @property
     def isolation(self) -> Isolation:
         """The isolation of this level, which guarantees nothing: commands run as the user, in the user's folders."""
-        return self._isolation
+        return direct_isolation()
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
         """Do nothing: commands see the saved files."""
