@@ -23,7 +23,7 @@ from codeagent_lsp.errors import ModelError, ModelRejected, ModelUnauthorized, M
 from codeagent_lsp.llm import survey, weights
 from codeagent_lsp.llm.factory import Surroundings, models_at, open_model
 from codeagent_lsp.llm.model import Model, ModelRequest, Reply
-from codeagent_lsp.llm.providers.kinds import SERVICES, Service
+from codeagent_lsp.llm.survey import SERVICES, Service
 from codeagent_lsp.messages import Message
 from codeagent_lsp.settings_files import keep_model, read_policy
 from codeagent_lsp.settings_layers import catalogue, environment_layer, load
