@@ -160,10 +160,7 @@ class ForeignChanges:
         await asyncio.sleep(START_SECONDS)
         from codeagent_lsp.foreign.baseline import Baseline, Copies  # late: an idle server has none of it until now
         from codeagent_lsp.foreign.disk import Tree  # late, as above
-        from codeagent_lsp.foreign.watch import (
-            ForeignWatch,  # late, as above
-            Saves,  # late, as above
-        )
+        from codeagent_lsp.foreign.watch import ForeignWatch, Saves  # late, as above
 
         copies = Copies(self._parts.state / COPIES)
         tree = await asyncio.to_thread(lambda: Tree(Roots(folders), (os.path.realpath(self._parts.state.parent),)))
