@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from importlib import import_module
 
-from codeagent_lsp.server.features import register
+from codeagent_lsp.server.features import Loaded, register
 from codeagent_lsp.server.front import Front
-from codeagent_lsp.server.loader import Loaded
 from codeagent_lsp.server.server import CodeAgentServer
 
 

@@ -351,7 +351,7 @@ def _model(options: argparse.Namespace) -> int:
 
 
 def _trace(options: argparse.Namespace) -> int:
-    from codeagent_lsp.terminal.trace import TAIL, show_trace
+    from codeagent_lsp.terminal.reports import TAIL, show_trace
 
     follow = options.action == "tail"
     last = options.last or (TAIL if follow else None)

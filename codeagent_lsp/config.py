@@ -2,7 +2,7 @@
 
 `Settings` is a frozen tree of the defaults. The editors' settings pages are generated from here.
 
-Not here: the list made of them (`settings_catalogue.py`), reading values (`settings_layers.py`).
+Not here: the list made of them, and reading values (`settings_layers.py`).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from codeagent_lsp import events, protocol
-from codeagent_lsp.settings_catalogue import Setting, catalogue
+from codeagent_lsp.settings_layers import Setting, catalogue
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

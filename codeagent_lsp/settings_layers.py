@@ -1,22 +1,25 @@
-"""Merging of settings from layers: plain mappings from the user's file, the environment, the client, the command line,
+"""The catalogue of all settings, derived from their declarations (public key, type, default and metadata of each), and
+their values, merged from layers: plain mappings from the user's file, the environment, the client, the command line,
 and the policy.
 
 A bad value never stops the program, it is reported and ignored; only a policy that cannot be followed does. Not here:
-which settings there are (`settings_catalogue.py`), reading the layers from the client and the command line
-(`server/front.py`, `cli.py`), reading the user's file and the policy (`settings_files.py`).
+the declarations (`config.py`), reading the layers from the client and the command line (`server/front.py`, `cli.py`),
+reading the user's file and the policy (`settings_files.py`).
 """
 
 from __future__ import annotations
 
 import os
+import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from typing import Any, Literal
+from dataclasses import MISSING, Field, fields, is_dataclass, replace
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import SettingError
-from codeagent_lsp.settings_catalogue import OTHER_KEYS, Setting, allowed_values, catalogue, is_table, value_of
 from codeagent_lsp.settings_files import PolicyFile, UserSettings
 
 NO_POLICY = PolicyFile()
@@ -25,13 +28,89 @@ _SERVER = ("model.baseUrl", "model.provider")  # what says whose model it is
 _NO_SERVER = (None, "", "auto")
 
 
+class Setting(NamedTuple):
+    """One setting: its public key (dotted, without `codeagent.`), its attribute names in `Settings`, its type, default
+    and metadata (see `config.py`).
+    """
+
+    key: str
+    path: tuple[str, ...]
+    type: Any
+    default: Any
+    metadata: Mapping[str, Any]
+
+    @property
+    def alternatives(self) -> tuple[Any, ...]:
+        """The types that a value may have, without None: one for each part of a union, which may be a `Literal`."""
+        if typing.get_origin(self.type) in (typing.Union, types.UnionType):
+            return tuple(option for option in typing.get_args(self.type) if option is not type(None))
+        return (self.type,)
+
+
+class OtherKey(NamedTuple):
+    """Another spelling of a setting: the key of the setting, and what some values of that spelling mean there, by value
+    ({}: all as they are).
+    """
+
+    key: str
+    values: Mapping[Any, Any] = MappingProxyType({})
+
+
+OTHER_KEYS: Mapping[str, OtherKey] = MappingProxyType(
+    {
+        "base_url": OtherKey("model.baseUrl"),
+        "model": OtherKey("model.name"),
+        "temperature": OtherKey("model.temperature"),
+        "max_tokens": OtherKey("model.maxTokens"),
+        "timeout_s": OtherKey("model.timeoutSeconds"),
+        "api_mode": OtherKey("model.apiMode", MappingProxyType({"openai_compat": "chat"})),
+        "model.apiMode": OtherKey("model.apiMode", MappingProxyType({"openai_compat": "chat"})),
+        "enable_planning": OtherKey("agent.planning", MappingProxyType({True: "auto", False: "never"})),
+        "confirm_write": OtherKey("edits.apply", MappingProxyType({True: "review", False: "auto"})),
+        "confirm_exec": OtherKey("shell.confirm", MappingProxyType({True: "always", False: "never"})),
+        "allow_network": OtherKey("shell.allowNetwork"),
+    }
+)
+"""Settings by other names that are understood, with the values that differ."""
+
+
+@cache
+def catalogue() -> tuple[Setting, ...]:
+    """Return all settings in the order of their declaration; the same tuple each time, made on the first call."""
+    return tuple(_walk(Settings, (), ()))
+
+
+def value_of(settings: Settings, setting: Setting) -> Any:
+    """Return the value that `settings` has for one setting of the catalogue."""
+    found: Any = settings
+    for name in setting.path:
+        found = getattr(found, name)
+    return found
+
+
+def allowed_values(setting: Setting) -> str:
+    """Return the values that a setting accepts as English text for users, such as `whole number (1 … 600)`."""
+    words = " | ".join(_type_words(setting))
+    low, high = setting.metadata["minimum"], setting.metadata["maximum"]
+    if low is not None and high is not None:
+        return f"{words} ({low:g} … {high:g})"
+    return f"{words} (≥ {low:g})" if low is not None else words
+
+
+def is_table(option: Any) -> bool:
+    """Return whether a setting's type is `Mapping[str, str]`, a table of texts by name; False for mappings to anything
+    else.
+    """
+    return typing.get_origin(option) is Mapping and typing.get_args(option) == (str, str)
+
+
 def load(
     *layers: Mapping[str, Any], policy: PolicyFile = NO_POLICY, user: UserSettings = NO_USER_SETTINGS
 ) -> tuple[Settings, list[SettingError]]:
     """Return the defaults with each layer merged over them, later ones winning, and the problems found; bad values are
     left out. A layer has the shape of the section: nested by the dots of the keys, or flat with dotted keys.
 
-    Other spellings (`settings_catalogue.OTHER_KEYS`) are understood, but do not override a key of ours in the same
+    Other spellings (`OTHER_KEYS`) are understood, but do not override a key of ours in the same
     layer. The user's file is below all layers. The policy is above them; with one that cannot be followed, no layer
     counts.
     """
@@ -88,20 +167,6 @@ def fixed_by(policy: PolicyFile) -> tuple[dict[str, Any], list[SettingError]]:
     return fixed, problems
 
 
-def _merge(layers: Iterable[Mapping[str, Any]], known: Mapping[str, Setting]) -> tuple[Settings, list[SettingError]]:
-    settings = Settings()
-    problems: list[SettingError] = []
-    for layer in layers:
-        for key, value in layer.items():
-            setting = known.get(key)
-            if setting is None:
-                problems.append(SettingError("setting.unknown", key=f"codeagent.{key}"))
-            # Editors show what is not set as an empty text.
-            elif value is not None and (value != "" or setting.default is not None):
-                settings = _assign(settings, setting, value, problems)
-    return settings, problems
-
-
 def environment_layer(environ: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return the settings in environment variables (those of this process if `environ` is None) by dotted key; text is
     converted to the setting's type if possible, else kept. Empty variables do not count.
@@ -124,6 +189,54 @@ def without_restricted(layer: Mapping[str, Any]) -> dict[str, Any]:
         for key, value in layer.items()
         if key not in OTHER_KEYS or OTHER_KEYS[key].key not in restricted or isinstance(value, Mapping)
     }
+
+
+def _walk(cls: type, keys: tuple[str, ...], path: tuple[str, ...]) -> Iterator[Setting]:
+    # The annotations are texts here, as in all modules.
+    hints = typing.get_type_hints(cls)
+    for item in fields(cls):
+        hint = hints[item.name]
+        here = (*keys, _camel(item.name))
+        if is_dataclass(hint):
+            yield from _walk(typing.cast("type", hint), here, (*path, item.name))
+        else:
+            yield Setting(".".join(here), (*path, item.name), hint, _default(item), item.metadata)
+
+
+def _default(item: Field[Any]) -> Any:
+    return item.default if item.default_factory is MISSING else item.default_factory()
+
+
+def _camel(name: str) -> str:
+    head, *tail = name.split("_")
+    return head + "".join(word.title() for word in tail)
+
+
+def _type_words(setting: Setting) -> Iterator[str]:
+    names = {bool: "true | false", str: "text", int: "whole number", float: "number"}
+    for option in setting.alternatives:
+        if typing.get_origin(option) is Literal:
+            yield from typing.get_args(option)
+        elif typing.get_origin(option) is tuple:
+            yield "list of texts"
+        elif is_table(option):
+            yield "object of texts"
+        else:
+            yield names.get(option, "object")
+
+
+def _merge(layers: Iterable[Mapping[str, Any]], known: Mapping[str, Setting]) -> tuple[Settings, list[SettingError]]:
+    settings = Settings()
+    problems: list[SettingError] = []
+    for layer in layers:
+        for key, value in layer.items():
+            setting = known.get(key)
+            if setting is None:
+                problems.append(SettingError("setting.unknown", key=f"codeagent.{key}"))
+            # Editors show what is not set as an empty text.
+            elif value is not None and (value != "" or setting.default is not None):
+                settings = _assign(settings, setting, value, problems)
+    return settings, problems
 
 
 def _spelt(flat: Iterable[tuple[str, Any]]) -> dict[str, Any]:

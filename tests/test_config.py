@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codeagent_lsp.config import Settings
-from codeagent_lsp.settings_catalogue import Setting, catalogue
+from codeagent_lsp.settings_layers import Setting, catalogue
 
 
 def test_the_documented_environment_variables() -> None:

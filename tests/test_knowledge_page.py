@@ -10,9 +10,9 @@ import pytest
 from codeagent_lsp.agent.agent_files import AgentLibrary, Profile
 from codeagent_lsp.agent.custom_commands import CommandLibrary
 from codeagent_lsp.agent.instructions import INSTRUCTIONS_LIMIT, root_instructions
-from codeagent_lsp.agent.memory import MOST_ENTRIES
 from codeagent_lsp.config import Settings
 from codeagent_lsp.protocol import COMMANDS, command
+from codeagent_lsp.session.memory.remembering import MOST_ENTRIES
 from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.skills.skill_library import Skill, SkillLibrary
 from codeagent_lsp.tools.skills.trust import Trust

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from codeagent_lsp import events, protocol, schemas
 from codeagent_lsp.protocol import COMMANDS, Command
-from codeagent_lsp.settings_catalogue import catalogue
+from codeagent_lsp.settings_layers import catalogue
 from scripts.generate import __main__ as generate
 
 JSON_TYPES = {"string", "integer", "number", "boolean", "object", "array", "null"}

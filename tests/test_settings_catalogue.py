@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.settings_catalogue import Setting, allowed_values, catalogue
+from codeagent_lsp.settings_layers import Setting, allowed_values, catalogue
 
 BY_KEY = {setting.key: setting for setting in catalogue()}
 

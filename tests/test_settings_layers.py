@@ -8,8 +8,15 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.config import Settings
-from codeagent_lsp.settings_catalogue import Setting, allowed_values, catalogue, is_table
-from codeagent_lsp.settings_layers import environment_layer, load, without_restricted
+from codeagent_lsp.settings_layers import (
+    Setting,
+    allowed_values,
+    catalogue,
+    environment_layer,
+    is_table,
+    load,
+    without_restricted,
+)
 
 BY_KEY = {setting.key: setting for setting in catalogue()}
 NUMBERS = [setting for setting in catalogue() if setting.metadata["minimum"] is not None]

@@ -1,7 +1,7 @@
 """The command `codeagent-lsp batch`: from the options to the exit code. 0 all checks passed, 1 not all, 2 usage,
 130 interrupted.
 
-Not here: the report (`report.py`).
+Not here: what the reports say (`report.py`, `report_page.py`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.batch.local_workers import MOST_TRIES, LocalWorkers, Take, Workers, died
-from codeagent_lsp.batch.report import write_report
-from codeagent_lsp.batch.report_figures import Group, sum_of
+from codeagent_lsp.batch.report import Group, report_summary, sum_of
+from codeagent_lsp.batch.report_page import report_page
 from codeagent_lsp.batch.results import Outcome, ResultFolder, TaskResult
 from codeagent_lsp.batch.task_file import BatchOptions, BatchTask, Job, read_tasks
 from codeagent_lsp.batch.task_place import sweep
@@ -36,6 +36,7 @@ _LOOK_SECONDS = 5.0
 _REACH_SECONDS = 10.0
 LEAST_USD = 0.001
 """No task begins with less."""
+PAGE, SUMMARY = "report.html", "report.md"
 
 
 def batch_command(namespace: Namespace) -> int:
@@ -53,6 +54,21 @@ def batch_command(namespace: Namespace) -> int:
     except UsageError as error:
         sys.stderr.write(f"codeagent-lsp batch: {error.localized(language)}\n")
         return EXIT_USAGE
+
+
+def write_report(folder: Path, results: Sequence[TaskResult], language: str) -> list[Path]:
+    """Write `report.html` and `report.md` into the folder of a batch, in place of earlier ones, and return their paths
+    in this order. UsageError if they cannot be written.
+    """
+    written = []
+    for name, content in ((PAGE, report_page(folder, results, language)), (SUMMARY, report_summary(results, language))):
+        path = folder / name
+        try:
+            path.write_text(content, encoding="utf-8")
+        except OSError as error:
+            raise UsageError("batch.unwritable", path=path, reason=error.strerror or error) from error
+        written.append(path)
+    return written
 
 
 def _batch(namespace: Namespace, tasks: Sequence[BatchTask], options: BatchOptions, folder: ResultFolder) -> int:

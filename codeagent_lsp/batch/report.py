@@ -1,57 +1,215 @@
-"""The report of a batch: `report.html` for a person, `report.md` for a pull request; both from the results alone.
+"""The report of a batch, from the results alone: its figures (tasks by outcome, sums, medians and distributions, and
+how they are written), and `report.md`, with which they are pasted into a pull request or an issue.
 
-Not here: the page (`report_page.py`).
+Not here: `report.html`, for a person (`report_page.py`), writing both (`command.py`).
 """
 
 from __future__ import annotations
 
+import math
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import get_args
 
-from codeagent_lsp.batch.report_figures import (
-    DONE,
-    SOLVED,
-    Group,
-    brief,
-    by_outcome,
-    cost_of,
-    duration,
-    outcome,
-    outcome_words,
-    part_of,
-    percent,
-    short_count,
-    sum_of,
-    worst_first,
-)
-from codeagent_lsp.batch.report_page import report_page
-from codeagent_lsp.batch.results import TaskResult
-from codeagent_lsp.errors import UsageError
+from codeagent_lsp.batch.results import Reason, TaskResult
+from codeagent_lsp.session.spending import dollars
+from codeagent_lsp.terminal.display import one_line
 from codeagent_lsp.texts import text
 
-PAGE, SUMMARY = "report.html", "report.md"
+SOLVED, DONE = "solved", "done"
+"""Outcomes beside the reasons: the check passed; the run was completed and there is no check."""
+
+DECIMAL = tuple(digit * 10.0**power for power in range(-6, 13) for digit in (1, 2, 5))
+SECONDS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 43200, 86400)
+"""Where the steps of an axis may lie."""
+
+_BINS = 8
+_UNEVEN = 30  # with a largest value of so many times the smallest, equal steps would show one bar
+_DECADES = 1e4
+_MOST_READ = 1000  # characters of a text of which one line is shown
+_MINUTE, _HOUR = 60, 3600
+
 MOST_ROWS = 200
 _MOST_WORDS = 100
 _PIPE = "¦"  # stands for `|`, which ends a cell even in a code span, and whose escape forges read in different ways
 
 
-def write_report(folder: Path, results: Sequence[TaskResult], language: str) -> list[Path]:
-    """Write `report.html` and `report.md` into the folder of a batch, in place of earlier ones, and return their paths
-    in this order. UsageError if they cannot be written.
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Some tasks of a batch, such as all with one outcome, and their figures."""
+
+    results: tuple[TaskResult, ...]
+
+    @property
+    def count(self) -> int:
+        """The number of tasks."""
+        return len(self.results)
+
+    @property
+    def solved(self) -> int:
+        """The number of solved tasks, those without a check included."""
+        return sum(result.solved for result in self.results)
+
+    @property
+    def costs(self) -> tuple[float, ...]:
+        """The costs that are known, in USD, one per task."""
+        return tuple(result.cost for result in self.results if result.cost is not None)
+
+    @property
+    def unknown(self) -> int:
+        """The number of tasks that used a model and whose cost is not known."""
+        return sum(result.cost is None and result.tokens > 0 for result in self.results)
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of all tasks together: of prompts and replies, and of every try."""
+        return sum(result.tokens for result in self.results)
+
+    @property
+    def seconds(self) -> float | None:
+        """The median of the tasks' times in seconds; None for no tasks."""
+        return median(result.seconds for result in self.results) if self.results else None
+
+    @property
+    def elapsed(self) -> float:
+        """The seconds from the start of the first task to the end of the last; 0 if no start is known. Tasks without a
+        start do not count.
+        """
+        starts = [result.started for result in self.results if result.started > 0]
+        ends = [result.started + result.seconds for result in self.results if result.started > 0]
+        return max(ends) - min(starts) if starts else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """One bar of a distribution: its bounds (`low` included, `high` not, but for the last bar), how many tasks are in
+    it, and how many of them are solved.
     """
-    written = []
-    for name, content in ((PAGE, report_page(folder, results, language)), (SUMMARY, report_summary(results, language))):
-        path = folder / name
-        try:
-            path.write_text(content, encoding="utf-8")
-        except OSError as error:
-            raise UsageError("batch.unwritable", path=path, reason=error.strerror or error) from error
-        written.append(path)
-    return written
+
+    low: float
+    high: float
+    count: int
+    solved: int
 
 
-# The report of a batch in Markdown, to be pasted into a pull request or an issue.
+def outcome(result: TaskResult) -> str:
+    """Return the name of a task's outcome: `solved`, `done` (without a check), or the reason why it is neither,
+    `failed` for an unknown one.
+    """
+    if result.solved:
+        return SOLVED if result.checked else DONE
+    return result.reason if result.reason and result.reason in get_args(Reason) else "failed"
+
+
+def outcome_words(name: str, language: str) -> str:
+    """Return an outcome, given by its name as `outcome` returns it, in the user's language (`en` or `zh-cn`), without a
+    full stop. KeyError for an unknown name.
+    """
+    if name == SOLVED:
+        return text("batch.report.solved", language)
+    if name == DONE:
+        return text("batch.report.done", language)
+    return text(f"batch.reason.{name}", language).rstrip(".。")
+
+
+def by_outcome(results: Iterable[TaskResult]) -> dict[str, Group]:
+    """Return the tasks by the name of their outcome, in order: solved, done, then the reasons from the most frequent to
+    the rarest; {} for no tasks.
+    """
+    found: dict[str, list[TaskResult]] = {}
+    for result in results:
+        found.setdefault(outcome(result), []).append(result)
+    order = sorted(found, key=lambda name: (name != SOLVED, name != DONE, -len(found[name]), name))
+    return {name: Group(tuple(found[name])) for name in order}
+
+
+def worst_first(results: Iterable[TaskResult]) -> list[TaskResult]:
+    """Return the tasks that are not solved, then the others, each by id."""
+    return sorted(results, key=lambda result: (result.solved, result.id))
+
+
+def bins(pairs: Sequence[tuple[float, bool]], steps: Sequence[float]) -> tuple[Bin, ...]:
+    """Return the distribution of values, each paired with whether its task is solved, as bars from 0; `steps` are the
+    widths, or for very uneven values the bounds, that bars may have. () for no values.
+    """
+    if not pairs:
+        return ()
+    edges = _edges([value for value, _ in pairs], steps)
+    counts = [[0, 0] for _ in edges[1:]]
+    for value, solved in pairs:
+        place = min(max(bisect_right(edges, value) - 1, 0), len(counts) - 1)
+        counts[place][0] += 1
+        counts[place][1] += solved
+    return tuple(Bin(low, high, *both) for (low, high), both in zip(pairwise(edges), counts, strict=True))
+
+
+def within_nine_of_ten(values: Iterable[float]) -> float:
+    """Return the smallest of the values that at least nine of ten of them do not exceed. IndexError without values."""
+    ordered = sorted(values)
+    return ordered[math.ceil(0.9 * len(ordered)) - 1]
+
+
+def money(cost: float | None, language: str) -> str:
+    """Return a cost in USD as text, or that it is not known for None."""
+    return text("batch.report.unknown", language) if cost is None else dollars(cost)
+
+
+def cost_of(result: TaskResult, language: str) -> str:
+    """Return the cost of a task as text, such as `$0.12`, or that it is not known; `–` if it used no model."""
+    return "–" if result.cost is None and not result.tokens and not result.status else money(result.cost, language)
+
+
+def sum_of(group: Group, language: str) -> str:
+    """Return the known costs of some tasks together as text, in USD, or that none is known."""
+    return money(math.fsum(group.costs) if group.costs else None, language)
+
+
+def part_of(group: Group, language: str) -> str:
+    """Return the known costs of the tasks of one outcome together as text, or that none is known; `–` if they used no
+    model.
+    """
+    return sum_of(group, language) if group.costs or group.unknown else "–"
+
+
+def brief(words: str, width: int) -> str:
+    """Return a text from outside, made visible, on one line of at most `width` characters, cut with a "…"."""
+    return one_line(words[:_MOST_READ], width)
+
+
+def percent(part: float, whole: float) -> str:
+    """Return the share of `part` in `whole` as text, such as `12 %`; `100 %` and `0 %` only if it is exactly all or
+    nothing, `0 %` also if `whole` is 0.
+    """
+    share = 100 * part / whole if whole else 0.0
+    return f"{min(max(round(share), 1), 99) if 0 < share < 100 else round(share)} %"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time in seconds as text, such as `2 min 10 s`; `–` for None."""
+    if seconds is None:
+        return "–"
+    whole = round(seconds)
+    if whole < _MINUTE:
+        return f"{seconds:.1f} s".replace(".0 ", " ") if seconds < 10 else f"{whole} s"
+    large, small, names = (
+        (*divmod(whole, _MINUTE), ("min", "s")) if whole < _HOUR else (*divmod(round(whole / 60), 60), ("h", "min"))
+    )
+    return f"{large} {names[0]} {small} {names[1]}" if small else f"{large} {names[0]}"
+
+
+def short_count(number: float) -> str:
+    """Return a count with at most three significant digits and the unit `k`, `M` or `G`, such as `1.2 M`; without a
+    unit below 1 k.
+    """
+    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        # What three digits would round to 1000 of a unit belongs to the next.
+        if number >= limit * 0.9995:
+            return f"{float(f'{number / limit:.3g}'):g} {unit}"
+    return f"{number:g}"
 
 
 def report_summary(results: Sequence[TaskResult], language: str) -> str:
@@ -80,6 +238,25 @@ def code(value: str) -> str:
     # A code span ends at a run of as many backticks as began it.
     fence = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
     return f"{fence} {line} {fence}" if "`" in line else f"{fence}{line}{fence}"
+
+
+def _edges(values: Sequence[float], steps: Sequence[float]) -> tuple[float, ...]:
+    """Return the bounds of the bars: equal steps from 0, or growing ones where the values are very uneven."""
+    high, low = max(values), min((value for value in values if value > 0), default=0.0)
+    if high <= 0:
+        return (0.0, 1.0)
+    if high / low < _UNEVEN:
+        step = _step(high / _BINS, steps)
+        # Rounded first: 0.3 / 0.1 is a little less than 3, or a little more.
+        return tuple(step * number for number in range(max(math.ceil(round(high / step, 6)), 1) + 1))
+    first = bisect_right(steps, max(low, high / _DECADES))
+    last = bisect_left(steps, high)
+    return (0.0, *steps[min(first, last) : last], steps[last] if last < len(steps) else high)
+
+
+def _step(least: float, steps: Sequence[float]) -> float:
+    place = bisect_left(steps, least)
+    return steps[place] if place < len(steps) else least
 
 
 def _figures(whole: Group, groups: Mapping[str, Group], language: str) -> str:

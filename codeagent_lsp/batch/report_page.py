@@ -2,8 +2,8 @@
 own script not needed.
 
 The policy in the page allows exactly its own style and script, by their hashes. All values come from a model or from
-outside: they are escaped, and their invisible characters shown. Not here: the figures (`report_figures.py`), the
-template, style and script (`pages/`).
+outside: they are escaped, and their invisible characters shown. Not here: the figures (`report.py`), the template,
+style and script (`pages/`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from string import Template
 from urllib.parse import quote
 
 from codeagent_lsp.batch.perform import CHECK, PATCH, SESSION, SETUP
-from codeagent_lsp.batch.report_figures import (
+from codeagent_lsp.batch.report import (
     DECIMAL,
     DONE,
     SECONDS,

@@ -15,6 +15,7 @@ from dataclasses import replace as replace_fields
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from codeagent_lsp.agent.context.gather import is_copy
 from codeagent_lsp.direct import TextForm
 from codeagent_lsp.direct.completeness import has_blocks, holds_all, lost_frame, lost_head, lost_use, stands_for_all
 from codeagent_lsp.direct.definitions import syntax_problem, with_definitions
@@ -35,7 +36,6 @@ from codeagent_lsp.workspace.edits.line_matching import likeness
 from codeagent_lsp.workspace.edits.match import replace, replace_lines
 from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of, without_signs
 from codeagent_lsp.workspace.edits.patch_unified import unwrap
-from codeagent_lsp.workspace.files.copies import is_copy
 from codeagent_lsp.workspace.text.position import (
     content_of,
     ending_of,

@@ -14,13 +14,13 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from codeagent_lsp.agent.context.gather import COPY, is_copy
 from codeagent_lsp.index.comments import comment_of, is_document
 from codeagent_lsp.index.other_texts import is_words, other_text
 from codeagent_lsp.index.placeholders import left_out
 from codeagent_lsp.index.remarks import is_remark_alone, without_remarks
 from codeagent_lsp.index.wrappings import block_mark
 from codeagent_lsp.tools.diagnostics.syntax import is_data
-from codeagent_lsp.workspace.files.copies import COPY, is_copy
 from codeagent_lsp.workspace.text.position import with_newlines, without_line_numbers
 
 MAX_PATH = 200

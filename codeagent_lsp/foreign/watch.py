@@ -1,37 +1,82 @@
-"""Follows the files of a workspace, and hands on what other programs changed in them.
+"""Follows the files of a workspace, and hands on what other programs changed in them; and tells the other servers of
+this user which files an editor has just saved, as they see only that the disk changed.
 
 By the reports of who can tell, else by looking at the stamps of all files, which takes a fiftieth of the time at most.
-Not here: when files are looked at and whose a change is (`whose.py`), what becomes of it
-(`session/foreign_runs.py`).
+A save is told by an empty note in a folder of our state, named by a hash of the file's path; the note's time is that of
+the save. So nothing has to be read, locked or sent. Not here: when files are looked at and whose a change is
+(`whose.py`), what becomes of it (`session/foreign_runs.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import math
+import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from codeagent_lsp.foreign.baseline import Baseline
 from codeagent_lsp.foreign.disk import Stamp, Tree, differing, stamps
 from codeagent_lsp.foreign.git_tree import Marks
-from codeagent_lsp.foreign.saves import Saves
 from codeagent_lsp.foreign.whose import FORMATTERS, DiskChange, Gathering, Pace, Saved, Seen, verdict
+from codeagent_lsp.state import make_private
 
+FOLDER = "saves"
+KEPT_SECONDS = 3600.0
+"""How old a note gets: changes are looked at some seconds, at most minutes after they were made."""
 SHARE = 50  # a look at all files is followed by a pause that is so many times as long
 BUSY_SECONDS = 10.0  # so long a git at work is waited for
 BUSY_TICK = 0.1
 GIT_BEFORE, GIT_AFTER = 5.0, 1.0  # seconds around the moment in which git wrote its own files
 MOST_NOTED = 4000
 MOST_COMMANDS = 100
-
 T = TypeVar("T")
-
 logger = logging.getLogger(__name__)
+
+
+class Saves:
+    """The notes of saves by all servers of one user, in a folder below `root`. Methods block and never raise; without
+    notes, a save in another editor looks like a change by another program.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._folder = root / FOLDER
+
+    def note(self, path: str) -> None:
+        """Note that the file with this absolute real path was saved now."""
+        place = self._place(path)
+        with suppress(OSError):
+            make_private(self._folder)
+            place.touch(mode=0o600)
+
+    def last(self, path: str) -> float | None:
+        """Return when any server noted a save of a file (absolute path), in seconds since the epoch; None if that is
+        not known.
+        """
+        try:
+            return self._place(path).stat().st_mtime
+        except OSError:
+            return None
+
+    def clear(self) -> None:
+        """Remove the notes of all servers that are older than an hour."""
+        for entry in self._entries():
+            with suppress(OSError):  # another server does the same
+                if time.time() - entry.stat().st_mtime > KEPT_SECONDS:
+                    Path(entry).unlink()
+
+    def _entries(self) -> Iterator[os.DirEntry[str]]:
+        with suppress(OSError), os.scandir(self._folder) as entries:
+            yield from entries
+
+    def _place(self, path: str) -> Path:
+        return self._folder / hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)

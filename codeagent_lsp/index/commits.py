@@ -1,7 +1,7 @@
 """Past commits as evidence for a file: which files they changed, and whether their messages are like the request.
 
 The words of a task may occur in no file, as with a task in a language in which the code is not written, while earlier
-work on the same thing has a message with these words. Pure. Not here: reading the commits (`session/past_commits.py`),
+work on the same thing has a message with these words. Pure. Not here: reading the commits (`session/run_index.py`),
 what they count beside the words of the files (`rank.py`).
 """
 

@@ -18,6 +18,9 @@ DiagnosticsWay = Literal["pull", "push", "tsserver"]
 one that names the version of the text, or by a request to the TypeScript compiler behind its server.
 """
 
+BINARIES = (".venv/bin", "venv/bin", "node_modules/.bin")
+"""The folders of a project in which its own programs are."""
+
 _C = ("c", "h")
 _CPP = ("cc", "cpp", "cxx", "hh", "hpp", "hxx", "inl")
 _SCRIPT = {

@@ -23,7 +23,7 @@ from typing import Any, Protocol, TypeVar
 
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.language_servers.known import KnownServer
+from codeagent_lsp.language_servers.known import BINARIES, KnownServer
 from codeagent_lsp.language_servers.language_server import LanguageServer
 from codeagent_lsp.language_servers.server_connection import ServerFailed
 from codeagent_lsp.shadow.private_copy import FileChangeKind
@@ -42,7 +42,6 @@ T = TypeVar("T")
 Key = tuple[str, str]
 _ENVIRONMENTS = (".venv", "venv")
 
-BINARIES = (".venv/bin", "venv/bin", "node_modules/.bin")
 LOOK_SECONDS = 10.0
 """The longest time after which the whole disk is looked at again."""
 

@@ -37,10 +37,9 @@ from codeagent_lsp.llm.providers.embedded import (
     EmbeddedModel,
     engine_installed,
 )
-from codeagent_lsp.llm.providers.kinds import KINDS, key_variables
 from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel
 from codeagent_lsp.llm.providers.scripted import load_script
-from codeagent_lsp.llm.survey import Survey, find_servers, survey
+from codeagent_lsp.llm.survey import KINDS, Survey, find_servers, key_variables, survey
 from codeagent_lsp.messages import Message, ToolSpec
 from codeagent_lsp.state import read_json
 

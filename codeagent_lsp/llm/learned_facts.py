@@ -219,9 +219,9 @@ def combine(said: Iterable[tuple[Source, Facts]]) -> KnownFacts:
     return KnownFacts(**values, sources=MappingProxyType(sources))
 
 
-def window_known(tokens: int | None, source: Source = "server") -> KnownFacts:
-    """Return facts that consist of a window in tokens alone, or of nothing for None."""
-    return combine([(source, Facts(context_window=tokens))])
+def window_known(tokens: int | None) -> KnownFacts:
+    """Return facts that consist of a window in tokens alone, as the server says, or of nothing for None."""
+    return combine([("server", Facts(context_window=tokens))])
 
 
 _PUBLIC_NAMES = {

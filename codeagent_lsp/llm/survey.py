@@ -1,8 +1,11 @@
-"""Surveys of model servers: the kind and the models of one by its own answers, and with the other sources the facts
-that are known of each.
+"""The kinds of model servers and the hosted services for which users have a key; and surveys of servers: the kind and
+the models of one by its own answers, and with the other sources the facts that are known of each.
 
-Servers on this machine are found on the default ports of common ones. Not here: the questions (`providers/`), opening a
-model (`factory.py`).
+A kind has a class, a home address and hosts that speak it; the class is imported when it is used. A service has an
+address, the page where a key is made, the variables where it is found, and models to begin with. Sources: the services'
+own documentation, November 2026; a list of models that a service sends counts before this one. Servers on this machine
+are found on the default ports of common ones. Not here: the classes themselves and their questions (`providers/`),
+opening a model (`factory.py`), the dialogue that offers services (`terminal/setup.py`).
 """
 
 from __future__ import annotations
@@ -12,8 +15,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
+from urllib.parse import urlsplit
 
 from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.errors import ModelNotFound, ModelRejected
@@ -28,7 +34,7 @@ from codeagent_lsp.llm.learned_facts import (
     combine,
 )
 from codeagent_lsp.llm.model import ModelInfo
-from codeagent_lsp.llm.providers.kinds import KINDS, kind_of
+from codeagent_lsp.llm.providers.http_model import HttpModel
 from codeagent_lsp.llm.providers.llamacpp import Props, read_props
 from codeagent_lsp.llm.providers.ollama import is_ollama
 from codeagent_lsp.llm.providers.openai import facts_of, list_models
@@ -51,6 +57,171 @@ _DATE = re.compile(r"-(?:20\d{6}|20\d\d-\d\d-\d\d|latest|preview)$")
 PORTS: Mapping[str, int] = {"llamacpp": 8080, "ollama": 11434, "lmstudio": 1234, "vllm": 8000}
 # A server on this machine answers in milliseconds, or is busy loading; a start must not wait for closed ports.
 PROBE_SECONDS = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of server. `where`, `lists` and `tells` name, as `module:name`, its class, the function that reads the
+    server's models, and the one that reads its facts about one. `home` is the address if no URL is set, '' for none;
+    `hosts` are host names that are known to be of this kind, with all names below them.
+
+    `native` says that the server can be believed when it says that a model calls tools by the API; models of a kind
+    that `sees` are assumed to see pictures unless another source says otherwise.
+    """
+
+    where: str
+    home: str = ""
+    hosts: tuple[str, ...] = ()
+    lists: str = "openai:model_entries"
+    tells: str = ""
+    native: bool = False
+    sees: bool = False
+
+    def load(self) -> type[HttpModel]:
+        """Import the class of this kind's models and return it."""
+        found: type[HttpModel] = _load_named(self.where)
+        return found
+
+    async def entries(self, where: Endpoint, limits: TimeLimits) -> list[dict[str, Any]]:
+        """Return the server's list of models, each with its name as `id`. Raises ModelError if it is unreachable."""
+        found: list[dict[str, Any]] = await _load_named(self.lists)(where, limits)
+        return found
+
+    async def facts(self, where: Endpoint, name: str, limits: TimeLimits) -> Facts:
+        """Ask the server for its facts about one model, besides its entry in the list, and return them; empty if this
+        kind has none or the server does not answer.
+        """
+        found: Facts = await _load_named(self.tells)(where, name, limits) if self.tells else Facts()
+        return found
+
+
+KINDS: Mapping[str, Kind] = MappingProxyType(
+    {
+        "openai": Kind("openai:OpenAIModel", tells="openai:read_facts"),
+        "llamacpp": Kind("llamacpp:LlamaCppModel"),
+        "anthropic": Kind(
+            "anthropic:AnthropicModel",
+            home="https://api.anthropic.com",
+            hosts=("anthropic.com",),
+            lists="anthropic:model_entries",
+            native=True,
+            sees=True,
+        ),
+        "responses": Kind(
+            "responses:ResponsesModel",
+            home="https://api.openai.com/v1",
+            hosts=("api.openai.com",),
+            native=True,
+            sees=True,
+        ),
+        "gemini": Kind(
+            "gemini:GeminiModel",
+            home="https://generativelanguage.googleapis.com",
+            hosts=("generativelanguage.googleapis.com",),
+            lists="gemini:model_entries",
+            tells="gemini:read_facts",
+            native=True,
+            sees=True,
+        ),
+        "ollama": Kind("ollama:OllamaModel", home="http://127.0.0.1:11434", tells="ollama:read_facts"),
+    }
+)
+
+
+def kind_of(url: str) -> str:
+    """Return the kind, a key of `KINDS`, that a URL's host is known to speak; '' for other hosts, and for a path that
+    ends with `/openai`, where a host offers OpenAI's API.
+    """
+    parts = urlsplit(url)
+    # Google's address for the OpenAI protocol.
+    host = "" if parts.path.rstrip("/").endswith("/openai") else (parts.hostname or "").lower()
+    return next((name for name, kind in KINDS.items() if any(_below(host, known) for known in kind.hosts)), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One hosted service. `url` is '' if each user has an address of their own, of the form `shape`; `variables` are
+    the environment variables that may hold a key; `page` is where a key is made; `models` are proposed in this order;
+    `settings` are further settings that its models need.
+    """
+
+    name: str
+    title: str
+    url: str = ""
+    shape: str = ""
+    variables: tuple[str, ...] = ()
+    page: str = ""
+    models: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def host(self) -> str:
+        """The host of the service, at which, or below which, its users have their addresses."""
+        return (urlsplit(self.url or self.shape).hostname or "").removeprefix("resource.")
+
+
+def key_variables(url: str) -> tuple[str, ...]:
+    """Return the names of the environment variables in which a key for this address is looked for; () for no known
+    service.
+    """
+    host = (urlsplit(url).hostname or "").lower()
+    found = (each for each in SERVICES if each.title and (host == each.host or host.endswith(f".{each.host}")))
+    return next((service.variables for service in found), ())
+
+
+SERVICES = (
+    Service(
+        "anthropic",
+        "Anthropic",
+        "https://api.anthropic.com",
+        variables=("ANTHROPIC_API_KEY",),
+        page="https://platform.claude.com/settings/keys",
+        models=("claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5"),
+    ),
+    Service(
+        "openai",
+        "OpenAI",
+        "https://api.openai.com/v1",
+        variables=("OPENAI_API_KEY",),
+        page="https://platform.openai.com/api-keys",
+        models=("gpt-6.2-sol", "gpt-6.2-astra", "gpt-6-luna"),
+    ),
+    Service(
+        "gemini",
+        "Google Gemini",
+        "https://generativelanguage.googleapis.com",
+        variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        page="https://aistudio.google.com/apikey",
+        models=("gemini-4-argon", "gemini-3.8-flash"),
+    ),
+    Service(
+        "openrouter",
+        "OpenRouter",
+        "https://openrouter.ai/api/v1",
+        variables=("OPENROUTER_API_KEY",),
+        page="https://openrouter.ai/settings/keys",
+        models=("anthropic/claude-opus-5.5", "openai/gpt-6.2-sol", "deepseek/deepseek-flash"),
+    ),
+    Service(
+        "deepseek",
+        "DeepSeek",
+        "https://api.deepseek.com",
+        variables=("DEEPSEEK_API_KEY",),
+        page="https://platform.deepseek.com/api_keys",
+        models=("deepseek-flash", "deepseek-v4-pro"),
+    ),
+    Service(
+        "azure",
+        "Azure OpenAI",
+        shape="https://RESOURCE.openai.azure.com/openai/v1",
+        variables=("AZURE_OPENAI_API_KEY",),
+        page="https://portal.azure.com",
+        settings=MappingProxyType({"model.provider": "openai", "model.query": {"api-version": "preview"}}),
+    ),
+    Service(
+        "other", "", shape="https://models.example.com/v1", variables=("CODEAGENT_API_KEY",)
+    ),  # any server that speaks the OpenAI protocol; its title is in the catalogue
+)
 
 
 @dataclass(frozen=True)
@@ -130,19 +301,6 @@ async def survey(where: Endpoint, provider: str, limits: TimeLimits, *, named: b
     return Survey(where, kind, tuple(entries), props, limits)
 
 
-def _keeps_its_list(error: BaseException) -> bool:
-    """Return whether a server refused to list its models, as some gateways do. A wrong key is told at once."""
-    return isinstance(error, ModelRejected) and (error.key != "model.unauthorized" or error.values["status"] == 403)
-
-
-async def _recognise(kind: str, where: Endpoint, limits: TimeLimits) -> tuple[str, Props | None]:
-    """Return the kind of a server, which is asked if it is not known, and what llama.cpp says of itself."""
-    if kind not in ("", "llamacpp"):
-        return kind, None
-    props, ollama = await asyncio.gather(read_props(where, limits), is_ollama(where, limits))
-    return kind or ("llamacpp" if props else "ollama" if ollama else "openai"), props
-
-
 def stated_kind(provider: str, url: str) -> str:
     """Return the kind of server by the setting, else by the host in the address; '' if only the server can tell."""
     return provider if provider != "auto" else kind_of(url)
@@ -178,6 +336,47 @@ def find(name: str, url: str) -> Facts:
     return Facts()
 
 
+@dataclass(frozen=True)
+class FoundServer:
+    """A server on this machine that answers: the kind that its port suggests, its address, its models."""
+
+    kind: str
+    where: Endpoint
+    models: tuple[str, ...] = field(default=())
+    is_llamacpp: bool = False
+
+
+async def find_servers(ports: Mapping[str, int] | None = None) -> list[FoundServer]:
+    """Probe these ports of this machine, in parallel, given by kind (None: the usual ones), and return the servers that
+    answer within 0.8 s, in that order; [] for none.
+    """
+    wanted = PORTS if ports is None else ports
+    asked = [_look(kind, endpoint(f"http://127.0.0.1:{port}")) for kind, port in wanted.items()]
+    return [found for found in await asyncio.gather(*asked) if found]
+
+
+def _load_named(place: str) -> Any:
+    module, name = place.split(":")
+    return getattr(import_module(f"codeagent_lsp.llm.providers.{module}"), name)
+
+
+def _below(host: str, known: str) -> bool:
+    return host == known or host.endswith(f".{known}")
+
+
+def _keeps_its_list(error: BaseException) -> bool:
+    """Return whether a server refused to list its models, as some gateways do. A wrong key is told at once."""
+    return isinstance(error, ModelRejected) and (error.key != "model.unauthorized" or error.values["status"] == 403)
+
+
+async def _recognise(kind: str, where: Endpoint, limits: TimeLimits) -> tuple[str, Props | None]:
+    """Return the kind of a server, which is asked if it is not known, and what llama.cpp says of itself."""
+    if kind not in ("", "llamacpp"):
+        return kind, None
+    props, ollama = await asyncio.gather(read_props(where, limits), is_ollama(where, limits))
+    return kind or ("llamacpp" if props else "ollama" if ollama else "openai"), props
+
+
 def _spellings(name: str) -> Iterator[str]:
     """Yield a name as it stands, then without prefix, ending, vendor and date, the nearest first."""
     yield name
@@ -202,25 +401,6 @@ def _base(price: Any) -> float | None:
     """Return a price; of one in tiers, that of the first."""
     price = getattr(price, "base", price)
     return None if price is None else float(price)
-
-
-@dataclass(frozen=True)
-class FoundServer:
-    """A server on this machine that answers: the kind that its port suggests, its address, its models."""
-
-    kind: str
-    where: Endpoint
-    models: tuple[str, ...] = field(default=())
-    is_llamacpp: bool = False
-
-
-async def find_servers(ports: Mapping[str, int] | None = None) -> list[FoundServer]:
-    """Probe these ports of this machine, in parallel, given by kind (None: the usual ones), and return the servers that
-    answer within 0.8 s, in that order; [] for none.
-    """
-    wanted = PORTS if ports is None else ports
-    asked = [_look(kind, endpoint(f"http://127.0.0.1:{port}")) for kind, port in wanted.items()]
-    return [found for found in await asyncio.gather(*asked) if found]
 
 
 async def _look(kind: str, where: Endpoint) -> FoundServer | None:

@@ -59,6 +59,14 @@ def claim_stdio() -> tuple[int, int]:
     return streams
 
 
+def message_in(data: str | bytes) -> Item:
+    """Return the message that this JSON is, or the error that the library is given in place of one that is none."""
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(data, by_name=False))
+    except ValueError as error:
+        return error
+
+
 def _read(descriptor: int, loop: asyncio.AbstractEventLoop, came: Any) -> None:
     """Read messages in a thread and hand over each, waiting until it is taken."""
 
@@ -78,10 +86,7 @@ def _read(descriptor: int, loop: asyncio.AbstractEventLoop, came: Any) -> None:
 def _item(line: bytes | TooLong) -> Item:
     if isinstance(line, TooLong):
         return ValueError(f"a message of {line.size:,} bytes; at most {MAX_MESSAGE:,} are read")
-    try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError as error:
-        return error
+    return message_in(line)
 
 
 async def _pass_on(go: Any, written: queue.SimpleQueue[tuple[bytes, asyncio.Future[None]]]) -> None:

@@ -20,7 +20,6 @@ import uvicorn
 from mcp.server.lowlevel import Server
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.message import SessionMessage
-from mcp.types import jsonrpc_message_adapter
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -31,7 +30,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
-from codeagent_lsp.mcp_server.stdio import MAX_MESSAGE, claim_stdio, stdio_streams
+from codeagent_lsp.mcp_server.stdio import MAX_MESSAGE, Item, claim_stdio, message_in, stdio_streams
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PATH = "/mcp"
@@ -178,14 +177,13 @@ def _is_authorised(header: str | None, token: str) -> bool:
     return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), token.encode())
 
 
-_Item = SessionMessage | Exception
 _Streams = tuple[Any, Any]
 
 
 @asynccontextmanager
 async def _streams(connection: ServerConnection) -> AsyncGenerator[_Streams, None]:
     """Yield the message streams from and to one WebSocket client, in the form of the library's server."""
-    came, inbox = anyio.create_memory_object_stream[_Item](0)
+    came, inbox = anyio.create_memory_object_stream[Item](0)
     outbox, go = anyio.create_memory_object_stream[SessionMessage](0)
     async with came, inbox, outbox, go, anyio.create_task_group() as group:
         group.start_soon(_read, connection, came.send, came.aclose)
@@ -195,12 +193,12 @@ async def _streams(connection: ServerConnection) -> AsyncGenerator[_Streams, Non
 
 
 async def _read(
-    connection: ServerConnection, send: Callable[[_Item], Awaitable[None]], close: Callable[[], Awaitable[None]]
+    connection: ServerConnection, send: Callable[[Item], Awaitable[None]], close: Callable[[], Awaitable[None]]
 ) -> None:
     """Forward messages until the client disconnects."""
     try:
         async for data in connection:
-            await send(_item(data))
+            await send(message_in(data))
     except (ConnectionClosed, anyio.BrokenResourceError, anyio.ClosedResourceError):
         pass
     finally:
@@ -213,13 +211,6 @@ async def _write(connection: ServerConnection, go: Any) -> None:
             await connection.send(item.message.model_dump_json(by_alias=True, exclude_unset=True))
     except ConnectionClosed:  # reading says so, too
         pass
-
-
-def _item(data: str | bytes) -> _Item:
-    try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(data, by_name=False))
-    except ValueError as error:
-        return error
 
 
 # Bounds HTTP connections that never send a whole request head, so that they keep nobody else out.

@@ -12,12 +12,11 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from codeagent_lsp.records.given import Given
+from codeagent_lsp.records.given import Given, in_column
 from codeagent_lsp.records.literals import LONGEST, MARGIN, Literal, heredoc, is_key, literal
 from codeagent_lsp.records.mark import MARK, Mark, mark_spans
 from codeagent_lsp.records.names import Name, NameKind, sensitive_names
 from codeagent_lsp.records.positions import Behind, before, elsewhere, is_one_of_several
-from codeagent_lsp.records.tables import in_column
 from codeagent_lsp.records.values import (
     LEAST_APART,
     bare_reveals,

@@ -1,7 +1,7 @@
 """An append-only file of lines with rotation when it is full: `trace.jsonl`, `trace.jsonl.1`, `trace.jsonl.2`, …
 
 Readable by its owner only. Several processes may write the same file: each line is one write, and a rotation by
-another process is noticed. Not here: the content of the lines, and threads (`writer.py`).
+another process is noticed. Not here: the content of the lines, and threads (`trace.py`).
 """
 
 from __future__ import annotations

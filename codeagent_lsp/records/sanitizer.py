@@ -3,7 +3,7 @@
 Layers, in this order: our own keys, blocks, tokens of known formats, contexts (URLs, headers, command lines,
 assignments), paths; and, for mappings, the names of keys. Never changes its argument, never raises on
 cycles or odd values, and is idempotent. Not here: the layers themselves, each a module beside this one; where a secret
-may be cut in two, as in the output of a command, `stream.py` has to know its beginning as well.
+may be cut in two, as in the output of a command, `masking.py` has to know its beginning as well.
 """
 
 from __future__ import annotations

@@ -1,32 +1,40 @@
-"""The trace `trace.jsonl`: every event, model request and model reply of a workspace, to reproduce what happened.
+"""The trace `trace.jsonl`: every event, model request and model reply of a workspace, to reproduce what happened; and
+the writer of all records, which sanitizes and writes them in a background thread, so that callers wait neither for
+patterns nor for a disk.
 
 A line is `{"ts", "time", "type", "event", "session", "run_id", "step", "data"}`: `ts` are seconds since the epoch,
 `time` the same in UTC as ISO 8601 has it; `type` is `event`, `request` or `reply`, and `event` what happened in the
 turn (`EVENT_NAMES`, else the type of the event, which `data` has in any case); `session` is shortened; `step` is the
 number of the plan's step, 0 if there is none.
 
-Not here: sessions, which are resumed from their own files, and the audit log (`session/redaction/recording.py`).
+The writer is bounded: when records come faster than they can be written, the newest are dropped, and their number is
+recorded. A full disk is logged once; writing continues when there is room again. Not here: files (`rotation.py`),
+sessions, which are resumed from their own files, and the audit log (`session/redaction/recording.py`).
 """
 
 from __future__ import annotations
 
+import json
+import logging
+import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.records.mark import mask_id
-from codeagent_lsp.records.rotation import read_records
+from codeagent_lsp.records.rotation import RotatingFile, read_records
 from codeagent_lsp.records.sanitizer import Sanitizer
-from codeagent_lsp.records.writer import RecordWriter
 
+_LOG = logging.getLogger(__name__)
+MOST_WAITING = 2000
+LONGEST_RECORD = 4 * 1024 * 1024
 TRACE_FILE = "trace.jsonl"
 MAX_BYTES = 16 * 1024 * 1024
 KEEP = 3
-
 EVENT_NAMES: Mapping[str, str] = {
     "request": "llm_request",
     "reply": "llm_response",
@@ -39,6 +47,107 @@ EVENT_NAMES: Mapping[str, str] = {
 """The names of what happens in a turn, by our own type of record or event."""
 PIECES = frozenset(("token", "thought", "stdout", "stderr", "step_output"))
 LONG, TOO_LONG = 65_536, 262_144
+
+
+class RecordWriter:
+    """Writes one file of records with a background thread that `close` ends. At most 2,000 records wait; newer ones are
+    dropped and counted. A record is sanitized later, so it must not change once it was given.
+
+    `durable` syncs to disk after every batch, and restores a file that was removed.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        sanitizer: Sanitizer,
+        *,
+        max_bytes: int,
+        keep: int,
+        durable: bool = False,
+    ) -> None:
+        self._file = RotatingFile(path, max_bytes=max_bytes, keep=keep, restores=durable)
+        self._sanitizer = sanitizer
+        self._durable = durable
+        self._name = path.name
+        self._told = False
+        self._dropped = 0
+        self._closed = False
+        self._busy = False
+        self._waiting: deque[Mapping[str, Any]] = deque()
+        # Guards all but the file, which is the thread's alone.
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def write(self, record: Mapping[str, Any]) -> None:
+        """Queue a record and return at once. Dropped without an error if 2,000 are waiting or the writer is closed."""
+        with self._changed:
+            if self._closed:
+                return
+            if len(self._waiting) >= MOST_WAITING:
+                self._dropped += 1
+                return
+            self._waiting.append(record)
+            if self._thread is None:
+                # A daemon, as a disk that hangs must not keep the process from ending.
+                self._thread = threading.Thread(target=self._work, name="records", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def flush(self, timeout: float = 5.0) -> bool:
+        """Block until all queued records are written, at most `timeout` seconds, and return whether they are."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._waiting and not self._busy, timeout)
+
+    def close(self, timeout: float = 5.0) -> None:
+        """Write the remaining records, end the thread and close the file; blocks at most `timeout` seconds, and what is
+        not written by then may be lost.
+        """
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+            thread = self._thread
+        if thread is not None:
+            thread.join(timeout)
+
+    def _work(self) -> None:
+        while batch := self._next():
+            for record in batch:
+                self._attempt(lambda record=record: self._file.append(self._line(record)))  # type: ignore[misc]
+            if self._durable:
+                self._attempt(self._file.sync)
+            with self._changed:
+                self._busy = False
+                self._changed.notify_all()
+        self._file.close()
+
+    def _next(self) -> list[Mapping[str, Any]]:
+        """Wait for records and return them; an empty list when the writer is closed and everything is written."""
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._waiting) or self._closed)
+            batch = list(self._waiting)
+            self._waiting.clear()
+            if self._dropped:
+                batch.append({"ts": time.time(), "type": "dropped", "count": self._dropped})
+                self._dropped = 0
+            # In the same step as the emptying, or `flush` could see neither.
+            self._busy = bool(batch)
+            return batch
+
+    def _attempt(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except OSError as error:
+            if not self._told:
+                self._told = True
+                _LOG.warning("%s is not written: %s", self._name, error.strerror or error)
+
+    def _line(self, record: Mapping[str, Any]) -> bytes:
+        line = _encode(self._sanitizer.sanitize(record))
+        if len(line) <= LONGEST_RECORD:
+            return line
+        # Numbers and the type alone, which hold no secret: this line is not sanitized.
+        head = {key: value for key, value in record.items() if isinstance(value, int | float) or key == "type"}
+        return _encode({**head, "too_large": len(line)})
 
 
 class TraceWriter:
@@ -106,16 +215,6 @@ class TraceWriter:
         )
 
 
-def _event_name(kind: str, data: Mapping[str, Any]) -> str:
-    message = data.get("message")
-    if kind == "message" and isinstance(message, Mapping):
-        if message.get("role") == "tool":
-            return "tool_result_fed_back"
-        if message.get("role") == "assistant" and not message.get("tool_calls"):
-            return "final_text"
-    return EVENT_NAMES.get(kind, kind)
-
-
 def read_trace(folder: Path, *, session: str = "", run: str = "", last: int | None = None) -> Iterator[dict[str, Any]]:
     """Yield the records of a trace, the oldest first: of one session (whole id), of one run, only the `last` ones; ''
     and None mean all. Nothing if there is no trace; lines that are not records are skipped.
@@ -129,18 +228,6 @@ def belongs(record: Mapping[str, Any], *, session: str = "", run: str = "") -> b
     only the ends of a session's id, by which it is compared.
     """
     return (not session or record.get("session") == mask_id(session)) and (not run or record.get("run_id") == run)
-
-
-# Joining of events that stream a text, so that a secret split between two of them is recorded as one text.
-
-
-@dataclass
-class _Joined:
-    """The pieces so far: the first event, the texts, their length in characters."""
-
-    first: Mapping[str, Any]
-    texts: list[str] = field(default_factory=list)
-    length: int = 0
 
 
 class Pieces:
@@ -185,6 +272,35 @@ class Pieces:
         # The rest of the line is recorded with what follows it.
         waiting.texts, waiting.length = [text[end:]], len(text) - end
         return {**waiting.first, "content": text[:end]}
+
+
+def _encode(record: object) -> bytes:
+    try:
+        return json.dumps(record, ensure_ascii=True, separators=(",", ":"), default=str).encode("ascii")
+    except (TypeError, ValueError, RecursionError) as error:  # keys of odd types, for instance
+        return json.dumps({"type": "unwritable", "error": type(error).__name__}).encode("ascii")
+
+
+def _event_name(kind: str, data: Mapping[str, Any]) -> str:
+    message = data.get("message")
+    if kind == "message" and isinstance(message, Mapping):
+        if message.get("role") == "tool":
+            return "tool_result_fed_back"
+        if message.get("role") == "assistant" and not message.get("tool_calls"):
+            return "final_text"
+    return EVENT_NAMES.get(kind, kind)
+
+
+# Joining of events that stream a text, so that a secret split between two of them is recorded as one text.
+
+
+@dataclass
+class _Joined:
+    """The pieces so far: the first event, the texts, their length in characters."""
+
+    first: Mapping[str, Any]
+    texts: list[str] = field(default_factory=list)
+    length: int = 0
 
 
 def _whole(joined: _Joined) -> Mapping[str, Any]:

@@ -1,7 +1,7 @@
 """Shows events of sessions to the user: as progress, `codeagent/event` notification, transcript, or message.
 
 A client without support for our notification misses nothing: errors and one-line answers are messages, longer ones open
-the transcript. Not here: questions (`prompts.py`), pending changes (`lenses.py`).
+the transcript. Not here: questions (`prompts.py`), pending changes (`actions.py`).
 """
 
 from __future__ import annotations

@@ -12,13 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.environments.environments import Environments
-from codeagent_lsp.server.announcer import Announcer
-from codeagent_lsp.server.conflicts import ConflictQuestions
-from codeagent_lsp.server.foreign_changes import ForeignChanges
-from codeagent_lsp.server.front import FileWatching, Front
-from codeagent_lsp.server.index_host import index_host
-from codeagent_lsp.server.lender import Lender
-from codeagent_lsp.server.lenses import (
+from codeagent_lsp.server.actions import (
     QUESTION_LENGTH,
     Waiting,
     at_work,
@@ -29,6 +23,12 @@ from codeagent_lsp.server.lenses import (
     pending_rollback,
     task_of,
 )
+from codeagent_lsp.server.announcer import Announcer
+from codeagent_lsp.server.conflicts import ConflictQuestions
+from codeagent_lsp.server.foreign_changes import ForeignChanges
+from codeagent_lsp.server.front import FileWatching, Front
+from codeagent_lsp.server.index_host import index_host
+from codeagent_lsp.server.lender import Lender
 from codeagent_lsp.server.mcp_servers import mcp_servers, own_tools
 from codeagent_lsp.server.models import Models
 from codeagent_lsp.server.plans import PlanDocuments

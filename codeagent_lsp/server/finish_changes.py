@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from codeagent_lsp.server.lenses import Waiting
+from codeagent_lsp.server.actions import Waiting
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.visible import some_of
@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.next_edits import NextEdits
     from codeagent_lsp.server.run_services import Views
     from codeagent_lsp.session.manager import SessionManager
-    from codeagent_lsp.session.own_commands import Ended
     from codeagent_lsp.session.request import RunRequest
-    from codeagent_lsp.session.run_parts import RunParts
+    from codeagent_lsp.session.run_parts import Ended, RunParts
     from codeagent_lsp.workspace.files.file_view import FileText, FileView
     from codeagent_lsp.workspace.text.document import Document
 
@@ -144,7 +143,7 @@ class FinishChanges:
         left. Searches for at most about 90 s.
         """
         from codeagent_lsp import events  # late: with the parts of a run
-        from codeagent_lsp.session.own_commands import stage_texts  # late, as above
+        from codeagent_lsp.session.own_runs import stage_texts  # late, as above
 
         output = parts.output
         made = await self._changes()

@@ -28,8 +28,7 @@ from codeagent_lsp.workspace.text.visible import some_of
 
 if TYPE_CHECKING:
     from codeagent_lsp.environments.environments import Environments
-    from codeagent_lsp.foreign.saves import Saves
-    from codeagent_lsp.foreign.watch import ForeignWatch, Found
+    from codeagent_lsp.foreign.watch import ForeignWatch, Found, Saves
     from codeagent_lsp.foreign.whose import DiskChange
     from codeagent_lsp.server.announcer import Announcer
     from codeagent_lsp.server.front import FileWatching, Front
@@ -143,7 +142,7 @@ class ForeignChanges:
         if not self._is_editor():
             return
         if self._saves is None:
-            from codeagent_lsp.foreign.saves import Saves  # late, as below
+            from codeagent_lsp.foreign.watch import Saves  # late, as below
 
             self._saves = Saves(state_root())
         self._saves.note(path)
@@ -161,8 +160,7 @@ class ForeignChanges:
         await asyncio.sleep(START_SECONDS)
         from codeagent_lsp.foreign.baseline import Baseline, Copies  # late: an idle server has none of it until now
         from codeagent_lsp.foreign.disk import Tree  # late, as above
-        from codeagent_lsp.foreign.saves import Saves  # late, as above
-        from codeagent_lsp.foreign.watch import ForeignWatch  # late, as above
+        from codeagent_lsp.foreign.watch import ForeignWatch, Saves  # late, as above
 
         copies = Copies(self._parts.state / COPIES)
         tree = await asyncio.to_thread(lambda: Tree(Roots(folders), (os.path.realpath(self._parts.state.parent),)))

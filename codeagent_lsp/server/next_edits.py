@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lsprotocol import types
 
 from codeagent_lsp.errors import AgentError, CodeAgentError, ModelError, ModelRejected, ToolFailed, UsageError
-from codeagent_lsp.server.lenses import Waiting
+from codeagent_lsp.server.actions import Waiting
 from codeagent_lsp.server.secret_sources import sanitizer_for
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.files import uris

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lsprotocol import types
 
-from codeagent_lsp.agent.context.mentions import SPECIAL, write_mention
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import AgentError, UsageError, UserError
-from codeagent_lsp.server.lenses import Waiting
+from codeagent_lsp.server.actions import Waiting
+from codeagent_lsp.session.request import SPECIAL, write_mention
 from codeagent_lsp.state import make_private
 from codeagent_lsp.texts import LANGUAGES, text
 from codeagent_lsp.workspace.files import uris

@@ -16,14 +16,20 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import SessionError
+from codeagent_lsp.server.actions import Waiting, pending_part, task_of
 from codeagent_lsp.server.announcer import Announcer
-from codeagent_lsp.server.lenses import Waiting, pending_part, task_of
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.changes.changeset import Applied, Changeset, FileChange
-from codeagent_lsp.workspace.changes.places import HunkPlace, places_in_code, places_in_diff
-from codeagent_lsp.workspace.changes.reviewed import ChosenHunks, may_have_arrived, review_digest
+from codeagent_lsp.workspace.changes.reviewed import (
+    ChosenHunks,
+    HunkPlace,
+    may_have_arrived,
+    places_in_code,
+    places_in_diff,
+    review_digest,
+)
 from codeagent_lsp.workspace.files import uris
 
 if TYPE_CHECKING:

@@ -18,13 +18,12 @@ from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.messages import Message
 from codeagent_lsp.session.code_knowledge import PROPOSAL_SECONDS, edit_diagnostics
-from codeagent_lsp.session.own_commands import Ended
 from codeagent_lsp.session.own_runs import OwnWork
 from codeagent_lsp.session.proving.proofs import Proofs
 from codeagent_lsp.session.proving.trial_tests import tests_with
 from codeagent_lsp.session.replay import conversation_before
 from codeagent_lsp.session.request import RunRequest
-from codeagent_lsp.session.run_parts import RunParts, hear, remember
+from codeagent_lsp.session.run_parts import Ended, RunParts, hear, remember
 from codeagent_lsp.session.runs import LEAVE_SECONDS, Runs
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session

@@ -16,9 +16,9 @@ from typing import Any
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import UNCHANGED
 from codeagent_lsp.agent.limits import SMALL_MESSAGES
-from codeagent_lsp.agent.memory import MemoryEntry
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import AgentError
+from codeagent_lsp.session.memory.remembering import MemoryEntry
 from codeagent_lsp.session.state import CodeAgentContext, RunRecord
 from codeagent_lsp.workspace.files.file_view import FileView
 

@@ -22,9 +22,8 @@ from codeagent_lsp.direct.workspace_files import test_names_in
 from codeagent_lsp.index.grammars import is_test
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.conversation.conversation import Conversation
-from codeagent_lsp.session.own_commands import Ended
 from codeagent_lsp.session.request import ANSWERS, RunRequest
-from codeagent_lsp.session.run_parts import RunParts, files_of
+from codeagent_lsp.session.run_parts import Ended, RunParts, files_of
 from codeagent_lsp.shadow.shell import CommandResult
 from codeagent_lsp.tools.asking import Question, agent_asks
 from codeagent_lsp.tools.executor import ToolExecutor

@@ -14,12 +14,11 @@ from dataclasses import replace
 from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.foreign.whose import DiskChange
-from codeagent_lsp.session.own_commands import Ended
 from codeagent_lsp.session.own_runs import OwnWork
 from codeagent_lsp.session.proposal import Diagnose, Judge, Proposal, part_of
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.run_output import RunOutput
-from codeagent_lsp.session.run_parts import RunParts
+from codeagent_lsp.session.run_parts import Ended, RunParts
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.texts import text

@@ -4,7 +4,7 @@ Changes are those that nobody has decided about; of a request, the outcome may n
 approvals are listed, told once, and closed when the session is used again: their subjects can be decided in other ways,
 as staged changes can be applied and a plan's step retried. What the agent wanted to know is asked again, and the answer
 begins a new run of the session; until then it survives every further end of the process. Not here: opening a session
-(`manager.py`), telling the user (`server/left_over.py`).
+(`manager.py`), telling the user (`server/commands/session_commands.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Adds what the user's words point at to a request: lines, symbols, files, the diff, diagnostics, output, pictures.
 
 It is the text as it is when the run begins: unsaved text over the disk. What cannot be found or shown is told, and the
-words stay as they are. Not here: the spelling (`agent/context/mentions.py`), files that are named without a sign
+words stay as they are. Not here: the spelling (`request.py`), files that are named without a sign
 (`agent/context/gather.py`).
 """
 
@@ -17,13 +17,20 @@ from unicodedata import normalize
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.gather import BEGINNING, MOST_FILES, named_files, with_heading
 from codeagent_lsp.agent.context.history import WHOLE
-from codeagent_lsp.agent.context.mentions import MOST_MENTIONS, Mention, MentionKind, mentions_in, shorter_readings
 from codeagent_lsp.agent.limits import window_of
 from codeagent_lsp.agent.prompt import shorten
 from codeagent_lsp.errors import AgentError, UsageError
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.messages import MOST_IMAGES, Image
-from codeagent_lsp.session.request import REWRITES, RunRequest
+from codeagent_lsp.session.request import (
+    MOST_MENTIONS,
+    REWRITES,
+    Mention,
+    MentionKind,
+    RunRequest,
+    mentions_in,
+    shorter_readings,
+)
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.tools.context import ToolContext

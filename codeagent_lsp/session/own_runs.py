@@ -1,39 +1,43 @@
-"""Chooses how a run goes that needs no model: a file, a skill, a question of trust, texts made before, or work that its
-starter gave it.
+"""The runs that need no model: run a file, install a skill, trust what the workspace brings, stage texts made before,
+try the changes of another run, or do the work that their starter gave them.
 
-Not here: how each of them goes (`own_commands.py`, `rewind/rewinding.py`), runs with a model (`run.py`).
+Not here: going back (`rewind/rewinding.py`), runs with a model (`run.py`).
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
+import shlex
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import Literal, cast
 
 from codeagent_lsp import events
-from codeagent_lsp.errors import SessionError, UsageError
+from codeagent_lsp.errors import PermissionDenied, SessionError, UsageError
 from codeagent_lsp.events.base import What
 from codeagent_lsp.index.enclosing import enclosing_symbol
-from codeagent_lsp.session.own_commands import (
-    Ended,
-    confirm_command,
-    install_own_skill,
-    run_own_file,
-    stage_texts,
-    trust_contents,
-)
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.proving.minimizing import Minimal, PartTraits, Tried, minimal
 from codeagent_lsp.session.proving.proof import MinimalProof
 from codeagent_lsp.session.proving.trial_tests import WORD, TriedTests, tests_with
-from codeagent_lsp.session.request import RunKind, RunRequest
+from codeagent_lsp.session.request import RunKind, RunRequest, Target
 from codeagent_lsp.session.rewind.rewinding import Runs, rewind
-from codeagent_lsp.session.run_parts import RunParts
+from codeagent_lsp.session.run_output import OutputStream
+from codeagent_lsp.session.run_parts import Ended, RunParts
+from codeagent_lsp.shadow.shell import Command, CommandResult, Shell, Stream
+from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.skills.skill_tools import SkillInstaller, SkillInstallerParameters
+from codeagent_lsp.tools.skills.trust import ask_all, ask_one, named, said_of
+from codeagent_lsp.tools.testing.python import ENVIRONMENTS
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.edits.merge import Run
-from codeagent_lsp.workspace.files.file_view import FileText
+from codeagent_lsp.workspace.files.file_view import FileText, FileView
+from codeagent_lsp.workspace.files.paths import is_untitled
 from codeagent_lsp.workspace.text.position import split_lines
+from codeagent_lsp.workspace.text.visible import escape_notation, one_line, shown_exactly
 
 OwnWork = Callable[[RunParts, RunRequest], Awaitable[Ended]]
 """The work of a run that is about other runs."""
@@ -45,6 +49,25 @@ _UNLIKELY, _USUAL = 0.02, 0.3
 # The beginning of a comment in the usual languages (`# x`, `// x`, `* x`, `-- x`, `<!-- x`, `; x`), or an empty line.
 _COMMENT = re.compile(r"\s*(?:#|//|/\*|\*|--|<!--|;|$)")
 _PROSE = frozenset({".md", ".rst", ".txt", ".adoc"})
+
+_PROGRAMS: dict[str, tuple[str, ...]] = {
+    ".py": ("python3",),
+    ".js": ("node",),
+    ".mjs": ("node",),
+    ".cjs": ("node",),
+    # Without it npx would offer to download the package, and wait for an answer that nobody can give.
+    ".ts": ("npx", "--no-install", "tsx"),
+    ".sh": ("bash",),
+    ".bash": ("bash",),
+    ".go": ("go", "run"),
+    ".rb": ("ruby",),
+    ".php": ("php",),
+    ".pl": ("perl",),
+    ".lua": ("lua",),
+    ".java": ("java",),
+    ".r": ("Rscript",),
+    ".jl": ("julia",),
+}
 
 
 async def own_run(parts: RunParts, request: RunRequest, work: OwnWork | None) -> Ended | None:
@@ -110,6 +133,173 @@ async def minimize(parts: RunParts, target: Proposal) -> Ended:
         count=len(found.needed) + len(found.unneeded),
         runs=found.runs,
     )
+
+
+# The parts of a changeset that can be left out alone: its hunks, and files that come, go or move as a whole.
+
+
+@dataclass(frozen=True, slots=True)
+class HunkPart:
+    """A part of a changeset that can be left out: absolute path, 0-based number of a hunk (-1: the whole file), and how
+    likely it matters.
+    """
+
+    path: str
+    hunk: int
+    traits: PartTraits
+
+
+def hunk_parts(changeset: Changeset) -> list[HunkPart]:
+    """Return the parts of a changeset that can be left out, in order: the hunks of each edit, else the whole file."""
+    return [each for change in changeset for each in _parts(change)]
+
+
+def chosen(changeset: Changeset, parts: Iterable[HunkPart]) -> Changeset:
+    """Return a changeset of only these parts of another; none that it lacks."""
+    files: set[str] = set()
+    hunks: dict[str, set[int]] = {}
+    for each in parts:
+        if each.hunk == WHOLE:
+            files.add(each.path)
+        else:
+            hunks.setdefault(each.path, set()).add(each.hunk)
+    return changeset.split(files, {path: frozenset(numbers) for path, numbers in hunks.items()})[0]
+
+
+async def run_own_file(parts: RunParts, target: Target, args: tuple[str, ...]) -> Ended:
+    """Run a file of the workspace in the shadow, without a model, and wait for its end; return (status, summary) of the
+    run: `completed` if it exited, with whatever code, `stopped` if it did not, `failed` without a shell. The user is
+    asked only if the shadow does not isolate it. UsageError if it is not known how to run the file. `args` are its
+    arguments.
+    """
+    view, output = parts.proposal.view, parts.output
+    words = command_for(target.file, args, view)
+    await parts.toolbox.open()
+    shell = parts.toolbox.shell
+    if shell is None:
+        return "failed", parts.toolbox.no_shell
+    isolation = shell.isolation
+    if not isolation.complete and not await confirm_command(parts, shlex.join(words), isolation.level):
+        return "completed", output.text("file_run.declined")
+    folder = view.roots.root_of(target.file.path) or view.roots.folders[0]
+    name = view.roots.relative(target.file.path)
+    finished = (await run_file(shell, words, folder, name, output.emit)).finished
+    if finished.ending != "exited":
+        return "stopped", output.text("file_run.stopped", name=name, ending=finished.ending)
+    return "completed", output.text(
+        "file_run.done", name=name, code=finished.exit_code, seconds=f"{finished.seconds:.1f}"
+    )
+
+
+async def install_own_skill(parts: RunParts, request: RunRequest) -> Ended:
+    """Install a skill, after the user has seen and confirmed it; return (status, summary) of the run. UsageError if the
+    mode is `readOnly`, another AgentError if it fails.
+    """
+    if parts.services.user.mode() == "readOnly":
+        raise UsageError("skills.read_only")
+    installed = await install_skill(request, parts.toolbox.context())
+    return "completed", parts.output.text("skills.declined") if installed is None else installed
+
+
+async def trust_contents(parts: RunParts, request: RunRequest) -> Ended:
+    """Ask the user about what the workspace brings, or one kind of it, or one thing by its name or path, also about
+    what they have declined before; return (status, summary) of the run. The request's `args` are kind and name, each
+    possibly missing. UsageError if there is none of that name.
+    """
+    trust, output = parts.services.knowledge.trust, parts.output
+    wanted, name = (*request.args, "", "")[:2]
+    brought = await asyncio.to_thread(parts.toolbox.brings)
+    of_kind = [item for item in brought if wanted in ("", item.kind)]
+    items = named(of_kind, name)
+    if name and not items:
+        known = ", ".join(item.name for item in of_kind) or output.text("trust.none")
+        raise UsageError("trust.unknown", name=one_line(name, 80), names=one_line(known, 400))
+    # The user's own command means that an earlier no is open again.
+    trust.reconsider(items)
+    open_ones = [item for item in items if not trust.covers(item.digest)]
+    if len(open_ones) == 1 or (open_ones and await ask_all(trust, open_ones, output, output.text) == "singly"):
+        for item in open_ones:
+            await ask_one(trust, item, output, output.text, lasting=True)
+    return "completed", said_of(trust, items, output.text) or output.text("trust.nothing")
+
+
+async def stage_texts(parts: RunParts, request: RunRequest) -> Ended:
+    """Stage the texts `request.rewritten`, made without a model, and return (status, summary) `completed`, ''; hooks
+    and the user decide about them as about all changes.
+    """
+    parts.proposal.staging.write(
+        {file.path: new for file, new in request.rewritten}, [file for file, _ in request.rewritten]
+    )
+    if await asyncio.to_thread(parts.services.knowledge.hooks.files, parts.proposal.view):
+        await parts.toolbox.open()  # from now on the hooks judge what is to be proposed
+    return "completed", ""
+
+
+async def confirm_command(parts: RunParts, command: str, level: str) -> bool:
+    """Ask whether a command may run although it is not isolated, and how little is (`level`); and wait; True only for a
+    consent, which holds for this time alone.
+    """
+    output = parts.output
+    deny, once = output.text("choice.deny"), output.text("choice.once")
+    title = output.text("file_run.ask", command=shown_exactly(command, escape_notation), level=level)
+    return await output.ask(Question("approval", title, (deny, once), danger=True)) == (once,)
+
+
+# Runs one file of the user, as it is in the editor, and emits its output. No model is involved.
+
+
+def command_for(file: FileText, args: Sequence[str], view: FileView) -> tuple[str, ...]:
+    """Return the words of the command that runs `file` with `args`, in the project's virtual environment if there is
+    one: by its `#!` line, else by its extension. UsageError if neither is known, or if the file has no path yet.
+    """
+    if is_untitled(file.path):
+        raise UsageError("file_run.untitled")
+    name = view.roots.relative(file.path)
+    first = file.text.split("\n", 1)[0]
+    if first.startswith("#!"):
+        program = tuple(shlex.split(first[2:].strip()))
+    else:
+        program = _PROGRAMS.get(PurePath(file.path).suffix.lower(), ())
+    if not program:
+        raise UsageError("file_run.unknown", name=name)
+    return (*_in_environment(program, file.path, view), file.path, *args)
+
+
+async def run_file(
+    shell: Shell, words: tuple[str, ...], folder: str, file: str, emit: Callable[[events.Event], None]
+) -> CommandResult:
+    """Run the command for a file in `folder` (absolute) to its end, emit its start, output and exit as events, in which
+    `file` is the file's name, and return the result. Cancelling ends the command.
+    """
+    emit(events.FileRunStarted(command=shlex.join(words), file=file))
+    output = OutputStream(lambda stream, text: emit(_output_event(stream, text)))
+    try:
+        # `apart` keeps stdout and stderr as two streams, which clients show differently.
+        result = await shell.run(Command(words, folder, apart=True), output.write)
+    finally:
+        output.close()
+    emit(events.FileRunExit(exit_code=result.finished.exit_code, duration=round(result.finished.seconds, 3)))
+    return result
+
+
+# Installs a skill by the user's own command, with the tool but without a model. Not here: the tool.
+
+
+async def install_skill(request: RunRequest, context: ToolContext) -> str | None:
+    """Install a skill, and return a line on what was installed; None if the user declined. AgentError if it fails.
+    Waits for the user. The request's task is the source, its `args` are name, location and branch, each possibly ''.
+    """
+    name, location, branch = (*request.args, "", "", "")[:3]
+    wanted = SkillInstallerParameters(
+        skill_source=request.task[:500],
+        skill_name=name or None,
+        install_location=cast("Literal['project', 'global']", location or "project"),
+        branch=branch or None,
+    )
+    try:
+        return (await SkillInstaller().run(wanted, context)).text.partition("\n")[0]
+    except PermissionDenied:
+        return None
 
 
 async def _open_trial(parts: RunParts, target: Proposal) -> _Trial | None:
@@ -200,37 +390,6 @@ def _outcome(run: TriedTests, wanted: frozenset[str]) -> Tried:
     return Tried(not missing, run.words | {word for name in missing for word in WORD.findall(name)})
 
 
-# The parts of a changeset that can be left out alone: its hunks, and files that come, go or move as a whole.
-
-
-@dataclass(frozen=True, slots=True)
-class HunkPart:
-    """A part of a changeset that can be left out: absolute path, 0-based number of a hunk (-1: the whole file), and how
-    likely it matters.
-    """
-
-    path: str
-    hunk: int
-    traits: PartTraits
-
-
-def hunk_parts(changeset: Changeset) -> list[HunkPart]:
-    """Return the parts of a changeset that can be left out, in order: the hunks of each edit, else the whole file."""
-    return [each for change in changeset for each in _parts(change)]
-
-
-def chosen(changeset: Changeset, parts: Iterable[HunkPart]) -> Changeset:
-    """Return a changeset of only these parts of another; none that it lacks."""
-    files: set[str] = set()
-    hunks: dict[str, set[int]] = {}
-    for each in parts:
-        if each.hunk == WHOLE:
-            files.add(each.path)
-        else:
-            hunks.setdefault(each.path, set()).add(each.hunk)
-    return changeset.split(files, {path: frozenset(numbers) for path, numbers in hunks.items()})[0]
-
-
 def _parts(change: FileChange) -> Iterator[HunkPart]:
     if change.kind != "edit":
         yield HunkPart(change.path, WHOLE, _traits(change, change.text or change.base or ""))
@@ -257,3 +416,16 @@ def _traits(change: FileChange, text: str, around: frozenset[str] = frozenset())
     means_nothing = path.suffix.lower() in _PROSE or all(_COMMENT.match(line) for line in text.splitlines())
     words = frozenset({*WORD.findall(text), path.stem}) | around
     return PartTraits(words, _UNLIKELY if means_nothing else _USUAL)
+
+
+def _output_event(stream: Stream, text: str) -> events.Event:
+    return events.Stdout(content=text) if stream == "stdout" else events.Stderr(content=text)
+
+
+def _in_environment(program: tuple[str, ...], path: str, view: FileView) -> tuple[str, ...]:
+    """Return the program; for a plain `python3` that of the folder's virtual environment, if there is one."""
+    root = view.roots.root_of(path)
+    if PurePath(program[0]).name not in ("python", "python3") or root is None:
+        return program
+    found = (str(PurePath(root, name)) for name in ENVIRONMENTS)
+    return (next(filter(view.exists, found), program[0]), *program[1:])

@@ -7,7 +7,7 @@ run for a fork, the conversation is made anew. Not here: what of the events coun
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
@@ -146,7 +146,7 @@ def _take(session: Session, run: RunRecord, event: events.Event) -> None:
             if event.proof is not None:
                 run.proof = proof_from(event.proof)
         case events.ChangesIntended():
-            intended = _changes(event.changes)
+            intended = staged_from(event.changes)
             part = None if event.undo else AppliedPart(intended, event.step_id or "", event.ts)
             run.intend(intended, part)
         case events.ChangesApplied():
@@ -156,7 +156,7 @@ def _take(session: Session, run: RunRecord, event: events.Event) -> None:
             run.mode_waits |= frozenset(event.mode_waits or ())
             _apply(run, event)
         case events.ChangesExpected():
-            run.late, run.denied = (_changes(each) for each in (event.late, event.denied))
+            run.late, run.denied = (staged_from(each) for each in (event.late, event.denied))
             run.late_since = event.ts
         case events.ChangesTakenOver():
             run.took_over += event.runs
@@ -204,10 +204,6 @@ def _progress(run: RunRecord, plan: Plan, event: events.Event) -> None:
             run.plan = replace(plan, steps=PlanSteps.from_data(event.steps))
 
 
-def _changes(data: Iterable[Mapping[str, Any]]) -> Changeset:
-    return Changeset(tuple(map(FileChange.from_dict, data)))
-
-
 def _stage(staged: Changeset, event: events.FileChanged) -> Changeset:
     if event.change is None:
         return staged.without([event.path])
@@ -215,7 +211,7 @@ def _stage(staged: Changeset, event: events.FileChanged) -> Changeset:
 
 
 def _apply(run: RunRecord, event: events.ChangesApplied) -> None:
-    done = _changes(event.applied)
+    done = staged_from(event.applied)
     if event.undo:
         only = None if event.only is None else frozenset(event.only)
         stayed = tuple(map(staged_from, event.stayed or ()))

@@ -29,7 +29,7 @@ from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.request import REWRITES, WITH_WORDS, Planning, RunKind, RunRequest, Target
 from codeagent_lsp.session.run_models import RunModels
 from codeagent_lsp.session.run_output import RunOutput
-from codeagent_lsp.session.run_parts import RunParts
+from codeagent_lsp.session.run_parts import Ended, RunParts
 from codeagent_lsp.session.run_planner import PlanState, RunPlanner
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
@@ -52,7 +52,6 @@ PLANNED: tuple[RunKind, ...] = ("run", "test")
 # step.
 PLANNING_CALLS = 2
 
-_Ended = tuple[events.RunStatus, str]
 PLAN_FIRST = "Plan first: call create_plan with the steps this takes. They are given to you one after the other."
 LOOK_FIRST = (
     "Plan first: read what you need to know, change and run nothing, then call create_plan with the steps this takes. "
@@ -137,7 +136,7 @@ class Run:
         """
         await self._to_its_end(self._go_on)
 
-    async def _to_its_end(self, work: Callable[[], Awaitable[_Ended]]) -> None:
+    async def _to_its_end(self, work: Callable[[], Awaitable[Ended]]) -> None:
         status: events.RunStatus = "failed"
         summary, error, self.problem = "", None, None
         self._parts.models.begin()
@@ -176,7 +175,7 @@ class Run:
         except CodeAgentError as problem:
             logger.warning("the changes of a failed run could not be offered: %s", problem)
 
-    async def _within_budget(self, work: Callable[[], Awaitable[_Ended]]) -> _Ended:
+    async def _within_budget(self, work: Callable[[], Awaitable[Ended]]) -> Ended:
         """Do the work; where the budget ends, the run is stopped, and what it has changed is decided about as ever."""
         try:
             return await work()

@@ -1,8 +1,9 @@
 """Gives one run access to the code index: its staged texts over unsaved ones over the disk, without files it may not
-read.
+read; and reads the past commits of the repositories around the workspace, by which files are ranked.
 
-Waits for the index a bounded time. Not here: building it (`index/host.py`), answering (`index/answers.py`), the map in
-the prompts (`conversation/repo_maps.py`).
+Waits for the index a bounded time. Nothing of the commits is shown. Not here: building the index (`index/host.py`),
+answering (`index/answers.py`), what commits count (`index/commits.py`), the map in the prompts
+(`conversation/repo_maps.py`).
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from codeagent_lsp.config import PermissionsSettings
 from codeagent_lsp.errors import AgentError, ToolFailed
 from codeagent_lsp.index.port import Indexing
+from codeagent_lsp.tools.git.calls import call, repository_of
 from codeagent_lsp.tools.permissions.policy import may_read
 from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.files.paths import Roots
 
 if TYPE_CHECKING:  # heavy, and a server that is idle does without them
     from codeagent_lsp.index.answers import Answers
-    from codeagent_lsp.index.commits import PastCommits
+    from codeagent_lsp.index.commits import PastCommit, PastCommits
     from codeagent_lsp.index.rank import Task
     from codeagent_lsp.index.relevance import Chunk
     from codeagent_lsp.index.repomap import RepoMap
@@ -30,6 +33,8 @@ if TYPE_CHECKING:  # heavy, and a server that is idle does without them
 
 TOOL_SECONDS = 20.0  # less than the time limit of a tool
 MAP_SECONDS = 4.0  # a run that begins without a map can still search
+LOG_SECONDS = 1.5
+_MOST_BYTES = 4 * 1024 * 1024
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -110,8 +115,6 @@ class RunIndex:
     async def _commits(self) -> PastCommits:
         """Return the past commits, read once for a run: what the run itself commits says nothing new."""
         if self._past is None:
-            from codeagent_lsp.session.past_commits import past_commits  # late, with the rest of the index
-
             self._past = await past_commits(self._files.roots)
         return self._past
 
@@ -144,11 +147,37 @@ class RunIndex:
         return absolute if self._files.exists(absolute) else None
 
 
-async def _ask(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+async def past_commits(roots: Roots) -> PastCommits:
+    """Return the last 2,000 commits of each workspace folder; none of one that has no repository, or whose git takes
+    longer than 1.5 s.
+    """
+    from codeagent_lsp.index.commits import PastCommits  # late, with the rest of the index
+
+    found = await asyncio.gather(*(_commits_of(folder, roots) for folder in roots.folders))
+    return await asyncio.to_thread(PastCommits, [commit for commits in found for commit in commits])
+
+
+async def _commits_of(folder: str, roots: Roots) -> list[PastCommit]:
+    from codeagent_lsp.index.commits import LOG, commits_of  # late, with the rest of the index
+
+    label = f"{roots.relative(folder)}/" if len(roots.folders) > 1 else ""
+    try:
+        repository = repository_of(folder, roots)
+        inner = repository.inner(folder)
+        # A folder of a large repository: the commits that change something in it, with paths as seen from it.
+        below = (f"--relative={inner}", "--", inner) if inner else ()
+        async with asyncio.timeout(LOG_SECONDS):
+            log = await call(repository, *LOG, *below, limit=_MOST_BYTES)
+    except (AgentError, OSError, TimeoutError):
+        return []
+    return commits_of(log.decode("utf-8", "replace"), label)
+
+
+async def _ask(look: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Return the result of a blocking call to the index. ToolFailed if its file cannot be read."""
     import sqlite3  # late, with the rest of the index
 
     try:
-        return await asyncio.to_thread(call, *args, **kwargs)
+        return await asyncio.to_thread(look, *args, **kwargs)
     except (sqlite3.Error, OSError) as error:
         raise ToolFailed(f"The code index cannot be read ({error}). Use grep and glob_file_search.") from None

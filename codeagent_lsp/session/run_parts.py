@@ -25,6 +25,9 @@ from codeagent_lsp.tools.permissions.policy import may_read
 from codeagent_lsp.workspace.files.paths import Roots
 from codeagent_lsp.workspace.text.position import LineIndex
 
+Ended = tuple[events.RunStatus, str]
+"""The final status of a run, and a summary for the user."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunParts:

@@ -1,28 +1,30 @@
-"""Level `copy`: commands run in a private copy of the workspace folders, in the sandbox if there is one.
+"""Level `copy`: commands run in a private copy of the workspace folders, in the sandbox if there is one; on macOS,
+where there is none, under a profile in the language of `sandbox-exec` (Seatbelt), of which the last rule counts.
 
 In the sandbox the copy is mounted at the place of the real folder, and what is not copied (ignored folders such as
 `node_modules`, repositories) is readable there: commands are confined and git can read but not commit. Without it a
 command runs in the copy as the user, ignored folders are links to the real ones, and there is no repository; links that
-lead out of the workspace are left out. Not here: keeping a copy in step (`mirror.py`), the arguments of the sandbox
-(`sandbox.py`).
+lead out of the workspace are left out. The profile is a second wall around the copy, and no test of this repository has
+run it: so each command asks all the same. Not here: keeping a copy in step (`mirror.py`), which parts of the home are
+hidden (`hiding.py`), the arguments of the sandbox (`sandbox.py`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codeagent_lsp.shadow.collect import WrittenFiles, WrittenLimits
 from codeagent_lsp.shadow.environment import scrub_environment
 from codeagent_lsp.shadow.folder import LayerFolder, open_way, remove_tree
+from codeagent_lsp.shadow.hiding import Hidden
 from codeagent_lsp.shadow.interpreters import is_interpreter
 from codeagent_lsp.shadow.mirror import Mirror
 from codeagent_lsp.shadow.mounts import OUTER_ENVIRONMENT
 from codeagent_lsp.shadow.private_copy import FileChangeKind
 from codeagent_lsp.shadow.sandbox import STATUS, Bind, Sandbox, services, write_options
-from codeagent_lsp.shadow.seatbelt import Seatbelt
 from codeagent_lsp.shadow.seccomp import ENVIRONMENT as WITHOUT_CALLS
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Isolation, Launch, Writings
 from codeagent_lsp.shadow.upper_walk import is_folder
@@ -36,6 +38,35 @@ _REASON = (
     "Commands run in the real folders: what they write is written at once, they do not see unsaved or proposed text, "
     "and nothing is hidden from them."
 )
+
+PROGRAM = "/usr/bin/sandbox-exec"
+ALLOWS_ALL = "(version 1)(allow default)"
+"""A profile to try the program with."""
+
+_ALWAYS = """
+(version 1)
+(deny default)
+; programs, and signals to those of the command alone
+(allow process-exec process-fork)
+(allow signal process-info* (target same-sandbox))
+(allow sysctl-read)
+; semaphores and shared memory, as Python's multiprocessing needs
+(allow ipc-posix-sem ipc-posix-shm*)
+; names of users and groups
+(allow mach-lookup (global-name "com.apple.system.opendirectoryd.libinfo"))
+; the system is readable
+(allow file-read*)
+""".strip()
+
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/dtracehelper")
+_OTHERS = ("/private/tmp", "/private/var/tmp", "/private/var/folders")
+"""Temporary files of the user's programs; commands have a folder of their own."""
+
+_NETWORK = """
+(allow network-outbound network-inbound system-socket)
+(allow mach-lookup (global-name "com.apple.SystemConfiguration.configd" "com.apple.dnssd.service"))
+(allow file-read* file-write* (literal "/private/var/run/mDNSResponder"))
+""".strip()
 
 
 def copy_isolation(*, sandboxed: bool, reason: str = "") -> Isolation:
@@ -234,12 +265,9 @@ class OutwardLinks:
 # Level `direct`: commands run in the real folders, so nothing is isolated and nothing becomes a proposal.
 
 
-def direct_isolation(reason: str = "") -> Isolation:
-    """Return the isolation of this level, which keeps nothing from a command; `reason` is, in English, why it is not a
-    better level.
-    """
-    text = f"{_REASON} {reason}".strip()
-    return Isolation("direct", confined=False, offline=False, hidden=False, reason=text)
+def direct_isolation() -> Isolation:
+    """Return the isolation of this level, which keeps nothing from a command."""
+    return Isolation("direct", confined=False, offline=False, hidden=False, reason=_REASON)
 
 
 class DirectLayer:
@@ -247,14 +275,13 @@ class DirectLayer:
     removes it.
     """
 
-    def __init__(self, folder: LayerFolder, reason: str = "") -> None:
+    def __init__(self, folder: LayerFolder) -> None:
         self._folder = folder
-        self._isolation = direct_isolation(reason)
 
     @property
     def isolation(self) -> Isolation:
         """The isolation of this level, which guarantees nothing: commands run as the user, in the user's folders."""
-        return self._isolation
+        return direct_isolation()
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
         """Do nothing: commands see the saved files."""
@@ -285,6 +312,45 @@ def plain_launch(command: Command, cwd: str, folder: LayerFolder, environment: M
     return Launch(argv, cwd, variables, reports)
 
 
+@dataclass(frozen=True, slots=True)
+class Seatbelt:
+    """The profile of `sandbox-exec` for the commands of one session on macOS, all paths real ones. `private` is the
+    session's folder, with the copy and `tmp` in it; `folders` are those of the workspace, to whose ignored folders the
+    copy has links.
+    """
+
+    private: str
+    folders: tuple[str, ...]
+    hidden: Hidden
+
+    def profile(self, *, network: bool) -> str:
+        """Return the text of the profile in the language of `sandbox-exec`; `network` says whether the command may
+        connect.
+        """
+        return "\n".join(self._rules(network=network)) + "\n"
+
+    def argv(self, words: Iterable[str], *, network: bool) -> tuple[str, ...]:
+        """Return the command line that runs `words`, a program and its arguments, under the profile."""
+        return (PROGRAM, "-p", self.profile(network=network), *words)
+
+    def _rules(self, *, network: bool) -> Iterator[str]:
+        yield _ALWAYS
+        yield "; but no home and no other program's temporary files"
+        yield from _each("deny file-read*", (*self.hidden.areas, *_OTHERS))
+        yield "; that a path exists may be asked, or none could be resolved"
+        yield "(allow file-read-metadata)"
+        yield "; toolchains, and the workspace for the folders that are not copied"
+        yield from _each("allow file-read*", (*self.hidden.visible, *self.folders))
+        yield "; never credentials"
+        yield from _each("deny file-read*", self.hidden.masked)
+        yield "; written is the private copy alone"
+        yield from _each("allow file-read* file-write*", (self.private,))
+        yield from (f"(allow file-read* file-write-data file-ioctl (literal {_quote(path)}))" for path in _DEVICES)
+        yield "; the network" if network else "; no network, no sockets of services"
+        if network:
+            yield _NETWORK
+
+
 def _by_shell(script: str, folder: LayerFolder) -> tuple[str, ...]:
     """Return what runs a script: bash, or the shell of Windows where there is none."""
     if shell := bash():
@@ -293,3 +359,11 @@ def _by_shell(script: str, folder: LayerFolder) -> tuple[str, ...]:
     # In a file, as no way to quote a line for this shell is safe; it reads the file as what `chcp` says.
     file.write_text(f"@echo off\nchcp 65001 >nul\n{script}\n", encoding="utf-8", newline="\r\n")
     return ("cmd", "/d", "/c", str(file))
+
+
+def _each(rule: str, paths: Iterable[str]) -> Iterator[str]:
+    return (f"({rule} (subpath {_quote(path)}))" for path in dict.fromkeys(paths))
+
+
+def _quote(path: str) -> str:
+    return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'

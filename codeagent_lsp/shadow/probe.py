@@ -19,15 +19,29 @@ from types import MappingProxyType
 
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.errors import SettingError, ToolFailed
-from codeagent_lsp.shadow.beginning import with_patience
-from codeagent_lsp.shadow.copying import CopyLayer, DirectLayer, copy_isolation, direct_isolation
+from codeagent_lsp.shadow.copying import (
+    ALLOWS_ALL,
+    PROGRAM,
+    CopyLayer,
+    DirectLayer,
+    Seatbelt,
+    copy_isolation,
+    direct_isolation,
+)
 from codeagent_lsp.shadow.environment import scrub_environment, with_own_programs_last
 from codeagent_lsp.shadow.folder import LayerFolder, private_folder, sweep
 from codeagent_lsp.shadow.hiding import Hidden, hide
-from codeagent_lsp.shadow.mounts import OPTIONS, TRYING_SECONDS, Programs, fails, is_privileged, nested_mounts
+from codeagent_lsp.shadow.mounts import (
+    OPTIONS,
+    TRYING_SECONDS,
+    Programs,
+    fails,
+    is_privileged,
+    nested_mounts,
+    with_patience,
+)
 from codeagent_lsp.shadow.overlay import OVERLAY, OverlayLayer
 from codeagent_lsp.shadow.sandbox import Sandbox, write_options
-from codeagent_lsp.shadow.seatbelt import ALLOWS_ALL, PROGRAM, Seatbelt
 from codeagent_lsp.shadow.shell import Command, Isolation, Layer
 from codeagent_lsp.system import is_superuser, user_id
 from codeagent_lsp.workspace.files.paths import within

@@ -17,8 +17,8 @@ from typing import TypeVar
 
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.errors import EditRefused, ToolFailed, UserError
-from codeagent_lsp.shadow.beginning import TRIES, HeldOutput, never_began
 from codeagent_lsp.shadow.collect import Collected, collect
+from codeagent_lsp.shadow.mounts import TRIES, HeldOutput, never_began
 from codeagent_lsp.shadow.process import run_process
 from codeagent_lsp.shadow.shell import (
     Approve,

@@ -168,7 +168,7 @@ def search_command(workspace: str, query: str, limit: int, *, as_json: bool) -> 
 def _task(query: str, roots: Roots) -> Task:
     import asyncio  # late, with what follows: where nothing is asked it is not needed
 
-    from codeagent_lsp.session.past_commits import past_commits
+    from codeagent_lsp.session.run_index import past_commits
 
     return Task(query, past=asyncio.run(past_commits(roots)))
 

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.errors import SettingError, UsageError
-from codeagent_lsp.settings_catalogue import catalogue
 from codeagent_lsp.settings_files import read_policy
-from codeagent_lsp.settings_layers import load
+from codeagent_lsp.settings_layers import catalogue, load
 from codeagent_lsp.state import workspace_state
 
 LAST = "last"

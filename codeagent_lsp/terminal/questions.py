@@ -15,7 +15,7 @@ from typing import Any
 
 from codeagent_lsp.system import drop_typed, hidden_input, is_terminal
 from codeagent_lsp.texts import pair
-from codeagent_lsp.workspace.changes.places import places_in_diff
+from codeagent_lsp.workspace.changes.reviewed import places_in_diff
 
 _YES_KEYS = (
     "choice.apply",

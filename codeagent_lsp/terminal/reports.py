@@ -1,10 +1,12 @@
 """The commands that need no server, as all they tell is on the disk: `codeagent-lsp doctor`, the checks of this
-installation with advice; `sessions list|search [QUERY]`, the recorded runs of a folder; `trust`, what a workspace
-brings that needs the user's trust, listed and asked about.
+installation with advice; `sessions list|search [QUERY]`, the recorded runs of a folder; `trace show|tail [SESSION]`, a
+recorded session as readable lines; `trust`, what a workspace brings that needs the user's trust, listed and asked
+about.
 
-A server that runs reads the user's answer about trust when it would use any of it. Not here: reading recorded runs
-(`session/history`), what counts as brought (`session/memory/knowledge.py`), the same question in an editor
-(`tools/skills/trust.py`), the records of a session (`trace.py`).
+A server that runs reads the user's answer about trust when it would use any of it. A trace is sanitised again before it
+is shown, since an old record may have been written without it. Not here: reading recorded runs (`session/history`) and
+traces (`records/trace.py`), what counts as brought (`session/memory/knowledge.py`), the same question in an editor
+(`tools/skills/trust.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ import json
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,9 +28,13 @@ from rich.table import Table
 from rich.text import Text
 
 from codeagent_lsp.errors import UsageError
+from codeagent_lsp.records.rotation import parse_line
+from codeagent_lsp.records.sanitizer import Sanitizer
+from codeagent_lsp.records.trace import TRACE_FILE, belongs, read_trace
 from codeagent_lsp.session.history.listing import FOLDER, found_rows, history_in, listed
 from codeagent_lsp.session.left_waiting import undecided
 from codeagent_lsp.session.memory.knowledge import knowledge_in
+from codeagent_lsp.session.spending import cached_percent
 from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.settings_files import read_policy, read_user_settings
 from codeagent_lsp.settings_layers import environment_layer, load
@@ -43,7 +50,16 @@ from codeagent_lsp.workspace.files.paths import Roots
 if TYPE_CHECKING:
     from codeagent_lsp.doctor import Check
 
+
 _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "failed": ("✗", "red")}
+
+WIDTH = 300
+POLL_SECONDS = 0.3
+TAIL = 20  # records that `trace tail` begins with
+
+_COLOURS = {"event": "cyan", "request": "magenta", "reply": "green"}
+_LONG = {"tool_result": "output", "step_output": "content", "stdout": "content", "stderr": "content"}
+_STAMPED = ("type", "session_id", "run_id", "seq", "ts")
 
 
 def print_doctor(workspace: str, *, as_json: bool) -> int:
@@ -160,6 +176,73 @@ def trust_command(
     return EXIT_DONE if all(knowledge.trust.covers(item.digest) for item in open_ones) else EXIT_REJECTED
 
 
+def show_trace(
+    workspace: str,
+    *,
+    session: str = "",
+    run: str = "",
+    last: int | None = None,
+    follow: bool = False,
+    full: bool = False,
+) -> int:
+    """Print a workspace's trace, or the part of a session (whole id), of a run or the `last` records, and return the
+    exit code; 1 if there is none. `follow` goes on with new records and never returns; `full` as in `print_record`.
+    """
+    folder = workspace_state([str(Path(workspace).resolve())])
+    out, sanitizer = console(), Sanitizer()
+    found = 0
+    for record in read_trace(folder, session=session, run=run, last=last):
+        print_record(record, out, sanitizer, full=full)
+        found += 1
+    if follow:
+        for record in followed(folder / TRACE_FILE):
+            if belongs(record, session=session, run=run):
+                print_record(record, out, sanitizer, full=full)
+    if not found and not follow:
+        sys.stderr.write(text("trace.none", choose_language("auto", user_locale())) + "\n")
+        return EXIT_FAILED
+    return EXIT_DONE
+
+
+def print_record(record: Mapping[str, Any], out: Console, sanitizer: Sanitizer, *, full: bool = False) -> None:
+    """Print one record on one line, with secrets masked: time, run, kind, contents. With `full`, what a tool returned
+    and a command printed follows below, all of it.
+    """
+    clean = sanitizer.sanitize(record)
+    kind = str(clean.get("type", "?"))
+    data = clean.get("data")
+    data = data if isinstance(data, Mapping) else {}
+    line = Text.assemble(
+        (_clock(clean.get("ts")), "dim"),
+        " ",
+        (one_line(str(clean.get("run_id") or "-"), 12).ljust(12), "dim"),
+        " ",
+        (one_line(_headline(kind, data), 28).ljust(18), _COLOURS.get(kind, "yellow")),
+        " ",
+        one_line(_about(kind, data or clean), WIDTH),
+    )
+    out.print(line, soft_wrap=True)
+    printed = str(data.get(_LONG.get(_headline(kind, data), ""), "")) if full else ""
+    if printed:
+        out.print(Text("".join(f"    {part}\n" for part in visible(printed).splitlines())), soft_wrap=True)
+
+
+def followed(path: Path, wait: Callable[[float], None] = time.sleep) -> Iterator[dict[str, Any]]:
+    """Yield the records appended to a file from now on, also after a rotation. Never ends; looks at the file every 0.3
+    s.
+    """
+    position, inode, rest = _size(path), _inode(path), b""
+    while True:
+        # Rotated: another file has the name, or it was cut.
+        if _inode(path) != inode or _size(path) < position:
+            position, inode, rest = 0, _inode(path), b""
+        data = _read(path, position)
+        position += len(data)
+        *lines, rest = (rest + data).split(b"\n")
+        yield from (record for line in lines if (record := parse_line(line + b"\n")))
+        wait(POLL_SECONDS)
+
+
 def _lines(row: Mapping[str, Any], place: str, language: str) -> str:
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row.get("modified", 0)))
     state = text(f"recorded.{row['state']}", language)
@@ -210,3 +293,57 @@ def _prompt(question: str) -> str:
 
 def _words(language: str, key: str, /, **values: object) -> str:
     return text(key, language, **values)
+
+
+def _headline(kind: str, data: Mapping[str, Any]) -> str:
+    return str(data.get("type", kind)) if kind == "event" else kind
+
+
+def _about(kind: str, data: Mapping[str, Any]) -> str:
+    if kind == "request":
+        messages = data.get("messages")
+        count = len(messages) if isinstance(messages, list) else 0
+        last = messages[-1] if isinstance(messages, list) and messages else {}
+        return f"{data.get('model', '')} · {count} messages · {_compact(last)}"
+    usage = data.get("usage") if kind == "reply" else data
+    share = cached_percent(usage) if isinstance(usage, Mapping) else 0
+    told = _compact({key: value for key, value in data.items() if key not in _STAMPED})
+    return f"{share} % cached · {told}" if share else told
+
+
+def _compact(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return " · ".join(
+            f"{key}: {item if isinstance(item, str) else json.dumps(item)}" for key, item in value.items()
+        )
+    return str(value)
+
+
+def _clock(ts: Any) -> str:
+    try:
+        return datetime.fromtimestamp(float(ts)).strftime("%H:%M:%S.%f")[:-3]
+    except (TypeError, ValueError, OverflowError, OSError):
+        return "--:--:--.---"
+
+
+def _inode(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _read(path: Path, position: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            file.seek(position)
+            return file.read()
+    except OSError:
+        return b""

@@ -23,11 +23,10 @@ from codeagent_lsp.errors import ModelError, ModelRejected, ModelUnauthorized, M
 from codeagent_lsp.llm import survey, weights
 from codeagent_lsp.llm.factory import Surroundings, models_at, open_model
 from codeagent_lsp.llm.model import Model, ModelRequest, Reply
-from codeagent_lsp.llm.providers.kinds import SERVICES, Service
+from codeagent_lsp.llm.survey import SERVICES, Service
 from codeagent_lsp.messages import Message
-from codeagent_lsp.settings_catalogue import catalogue
 from codeagent_lsp.settings_files import keep_model, read_policy
-from codeagent_lsp.settings_layers import environment_layer, load
+from codeagent_lsp.settings_layers import catalogue, environment_layer, load
 from codeagent_lsp.state import state_root
 from codeagent_lsp.terminal.display import one_line, short_path, user_locale
 from codeagent_lsp.terminal.model import get_engine, pull_model

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from codeagent_lsp.errors import CodeAgentError
-from codeagent_lsp.tools.registry import SWITCHED_OFF, ToolRegistry, ToolState
+from codeagent_lsp.tools.registry import SWITCHED_OFF, ToolRegistry
 
 if TYPE_CHECKING:
     from codeagent_lsp.tools.tool import Tool
@@ -126,13 +126,11 @@ class Plug:
         self,
         registry: ToolRegistry,
         provider: ToolProvider,
-        state: ToolState = "active",
         disabled: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._registry = registry
         self._provider = provider
         self._disabled = disabled
-        self._state: ToolState = state
         self._mine: dict[str, Tool[Any]] = {}
         self._turn = asyncio.Lock()
 
@@ -151,7 +149,7 @@ class Plug:
                 if name in self._registry.names():
                     refused.append(name)
                     continue
-                self._registry.register(tool, self._state)
+                self._registry.register(tool)
                 if name in disabled:
                     self._registry.disable(name, SWITCHED_OFF)
                 self._mine[name] = tool

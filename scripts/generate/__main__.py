@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from codeagent_lsp import events, protocol
-from codeagent_lsp.settings_catalogue import Setting, allowed_values, catalogue
+from codeagent_lsp.settings_layers import Setting, allowed_values, catalogue
 from scripts.generate import vscode_mirror
 from scripts.generate.forms_page import forms_page
 from scripts.generate.tools_page import tools_page

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import get_args
 
 from codeagent_lsp.call_forms import ANSWERS, Agent, CallForms, ForeignTool
-from codeagent_lsp.settings_catalogue import OTHER_KEYS, OtherKey
+from codeagent_lsp.settings_layers import OTHER_KEYS, OtherKey
 from codeagent_lsp.tools.catalogue import BUILTIN
 
 _INTRODUCTION = """\

@@ -1,7 +1,7 @@
 """Generates what the VS Code extension has to know of the server: types of the protocol, settings, their descriptions.
 
 Pure: facts and the extension's current files go in, the updated files come out. Not here: the facts
-(`settings_catalogue.py`, `protocol.py`, `events/`), reading and writing files (`__main__.py`).
+(`settings_layers.py`, `protocol.py`, `events/`), reading and writing files (`__main__.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import fields
 from typing import Any, Literal
 
 from codeagent_lsp import events, protocol
-from codeagent_lsp.settings_catalogue import Setting, catalogue, is_table
+from codeagent_lsp.settings_layers import Setting, catalogue, is_table
 
 FOLDER = "editors/vscode"
 TYPESCRIPT = f"{FOLDER}/src/protocol.ts"

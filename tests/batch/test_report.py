@@ -12,8 +12,17 @@ from urllib.parse import unquote
 import pytest
 from markdown_it import MarkdownIt
 
-from codeagent_lsp.batch.report import code, report_summary, write_report
-from codeagent_lsp.batch.report_figures import DECIMAL, SECONDS, bins, duration, percent, short_count
+from codeagent_lsp.batch.command import write_report
+from codeagent_lsp.batch.report import (
+    DECIMAL,
+    SECONDS,
+    bins,
+    code,
+    duration,
+    percent,
+    report_summary,
+    short_count,
+)
 from codeagent_lsp.batch.report_page import task_row
 from codeagent_lsp.batch.results import TaskResult
 from codeagent_lsp.errors import UsageError

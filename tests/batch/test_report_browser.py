@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.batch.report import write_report
+from codeagent_lsp.batch.command import write_report
 from codeagent_lsp.tools.web.scraping import browser_of
 from tests.batch.reports import hostile, many, result, unsolved
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from codeagent_lsp.foreign.baseline import Baseline, Copies
 from codeagent_lsp.foreign.disk import Tree
-from codeagent_lsp.foreign.saves import Saves
-from codeagent_lsp.foreign.watch import ForeignWatch, Found
+from codeagent_lsp.foreign.watch import ForeignWatch, Found, Saves
 from codeagent_lsp.foreign.whose import DiskChange, Pace
 from codeagent_lsp.workspace.files.paths import Roots
 

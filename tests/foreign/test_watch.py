@@ -12,7 +12,7 @@ import pytest
 
 from codeagent_lsp.foreign.baseline import Copies
 from codeagent_lsp.foreign.disk import ABSENT, UNKNOWN, FileState
-from codeagent_lsp.foreign.saves import FOLDER, Saves
+from codeagent_lsp.foreign.watch import FOLDER, Saves
 from codeagent_lsp.foreign.whose import DiskChange
 from tests.foreign.outside import PACE, git, repository, watched
 

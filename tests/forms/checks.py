@@ -31,8 +31,7 @@ from codeagent_lsp.records.mark import MARK
 from codeagent_lsp.records.sanitizer import Sanitizer
 from codeagent_lsp.session.run_output import with_details
 from codeagent_lsp.session.state import RunRecord
-from codeagent_lsp.settings_catalogue import catalogue, value_of
-from codeagent_lsp.settings_layers import environment_layer, load
+from codeagent_lsp.settings_layers import catalogue, environment_layer, load, value_of
 from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.code.reading_tools import described
 from codeagent_lsp.tools.composition import Transformation, arguments_for, at, transform

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codeagent_lsp.llm.learned_facts import Facts, Prices, combine, facts_data, facts_told, window_known
+from codeagent_lsp.llm.learned_facts import Facts, Prices, combine, facts_data, facts_told
 
 KNOWN = combine(
     [
@@ -31,4 +31,4 @@ def test_in_words() -> None:
         "images no (the server says); tool calls by its API unknown"
     )
     assert "价格 每百万 token：输入 $3" in facts_told(KNOWN, "zh-cn")
-    assert "assumed" in facts_told(window_known(8192, "assumed"), "en")
+    assert "assumed" in facts_told(combine([("assumed", Facts(context_window=8192))]), "en")

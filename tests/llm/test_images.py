@@ -12,7 +12,7 @@ from codeagent_lsp.llm.calls import text_calls
 from codeagent_lsp.llm.calls.text_calls import render
 from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
-from codeagent_lsp.llm.providers.kinds import KINDS
+from codeagent_lsp.llm.survey import KINDS
 from codeagent_lsp.llm.wire import PICTURES
 from codeagent_lsp.messages import Image, Message, ToolCall
 from codeagent_lsp.session.replay import message_from_dict, message_to_dict

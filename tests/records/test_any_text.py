@@ -11,8 +11,7 @@ import unicodedata
 
 import pytest
 
-from codeagent_lsp.records.masking import Masking
-from codeagent_lsp.records.stream import StreamSanitizer
+from codeagent_lsp.records.masking import Masking, StreamSanitizer
 
 NAMES = """
     password passwort 密码 密钥 секретный ключ пароль token api_key secret mot de passe contraseña APIキー 비밀번호

@@ -23,7 +23,7 @@ from codeagent_lsp.records.rotation import RotatingFile, read_records, rotated_p
 from codeagent_lsp.records.sanitizer import Sanitizer
 from codeagent_lsp.records.trace import TRACE_FILE, TraceWriter, read_trace
 from codeagent_lsp.state import STATE_VARIABLE, workspace_state
-from codeagent_lsp.terminal.trace import followed, print_record, show_trace
+from codeagent_lsp.terminal.reports import followed, print_record, show_trace
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKER = """

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from codeagent_lsp.records.masking import LONGEST_HELD, StreamSanitizer
 from codeagent_lsp.records.sanitizer import Sanitizer
-from codeagent_lsp.records.stream import LONGEST_HELD, StreamSanitizer
 from tests.examples import examples
 from tests.records.formats import CONTEXTS, PLACED, TOKENS
 from tests.records.lookalikes import everything

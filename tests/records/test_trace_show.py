@@ -14,7 +14,7 @@ from rich.console import Console
 from codeagent_lsp.records.sanitizer import Sanitizer
 from codeagent_lsp.records.trace import TRACE_FILE, TraceWriter
 from codeagent_lsp.state import STATE_VARIABLE, workspace_state
-from codeagent_lsp.terminal.trace import followed, print_record, show_trace
+from codeagent_lsp.terminal.reports import followed, print_record, show_trace
 from tests.records.formats import TOKENS
 
 

@@ -12,11 +12,9 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.records import writer
 from codeagent_lsp.records.rotation import RotatingFile, read_records, rotated_path
 from codeagent_lsp.records.sanitizer import Sanitizer
-from codeagent_lsp.records.trace import TRACE_FILE, TraceWriter, read_trace
-from codeagent_lsp.records.writer import RecordWriter
+from codeagent_lsp.records.trace import TRACE_FILE, RecordWriter, TraceWriter, read_trace
 from tests.clock import processor_seconds
 from tests.records.formats import CONTEXTS, PLACED, TOKENS
 
@@ -172,7 +170,7 @@ def test_a_folder_that_cannot_be_made_is_told_once(tmp_path: Path, caplog: pytes
 
 
 def test_too_many_records_are_dropped_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "MOST_WAITING", 3)
+    monkeypatch.setattr("codeagent_lsp.records.trace.MOST_WAITING", 3)
     held = threading.Event()
 
     class Slow(Sanitizer):
@@ -191,7 +189,7 @@ def test_too_many_records_are_dropped_and_counted(tmp_path: Path, monkeypatch: p
 
 
 def test_a_huge_or_odd_record_leaves_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "LONGEST_RECORD", 100)
+    monkeypatch.setattr("codeagent_lsp.records.trace.LONGEST_RECORD", 100)
     records = make(tmp_path)
     records.write({"type": "request", "ts": 1.5, "data": "word " * 100})
     records.write({"type": "odd", "data": object()})

@@ -8,9 +8,9 @@ import pytest
 from lsprotocol import types
 
 from codeagent_lsp.errors import UsageError
+from codeagent_lsp.server.actions import lenses, pending_changes, waiting_actions
 from codeagent_lsp.server.commands.convert import run_request
 from codeagent_lsp.server.documents import Documents
-from codeagent_lsp.server.lenses import lenses, pending_changes, waiting_actions
 from codeagent_lsp.server.run_services import Views
 from codeagent_lsp.workspace.files.uris import from_path
 from codeagent_lsp.workspace.text.document import Document

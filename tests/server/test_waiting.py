@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
+from codeagent_lsp.server.actions import Waiting
 from codeagent_lsp.server.backend import waiting_items
-from codeagent_lsp.server.lenses import Waiting
 from codeagent_lsp.session.inbox import OpenQuestion
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question, agent_asks

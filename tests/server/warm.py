@@ -57,7 +57,7 @@ _PARTS = (
     # what the first run of a session loads
     "codeagent_lsp.session.redaction.recording",
     "codeagent_lsp.session.run",
-    "codeagent_lsp.session.own_commands",
+    "codeagent_lsp.session.own_runs",
     "codeagent_lsp.session.plan_execution",
     "codeagent_lsp.direct.question",
     "codeagent_lsp.records.sanitizer",

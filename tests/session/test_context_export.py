@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.agent.memory import MemoryEntry
 from codeagent_lsp.config import Settings
 from codeagent_lsp.events import from_dict
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.session.context_export import SessionSurroundings, to_dict
+from codeagent_lsp.session.memory.remembering import MemoryEntry
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.workspace.changes.staging import Staging

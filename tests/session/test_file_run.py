@@ -8,7 +8,7 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import UsageError
-from codeagent_lsp.session.own_commands import command_for
+from codeagent_lsp.session.own_runs import command_for
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.shadow.shell import Finished, Isolation
 from codeagent_lsp.workspace.files.file_view import FileText, FileView

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context.mentions import MOST_MENTIONS
 from codeagent_lsp.llm.learned_facts import Facts, combine
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
-from codeagent_lsp.session.request import RunKind, RunRequest, Target
+from codeagent_lsp.session.request import MOST_MENTIONS, RunKind, RunRequest, Target
 from codeagent_lsp.shadow.shell import Finished
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.diagnostics.difference import Diagnostic

@@ -10,9 +10,8 @@ import pytest
 from codeagent_lsp.config import PermissionsSettings
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.words import question
-from codeagent_lsp.session import past_commits as reading
-from codeagent_lsp.session.past_commits import past_commits
-from codeagent_lsp.session.run_index import RunIndex
+from codeagent_lsp.session import run_index
+from codeagent_lsp.session.run_index import RunIndex, past_commits
 from codeagent_lsp.workspace.files.paths import Roots
 from tests.index.workspaces import write
 from tests.session.indexed import indexing
@@ -28,7 +27,7 @@ FILES = {
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine git may take longer than a run waits for it."""
-    monkeypatch.setattr(reading, "SECONDS", 60.0)
+    monkeypatch.setattr(run_index, "LOG_SECONDS", 60.0)
 
 
 def git(folder: Path, *words: str) -> None:
@@ -70,7 +69,7 @@ async def test_without_a_readable_repository_there_are_none(tmp_path: Path, monk
     (tmp_path / "plain" / ".git" / "HEAD").write_text("nonsense")
     assert await found(tmp_path / "plain") == {}
     folder = repository(tmp_path / "w")
-    monkeypatch.setattr(reading, "SECONDS", 0.0)
+    monkeypatch.setattr(run_index, "LOG_SECONDS", 0.0)
     assert await found(folder) == {}, "git was late"
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.shadow.beginning import TRIES, HeldOutput
+from codeagent_lsp.shadow.mounts import TRIES, HeldOutput
 from codeagent_lsp.shadow.probe import Isolator
 from codeagent_lsp.shadow.shell import Command, Finished, Launch, OnOutput, Stream
 from codeagent_lsp.shadow.workspace import ShadowWorkspace, executing

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.shadow.copying import CopyLayer
+from codeagent_lsp.shadow.copying import PROGRAM, CopyLayer, Seatbelt
 from codeagent_lsp.shadow.folder import LayerFolder
 from codeagent_lsp.shadow.hiding import Hidden
-from codeagent_lsp.shadow.seatbelt import PROGRAM, Seatbelt
 from codeagent_lsp.shadow.shell import Command
 from codeagent_lsp.workspace.files.paths import within
 

@@ -132,12 +132,6 @@ async def test_a_plug_changes_nothing_when_its_provider_fails() -> None:
     assert registry.names("active") == ("a",)
 
 
-async def test_tools_can_wait_for_somebodys_word() -> None:
-    registry = ToolRegistry()
-    await Plug(registry, StaticProvider("s", (Named("a"),)), "registered").refresh()
-    assert (registry.names("registered"), registry.names("active")) == (("a",), ())
-
-
 async def test_refreshes_at_the_same_time_do_not_mix() -> None:
     provider = Changing(Named("a"))
     registry = ToolRegistry()

@@ -1,7 +1,9 @@
-"""The starting context of a task: the names of the workspace's files, and the text of those that the task names.
+"""The starting context of a task: the names of the workspace's files, and the text of those that the task names; and
+the names of copies that editors and tools leave beside a file: `a.py~`, `~a.py`, `#a.py#`, `.#a.py`, `a.py.~1~`.
 
 A model that starts with the right file in its prompt needs half the calls; on a small local model that decides whether
-it succeeds at all. Bounded in files and in size. Not here: ranking by the code itself (the repo map).
+it succeeds at all. Bounded in files and in size. The name of a file is a part of that of each copy, so a search for it
+finds the copy as well. Not here: ranking by the code itself (the repo map).
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ from codeagent_lsp.agent.context.history import whole_file
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.tools.files.read_tools import LARGE_FILE_LINES, render
-from codeagent_lsp.workspace.files.copies import COPY
 from codeagent_lsp.workspace.files.file_view import FileText, FileView
 from codeagent_lsp.workspace.text.position import split_lines
 
@@ -44,6 +45,13 @@ _BARE_NAME = re.compile(
 _QUOTED_NAME = re.compile(r"(?<=`)[\w./+-]{1,200}(?=`)")
 _PLAIN_NAME = re.compile(r"\w[\w.-]*")
 _NAMES = (_NAME, _ASCII_NAME, _BARE_NAME, re.compile(_BARE_NAME.pattern, re.ASCII), _QUOTED_NAME)
+
+_FILE_NAME = r"[\w.-]*\w\.[A-Za-z0-9]{1,10}"
+COPY = re.compile(
+    rf"(?<![\w./\\~#-])(?:[\w./\\-]*[/\\])?(?:~\$?{_FILE_NAME}|\.#{_FILE_NAME}|#{_FILE_NAME}#|{_FILE_NAME}(?:\.?~(?:\d+~)?|,v\b|;\d+))"
+    r"(?![\w/\\-])"
+)
+"""Matches the path of a copy within a text."""
 
 
 def with_heading(name: str, file: FileText) -> str:
@@ -151,6 +159,40 @@ def names_in_code(text: str) -> frozenset[str]:
     return frozenset((*quoted, *(match[0] for match in _LIKE_CODE.finditer(text))))
 
 
+def named_files(task: str, files: Iterable[str], skip: Iterable[str] = ()) -> list[str]:
+    """Return at most 4 of `files` (absolute paths) whose path or name occurs in the task, in the order in which they
+    are named there; a name that fits several files is left out, and so are those in `skip`.
+    """
+    left_out = frozenset(skip)
+    by_name: dict[str, list[str]] = {}
+    for path in files:
+        by_name.setdefault(PurePath(path).name, []).append(path)
+    found: list[str] = []
+    odd = sorted((name for name in by_name if not _PLAIN_NAME.fullmatch(name) and name in task), key=len, reverse=True)
+    names: list[re.Match[str]] = []
+    # First those that have the name of another file in them: `+page.ts`, `a.py~`, also of copies that are not there.
+    for pattern in (*(re.compile(rf"[\w./\\-]*{re.escape(name)}(?!\w)") for name in odd), COPY):
+        names += pattern.finditer(task)
+        task = pattern.sub(lambda match: " " * len(match[0]), task)
+    names += (match for each in _NAMES for match in each.finditer(task))
+    names.sort(key=re.Match.start)
+    mentions = dict.fromkeys(match[0].replace("\\", "/").removeprefix("./") for match in names)
+    for mention in islice(mentions, MENTIONS):
+        parts = PurePath(mention).parts
+        fitting = [path for path in by_name.get(parts[-1], ()) if PurePath(path).parts[-len(parts) :] == parts]
+        # An ambiguous name would show a file that is not meant, and hide that the question is open.
+        if len(fitting) == 1 and fitting[0] not in found and fitting[0] not in left_out:
+            found.append(fitting[0])
+    return found[:NAMED_FILES]
+
+
+def is_copy(path: str) -> bool:
+    """Return whether a path is that of a backup or lock file of an editor or tool, such as `a.py~` or `.#a.py`, by its
+    name alone.
+    """
+    return COPY.fullmatch(path) is not None
+
+
 def _matter(lines: Sequence[str], words: frozenset[str]) -> list[int]:
     """Return the 1-based numbers of the lines with the rarest of these words and of those around them, in order."""
     places: dict[str, list[int]] = {}
@@ -178,30 +220,3 @@ def _ranges(lines: Sequence[str], numbers: Iterable[int]) -> str:
         shown.append(f"{number}|{lines[number - 1].rstrip()}")
         last = number
     return "\n".join(shown)
-
-
-def named_files(task: str, files: Iterable[str], skip: Iterable[str] = ()) -> list[str]:
-    """Return at most 4 of `files` (absolute paths) whose path or name occurs in the task, in the order in which they
-    are named there; a name that fits several files is left out, and so are those in `skip`.
-    """
-    left_out = frozenset(skip)
-    by_name: dict[str, list[str]] = {}
-    for path in files:
-        by_name.setdefault(PurePath(path).name, []).append(path)
-    found: list[str] = []
-    odd = sorted((name for name in by_name if not _PLAIN_NAME.fullmatch(name) and name in task), key=len, reverse=True)
-    names: list[re.Match[str]] = []
-    # First those that have the name of another file in them: `+page.ts`, `a.py~`, also of copies that are not there.
-    for pattern in (*(re.compile(rf"[\w./\\-]*{re.escape(name)}(?!\w)") for name in odd), COPY):
-        names += pattern.finditer(task)
-        task = pattern.sub(lambda match: " " * len(match[0]), task)
-    names += (match for each in _NAMES for match in each.finditer(task))
-    names.sort(key=re.Match.start)
-    mentions = dict.fromkeys(match[0].replace("\\", "/").removeprefix("./") for match in names)
-    for mention in islice(mentions, MENTIONS):
-        parts = PurePath(mention).parts
-        fitting = [path for path in by_name.get(parts[-1], ()) if PurePath(path).parts[-len(parts) :] == parts]
-        # An ambiguous name would show a file that is not meant, and hide that the question is open.
-        if len(fitting) == 1 and fitting[0] not in found and fitting[0] not in left_out:
-            found.append(fitting[0])
-    return found[:NAMED_FILES]

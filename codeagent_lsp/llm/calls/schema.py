@@ -109,7 +109,7 @@ def _object(value: dict[str, Any], schema: Mapping[str, Any], place: str, depth:
     required = schema.get("required") or ()
     missing = [name for name in required if name not in value]
     if missing:
-        raise Misfit(f"{_with_place(place)}needs {', '.join(repr(name) for name in missing)}")
+        raise Misfit(f"{place} needs {', '.join(repr(name) for name in missing)}".lstrip())
     fitted = {}
     for name, item in value.items():
         inner = properties.get(name)
@@ -210,10 +210,6 @@ def _enum(value: Any, schema: Mapping[str, Any], place: str) -> Any:
 def _options(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     options = schema.get("anyOf") or schema.get("oneOf") or []
     return [option for option in options if isinstance(option, Mapping)]
-
-
-def _with_place(place: str) -> str:
-    return f"{place} " if place else ""
 
 
 def _kind(value: Any) -> str:

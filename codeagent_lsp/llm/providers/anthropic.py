@@ -90,7 +90,8 @@ class AnthropicModel(HttpModel):
             thinks |= {} if self._budgeted else {"effort": self._effort}
         else:
             body["temperature"] = min(1.0, request.temperature)  # not together with thinking
-        return {**{name: value for name, value in body.items() if value not in ([], {})}, **_thinking_option(thinking)}
+        body["thinking"] = thinking
+        return {name: value for name, value in body.items() if value not in ([], {})}
 
     def _thinking(self, effort: str) -> dict[str, Any]:
         """Return how the model is to think; {} to leave it to the model."""
@@ -294,10 +295,6 @@ async def model_entries(where: Endpoint, limits: TimeLimits) -> list[dict[str, A
     ModelError if it is unreachable.
     """
     return await openai.model_entries(with_key(where), limits)
-
-
-def _thinking_option(thinking: dict[str, Any]) -> dict[str, Any]:
-    return {"thinking": thinking} if thinking else {}
 
 
 def _index(chunk: Mapping[str, Any]) -> int:

@@ -11,13 +11,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from codeagent_lsp.agent.context.mentions import write_mention
 from codeagent_lsp.config import MOST_ATTEMPTS
 from codeagent_lsp.errors import AgentError, SessionError, UsageError
 from codeagent_lsp.index.enclosing import enclosing_symbol
 from codeagent_lsp.messages import MOST_IMAGE, MOST_IMAGES, Image
 from codeagent_lsp.protocol import Argument, Command
-from codeagent_lsp.session.request import Planning, RunKind, RunRequest, Target, short_title
+from codeagent_lsp.session.request import Planning, RunKind, RunRequest, Target, short_title, write_mention
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.plan.plan import StepEdit
 from codeagent_lsp.workspace.files import uris

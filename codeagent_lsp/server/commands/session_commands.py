@@ -1,9 +1,14 @@
-"""The commands of `codeagent.session.*`. Not here: sessions (`session/manager.py`), going back (`session/rewind`)."""
+"""The commands of `codeagent.session.*`; and what tells the user, when the server starts, what waits from before, which
+is listed and offered as what waits from now on.
+
+Not here: sessions (`session/manager.py`), which of them have something waiting (`session/left_waiting.py`), lenses and
+actions (`backend.py`), going back (`session/rewind`).
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -12,23 +17,26 @@ from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.server.announcer import transcript_name
 from codeagent_lsp.server.commands.convert import Arguments, Later, Table, recorded_run
-from codeagent_lsp.server.left_over import asked_about
 from codeagent_lsp.server.plans import plan_name
 from codeagent_lsp.server.reviews import review_name
 from codeagent_lsp.session.history.listing import found_rows
-from codeagent_lsp.session.left_waiting import lapsed_questions
+from codeagent_lsp.session.left_waiting import asked_again, lapsed_line, lapsed_questions, waiting
 from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.session.session import Session
+from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.transcript import render, replay_events
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
+from codeagent_lsp.workspace.text.visible import some_of
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.backend import Backend
     from codeagent_lsp.session.rewind.earlier_texts import EarlierTexts
-    from codeagent_lsp.session.session import Session
 
 
 FOUND, MOST_FOUND = 20, 200
+MOST_NAMED = 3
+MOST_TITLE = 60
 
 
 class SessionCommands:
@@ -132,10 +140,6 @@ class SessionCommands:
             documents.remove(review_name(run_id), plan_name(run_id))
 
 
-def _export_name(session_id: str) -> str:
-    return f"export/{session_id}.md"
-
-
 class RewindCommands:
     """The handlers of `codeagent.session.rewind` and `codeagent.session.fork`."""
 
@@ -204,6 +208,38 @@ class RewindCommands:
         return {"sessionId": made.session_id, "title": made.context.title}
 
 
+async def tell_what_waits(backend: Backend) -> None:
+    """Load the sessions other than the current one in which something waits; show that to the user, and ask open
+    questions again.
+    """
+    sessions = await backend.manager.recall()
+    if not sessions:
+        return
+    backend.announcer.refresh_lenses()
+    language = backend.front.language()
+    runs = [run for session in sessions for run in waiting(session)]
+    for words in (_staged_line(runs, language), _unsettled_line(runs, backend.views.plain().roots.relative, language)):
+        if words:
+            backend.announcer.tell(words)
+    for session in sessions:
+        if any(run.torn and run.unanswered for run in session.context.runs.values()):
+            await backend.ready()  # answers are stored: their secrets are masked then
+            await asked_about(backend, session)
+
+
+def asked_about(backend: Backend, session: Session) -> Coroutine[Any, Any, None]:
+    """Show the open questions of interrupted runs to the user; return a coroutine that asks those of the agent again
+    and waits for the answers.
+    """
+    if words := lapsed_line(session, backend.front.language()):
+        backend.announcer.tell(words, types.MessageType.Warning)
+    return asked_again(session, backend.inbox, backend.manager.start)
+
+
+def _export_name(session_id: str) -> str:
+    return f"export/{session_id}.md"
+
+
 def _changes(earlier: EarlierTexts) -> Changeset:
     """Return what would be changed, for showing it."""
     moves, changed = earlier.moves(), earlier.changed()
@@ -213,3 +249,15 @@ def _changes(earlier: EarlierTexts) -> Changeset:
             for path in dict.fromkeys((*moves, *changed))
         )
     )
+
+
+def _staged_line(runs: Iterable[RunRecord], language: str) -> str:
+    """Return a sentence that names the runs whose changes wait; '' for none."""
+    titles = [f"{run.title[:MOST_TITLE]} ({len(run.staged.paths)})" for run in runs if run.staged]
+    return text("session.left", language, titles=some_of(titles, MOST_NAMED, counted=False)) if titles else ""
+
+
+def _unsettled_line(runs: Iterable[RunRecord], name: Callable[[str], str], language: str) -> str:
+    """Return a sentence that names the files of which it is not known whether they hold accepted changes."""
+    names = [name(path) for run in runs for path in run.unsettled]
+    return text("session.unsettled", language, files=some_of(names, MOST_NAMED, counted=False)) if names else ""

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from codeagent_lsp.agent.memory import MemoryEntry
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.server.commands.convert import Arguments, Later, Table
+from codeagent_lsp.session.memory.remembering import MemoryEntry
 from codeagent_lsp.texts import text
 
 if TYPE_CHECKING:

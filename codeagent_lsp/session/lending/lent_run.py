@@ -29,11 +29,10 @@ from codeagent_lsp.session.lending.lent_tools import (
     open_files,
     with_kept_named,
 )
-from codeagent_lsp.session.own_commands import Ended
 from codeagent_lsp.session.own_runs import OwnWork
 from codeagent_lsp.session.proposal import looked_at
 from codeagent_lsp.session.request import RunRequest
-from codeagent_lsp.session.run_parts import RunParts
+from codeagent_lsp.session.run_parts import Ended, RunParts
 from codeagent_lsp.tools.asking import Asker, Question
 from codeagent_lsp.tools.context import Reader, ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor

@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from threading import Lock
 
-from codeagent_lsp.agent import agent_files, memory
+from codeagent_lsp.agent import agent_files
 from codeagent_lsp.agent.agent_files import AgentLibrary
 from codeagent_lsp.agent.custom_commands import CommandLibrary
 from codeagent_lsp.agent.instructions import (
@@ -24,6 +24,7 @@ from codeagent_lsp.agent.instructions import (
     root_instructions,
 )
 from codeagent_lsp.config import PermissionsSettings, Settings
+from codeagent_lsp.session.memory import remembering
 from codeagent_lsp.session.memory.remembering import MemoryStore
 from codeagent_lsp.tools.hooks.hook_files import HookConsent, HookLibrary, hook_items
 from codeagent_lsp.tools.own.tool_sources import tool_items
@@ -178,7 +179,7 @@ class Background:
             "instructions": render_instructions(found),
             "skills": skill_library.list_skills(known, mode, limit),
             "agents": agent_files.list_agents(knowledge.agents.profiles(view), limit) if mode == "direct" else "",
-            "memory": memory.background(knowledge.memory.offered(), limit),
+            "memory": remembering.background(knowledge.memory.offered(), limit),
         }
 
     def _note_unseen(self, name: str, on_unseen: OnUnseen, *, unseen: bool) -> None:

@@ -24,8 +24,7 @@ from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, Strea
 from codeagent_lsp.messages import Message, ToolCall
 from codeagent_lsp.records.masking import Masking
 from codeagent_lsp.records.sanitizer import Sanitizer
-from codeagent_lsp.records.trace import TraceWriter
-from codeagent_lsp.records.writer import RecordWriter
+from codeagent_lsp.records.trace import RecordWriter, TraceWriter
 
 AUDIT_FILE = "audit.jsonl"
 MAX_BYTES = 8 * 1024 * 1024

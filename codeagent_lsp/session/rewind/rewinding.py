@@ -33,8 +33,8 @@ from codeagent_lsp.session.run_parts import RunParts, remember
 from codeagent_lsp.workspace.changes.changeset import Changeset
 
 if TYPE_CHECKING:
-    from codeagent_lsp.session.own_commands import Ended
     from codeagent_lsp.session.proposal import Proposal
+    from codeagent_lsp.session.run_parts import Ended
     from codeagent_lsp.session.session import Session
     from codeagent_lsp.session.state import RunRecord
     from codeagent_lsp.workspace.changes.changeset import Applied

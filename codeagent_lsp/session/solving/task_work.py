@@ -20,10 +20,9 @@ from codeagent_lsp.llm.learned_facts import CAPABLE_WINDOW
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.conversation.conversation import Conversation
 from codeagent_lsp.session.finish import ANSWER_NOW, Finish
-from codeagent_lsp.session.own_commands import Ended
 from codeagent_lsp.session.proposal import REFUSED
 from codeagent_lsp.session.request import ANSWERS, RunRequest
-from codeagent_lsp.session.run_parts import RunParts
+from codeagent_lsp.session.run_parts import Ended, RunParts
 from codeagent_lsp.session.solving.direct_path import DirectPath, Work
 
 Wish = Literal["change", "unclear", "none"]

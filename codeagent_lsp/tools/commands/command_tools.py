@@ -19,7 +19,7 @@ from pydantic import AfterValidator, Field
 
 from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import NotAccepted, ToolFailed, ToolRetry
-from codeagent_lsp.records.stream import StreamSanitizer
+from codeagent_lsp.records.masking import StreamSanitizer
 from codeagent_lsp.shadow.shell import Command, CommandResult, OnOutput, Shell, Stream
 from codeagent_lsp.system import bash, open_new
 from codeagent_lsp.tools.commands.background import MOST_SECONDS, BackgroundCommands, Heard
@@ -292,7 +292,8 @@ async def keep_whole(file: str, context: ToolContext) -> str:
     except OSError:  # a full disk takes the rest, not the result
         return ""
     finally:
-        _remove(raw, clean)
+        for path in (raw, clean):
+            path.unlink(missing_ok=True)
 
 
 def _output(heard: Heard, context: ToolContext, missing: str = "") -> ToolOutput:
@@ -381,11 +382,6 @@ async def _mask_file(raw: Path, clean: Path, context: ToolContext) -> None:
     with raw.open("rb") as source, os.fdopen(open_new(clean), "wb") as into:
         while await asyncio.to_thread(_mask_piece, source, into, masks):
             pass
-
-
-def _remove(*files: Path) -> None:
-    for file in files:
-        file.unlink(missing_ok=True)
 
 
 def _mask_piece(source: BinaryIO, into: BinaryIO, masks: _OutputMasks) -> bool:

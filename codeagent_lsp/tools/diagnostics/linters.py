@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from codeagent_lsp.language_servers.known import BINARIES
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Finished, Shell
 from codeagent_lsp.tools.diagnostics.difference import Diagnostic, Severity
 from codeagent_lsp.workspace.files.file_view import FileView
@@ -200,7 +201,6 @@ SECONDS = 60.0
 _PYTHON = (".py", ".pyi")
 _SCRIPT = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".vue")
 _TYPED = (".ts", ".tsx", ".mts", ".cts")
-_BINARIES = (".venv/bin", "venv/bin", "node_modules/.bin")
 _SCRIPT_TEXT = """
 import ast, json, sys
 for name in sys.argv[1:]:
@@ -343,7 +343,7 @@ def _is_marked(view: FileView, folder: str, markers: Markers) -> bool:
 def _program(view: FileView, name: str, folder: str, above: list[str], which: Callable[[str], str | None]) -> str:
     """Return the program as named in a command that starts in `folder`; '' if it is not installed."""
     for place in above:
-        for binaries in _BINARIES:
+        for binaries in BINARIES:
             path = os.path.join(place, binaries, name)
             if view.roots.stat(path) is not None:
                 inner = relative_name(path, folder)

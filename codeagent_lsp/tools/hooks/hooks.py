@@ -379,13 +379,9 @@ async def _run_hook(
 def _names(context: ToolContext, before: Changeset) -> str:
     """Return the names of the files that are staged in another way than before, or not any more."""
     after = context.staging.changeset
-    paths = dict.fromkeys((*(each.path for each in _changed_files(before, after)), *before.paths))
+    paths = dict.fromkeys((*after.paths, *before.paths))
     names = [context.view.roots.relative(path) for path in paths if before.get(path) != after.get(path)]
     return join_names(names, MOST_NAMES)
-
-
-def _changed_files(before: Changeset, after: Changeset) -> list[FileChange]:
-    return [each for each in after if before.get(each.path) != each]
 
 
 # What hooks were told of, or have written themselves: a change is given to the guards once, as it is.

@@ -61,11 +61,12 @@ _MEASURED_SECTIONS = (
 )
 _ON_PATH = "python3"
 _MADE = "python"
-_ENVIRONMENTS = (".venv/bin/python", "venv/bin/python")
+ENVIRONMENTS = (".venv/bin/python", "venv/bin/python")
+"""The Python of a project's virtual environment, as seen from its folder."""
 # A command may have made an environment: it is in the private copy alone, where no view sees it.
 _CHOOSE = f"""
 if [ "$1" = {_ON_PATH} ]; then
-  for made in {" ".join(_ENVIRONMENTS)}; do
+  for made in {" ".join(ENVIRONMENTS)}; do
     if [ -x "$made" ]; then printf %s "$made" > "{REPORTS}/{_MADE}"; shift; set -- "$made" "$@"; break; fi
   done
 fi
@@ -271,7 +272,7 @@ def _find(view: FileView, folder: str, target: str) -> Project | None:
     framework = _framework(view, folder)
     if framework is None:
         return None
-    python = nearest_program(view, folder, _ENVIRONMENTS)
+    python = nearest_program(view, folder, ENVIRONMENTS)
     return Project(framework, folder, (python or _ON_PATH,), target)
 
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from codeagent_lsp import events, protocol
-from codeagent_lsp.settings_catalogue import catalogue
+from codeagent_lsp.settings_layers import catalogue
 from scripts.generate import vscode_mirror
 
 MANIFEST = json.dumps(

@@ -26,7 +26,7 @@ from codeagent_lsp.llm.learned_facts import Facts, combine
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
 from codeagent_lsp.llm.providers.gemini import GeminiAssembler, GeminiModel, declaration, reduce_schema
 from codeagent_lsp.llm.providers.http_model import RetryPolicy
-from codeagent_lsp.llm.providers.kinds import kind_of
+from codeagent_lsp.llm.survey import kind_of
 from codeagent_lsp.messages import Message, ToolCall, ToolSpec
 from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.tool import compact_schema

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.memory import MemoryEntry, id_of
 from codeagent_lsp.config import Settings, SkillsSettings
 from codeagent_lsp.llm.learned_facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel
 from codeagent_lsp.session.memory.knowledge import knowledge_in
+from codeagent_lsp.session.memory.remembering import MemoryEntry, id_of
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.texts import text
 from tests.session.fakes import World, assert_well_formed, call, calls, say, until, world, write

@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.memory import MemoryEntry, id_of
 from codeagent_lsp.errors import ModelNotFound
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.memory import remembering
-from codeagent_lsp.session.memory.remembering import MAX_WAITING, MemoryStore, Remembering
+from codeagent_lsp.session.memory.remembering import MAX_WAITING, MemoryEntry, MemoryStore, Remembering, id_of
 from codeagent_lsp.session.store import SessionStore
 from tests.session.fakes import say, until
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
-from codeagent_lsp.workspace.changes.places import HunkPlace, places_in_code, places_in_diff
+from codeagent_lsp.workspace.changes.reviewed import HunkPlace, places_in_code, places_in_diff
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 NEW = LINES.replace("line 2\n", "LINE 2\n").replace("line 20\n", "").replace("line 29\n", "line 29\nmore\n")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.agent.context.mentions import MOST_MENTIONS, Mention, mentions_in, shorter_readings, write_mention
+from codeagent_lsp.session.request import MOST_MENTIONS, Mention, mentions_in, shorter_readings, write_mention
 
 
 def file(path: str, text: str = "", symbol: str = "", lines: tuple[int, int] | None = None) -> Mention:

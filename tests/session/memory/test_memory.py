@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from codeagent_lsp.agent.memory import (
+from codeagent_lsp.session.memory.remembering import (
     MOST_ENTRIES,
     MOST_NEW,
     MemoryEntry,
