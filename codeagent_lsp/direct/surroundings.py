@@ -171,6 +171,9 @@ def _without_shown(
     first, final = selected[0].strip(), selected[-1].strip()
     if first not in said[1:] or said[0] == first:
         return lines
+    # Code without any margins is put together again by what is selected alone.
+    if len({_width(lines[number]) for number in filled}) == 1 < len(set(map(_width, selected))):
+        return lines
     begin = said.index(first)
     above = [line.strip() for line in before if line.strip()]
     while above and (comment_of(above[-1]) is not None or above[-1].startswith(_ABOVE)):
