@@ -48,6 +48,7 @@ _RULES = (".css", ".scss", ".less")
 _LABEL = re.compile(r"(?:public|private|protected|signals|(?:public|private|protected) slots)\s*:")
 _LEAST_LETTERS = 5
 _MOST_ABOVE = 4
+_FAR = 20_000  # characters above a selection that are looked at for its comment
 _ABOVE = ("@", "#[", "[", "template")  # attributes of a class, the parameters of a template
 _MOST_BLOCKS = 12
 _TAB = 4
@@ -134,7 +135,7 @@ def docs_above(text: str, start: int) -> int:
     """
     line_start = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
     margin, place = _width(text[line_start:].split("\n")[0]), line_start
-    for line in reversed(text[:line_start].splitlines(keepends=True)):
+    for line in reversed(text[max(0, line_start - _FAR) : line_start].splitlines(keepends=True)):
         said = line.strip()
         if comment_of(said) is None or OF_THE_FILE.match(said) or not 0 <= _width(line) - margin <= 1:
             break

@@ -101,6 +101,7 @@ _HEADER = re.compile(r"(?:async\s+)?(?:def|class)\s+(?P<name>\w+)")
 _STUB = re.compile(r"(?:(?:async\s+)?(?:def|class)\s|\)).*:\s*\.{3}\s*(?:#.*)?")
 _BODY_AFTER = (":", '"', "'")
 _WITHIN = (",", "(", "[")
+_FEWER = 4  # times as many lines go than come: then weak words stand for them, too
 _LONGEST = 200
 """A longer line says something."""
 
@@ -130,7 +131,7 @@ def refuse_left_out(path: str, before: str, after: str) -> None:
         said, had = _count_said(come, path), _count_said(gone, path)
         fewer = said < had
         for line in come:
-            weak = had <= 2 * said and _WEAK.fullmatch(_said_by(line).strip(AROUND))
+            weak = had <= _FEWER * said and _WEAK.fullmatch(_said_by(line).strip(AROUND))
             if line in standing or (fewer and line in loose and not weak):
                 raise EditRefused("not_found", _STANDS.format(line=line))
     if name in ("py", "pyi") and "..." in after and _stubs(new)[2] > _stubs(old)[2]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from codeagent_lsp.direct.aptitude import Proof
+from codeagent_lsp.direct.heads import with_heads
 from codeagent_lsp.direct.material import Material, ShownFile
-from codeagent_lsp.direct.modifiers import with_modifiers
 from codeagent_lsp.direct.question import FilesQuestion, Question, RewriteLimits, RewriteRequest, SelectionQuestion
 from codeagent_lsp.workspace.files.file_view import FileText
 
@@ -62,7 +62,7 @@ def _texts(head: str, words: str, code: str) -> tuple[str, str]:
 @ALL
 def test_kept(ending: str, head: str, words: str, code: str) -> None:
     before, after = _texts(head, words, code)
-    assert with_modifiers(f"a.{ending}", before, after, "count two of them") == before.replace("1", "2")
+    assert with_heads(f"a.{ending}", before, after, "count two of them") == before.replace("1", "2")
 
 
 @ALL
@@ -70,19 +70,18 @@ def test_kept(ending: str, head: str, words: str, code: str) -> None:
 def test_asked_for(ending: str, head: str, words: str, code: str, request_words: str) -> None:
     before, after = _texts(head, words, code)
     said = request_words.format(words)
-    assert with_modifiers(f"a.{ending}", before, after, said) == after
+    assert with_heads(f"a.{ending}", before, after, said) == after
 
 
 @ALL
 def test_nothing_else_changes(ending: str, head: str, words: str, code: str) -> None:
     before, after = (head + code.format(said) for said in (f"{words} ", ""))
-    assert with_modifiers(f"a.{ending}", before, after, "tidy this") == after
+    assert with_heads(f"a.{ending}", before, after, "tidy this") == after
 
 
 CHOSEN = (
     # Others of the same kind were given: the reply chose.
     ("A.java", "class A {\n    public int f() {\n        return 1;\n    }\n}\n", "public", "private"),
-    ("a.cs", "class A {\n    static async int F() {\n        return 1;\n    }\n}\n", "static async", "async"),
     ("a.rs", "pub fn f() -> i32 {\n    1\n}\n", "pub", "pub(crate)"),
 )
 
@@ -90,38 +89,38 @@ CHOSEN = (
 @pytest.mark.parametrize(("path", "before", "words", "others"), CHOSEN)
 def test_chosen(path: str, before: str, words: str, others: str) -> None:
     after = before.replace(words, others).replace("1", "2")
-    assert with_modifiers(path, before, after, "count two") == after
+    assert with_heads(path, before, after, "count two") == after
 
 
 def test_only_what_still_holds() -> None:
     before = "export class A {\n  static async load(a) {\n    return await get(a);\n  }\n}\n"
     after = "export class A {\n  load(a) {\n    return this.all.get(a);\n  }\n}\n"
-    assert with_modifiers("a.js", before, after, "use the table") == after
+    assert with_heads("a.js", before, after, "use the table") == after
 
 
 def test_access_stays_where_others_were_chosen() -> None:
     before = "class A {\n    public static int f() {\n        return 1;\n    }\n}\n"
     after = "class A {\n    static int f() {\n        return 2;\n    }\n}\n"
-    assert with_modifiers("A.java", before, after, "count two") == before.replace("1", "2")
+    assert with_heads("A.java", before, after, "count two") == before.replace("1", "2")
 
 
 def test_overloads_are_told_apart() -> None:
     before = "class A {\n    public int f(int a) {\n        return 1;\n    }\n    int f(long a) {\n        return 1;\n"
     before += "    }\n}\n"
     after = before.replace("public ", "").replace("1", "2", 1)
-    assert with_modifiers("A.java", before, after, "count two") == before.replace("1", "2", 1)
+    assert with_heads("A.java", before, after, "count two") == before.replace("1", "2", 1)
 
 
 @pytest.mark.parametrize("ending", ["kt", "swift", "scala", "lua"])
 def test_nothing_is_defined_any_more(ending: str) -> None:
     before = "local function a()\nend\n" if ending == "lua" else "private class A {\n    private val a = 1\n}\n"
-    assert with_modifiers(f"a.{ending}", before, "a = 1\n", "only the value") == "a = 1\n"
+    assert with_heads(f"a.{ending}", before, "a = 1\n", "only the value") == "a = 1\n"
 
 
 def test_a_new_definition_and_names_like_modifiers() -> None:
     before = "static int f(void)\n{\n    return 1;\n}\n"
     after = "int g(int inline_size)\n{\n    return inline_size;\n}\n"
-    assert with_modifiers("a.c", before, after, "replace f by g") == after
+    assert with_heads("a.c", before, after, "replace f by g") == after
 
 
 RUST = "pub fn total(a: i32) -> i32 {\n    a + 1\n}\n"
@@ -137,3 +136,89 @@ def test_questions_ask_for_it(words: str) -> None:
     for question in questions:
         answer = question.read("```rust\nfn total(a: i32) -> i32 {\n    a + 2\n}\n```", Material((file,)), "function")
         assert answer.texts["a.rs"].startswith("pub fn" if words == "count two" else "fn"), answer
+
+
+LEFT_OUT = (
+    # A file, its text with `1` for what changes, and what the reply leaves out of it.
+    (
+        "a.py",
+        "def f(a: int = 3, *, b: str = '') -> int:\n    c = 1\n    return c\n",
+        (": int = 3", ": str = ''", " -> int"),
+    ),
+    ("a.py", "@cached\ndef f(a):\n    return 1\n", ("@cached\n",)),
+    ("a.py", 'def f(a):\n    """Count."""\n    return 1\n', ('    """Count."""\n',)),
+    ("a.py", "class A(Base):\n    def f(self):\n        return 1\n", ("(Base)",)),
+    ("a.ts", "function f<T>(a: T[] = []): number {\n  const b = 1;\n  return b;\n}\n", (" = []", ": number", "<T>")),
+    ("a.ts", "/** Counts. */\nexport function f(a: number) {\n  return 1;\n}\n", ("/** Counts. */\n", "export ")),
+    (
+        "a.js",
+        "/**\n * Counts.\n * @param a all\n */\nfunction f(a) {\n  return 1;\n}\n",
+        ("/**\n * Counts.\n * @param a all\n */\n",),
+    ),
+    (
+        "a.rs",
+        "#[inline]\n#[must_use]\nfn f(a: i32) -> i32 {\n    let b = 1;\n    b\n}\n",
+        ("#[inline]\n#[must_use]\n",),
+    ),
+    (
+        "a.rs",
+        "/// Counts.\npub fn f<T: Copy>(a: T) -> T\nwhere\n    T: Add,\n{\n    g(1);\n    a\n}\n",
+        ("/// Counts.\n",),
+    ),
+    (
+        "A.java",
+        "class A {\n    /** Counts. */\n    @Test\n    void f() {\n        g(1);\n    }\n}\n",
+        ("    /** Counts. */\n", "    @Test\n"),
+    ),
+    (
+        "a.cs",
+        "class A {\n    [Fact]\n    public void F(int a = 3) {\n        G(1);\n    }\n}\n",
+        ("    [Fact]\n", " = 3", "public "),
+    ),
+    (
+        "a.cpp",
+        "struct A {\n    int f(int a = 3) const noexcept override {\n        return 1;\n    }\n};\n",
+        (" const noexcept override", " = 3"),
+    ),
+    ("a.php", "<?php\nfunction f(int $a = 3): int {\n    $b = 1;\n    return $b;\n}\n", (" = 3", ": int", "int ")),
+    ("a.kt", "/** Counts. */\n@Test\nfun f(a: Int): Int {\n    return 1\n}\n", ("/** Counts. */\n", "@Test\n")),
+    (
+        "a.swift",
+        "/// Counts.\n@MainActor\nfunc f(a: Int) -> Int {\n    return 1\n}\n",
+        ("/// Counts.\n", "@MainActor\n"),
+    ),
+    ("a.lua", "--- Counts.\nlocal function f(a)\n  return 1\nend\n", ("--- Counts.\n",)),
+)
+
+
+@pytest.mark.parametrize(("path", "before", "parts"), LEFT_OUT)
+def test_each_part_of_a_head_stays(path: str, before: str, parts: tuple[str, ...]) -> None:
+    right = before.replace("1", "2")
+    for part in parts:
+        after = right.replace(part, "", 1)
+        assert after != right
+        assert with_heads(path, before, after, "count two") == right, part
+
+
+OTHERWISE = (
+    # What a type is, which parameters there are and what is thrown or returned follows from the code.
+    ("a.py", "def f(a: list[int]) -> list[int]:\n    return [1]\n", "def f(a: int) -> int:\n    return 2\n"),
+    ("a.py", "def f(a, b=3):\n    return a + b + 1\n", "def f(a):\n    return a + 2\n"),
+    (
+        "A.java",
+        "class A {\n    int f() throws E {\n        return g(1);\n    }\n}\n",
+        "class A {\n    int f() {\n        return 2;\n    }\n}\n",
+    ),
+    ("a.rs", "fn f() -> i32 {\n    g();\n    1\n}\n", "fn f() {\n    g();\n    h(2);\n}\n"),
+    ("a.php", "<?php\nfunction f( ... $a )\n{\n    return 1;\n}\n", "<?php\nfunction f(... $a)\n{\n    return 2;\n}\n"),
+    (
+        "a.ts",
+        "/** Counts one. */\nfunction f() {\n  return 1;\n}\n",
+        "/** Counts two. */\nfunction f() {\n  return 2;\n}\n",
+    ),
+)
+
+
+@pytest.mark.parametrize(("path", "before", "after"), OTHERWISE)
+def test_what_follows_from_the_code_is_as_given(path: str, before: str, after: str) -> None:
+    assert with_heads(path, before, after, "count two") == after
