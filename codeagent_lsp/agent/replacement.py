@@ -299,7 +299,12 @@ def _without_rest_of_line(code: str, selected: str, prefix: str, suffix: str) ->
     it.
     """
     body = code.strip()
-    repeats_start = len(prefix) > 1 and body.startswith(prefix) and not selected.strip().startswith(prefix)
+    quote = prefix[-1:]
+    # The quotes around a part of a string that was asked for.
+    if quote and quote in "\"'`" and quote in suffix and _quoted(body) == quote != _quoted(selected.strip()):
+        return body[1:-1]
+    sign = len(prefix) > 1 or prefix in ("#", ";", "%")
+    repeats_start = sign and body.startswith(prefix) and not selected.strip().startswith(prefix)
     if repeats_start:
         body = body[len(prefix) :].strip()
     if not suffix or not body.endswith(suffix) or selected.strip().endswith(suffix):
@@ -312,6 +317,16 @@ def _without_rest_of_line(code: str, selected: str, prefix: str, suffix: str) ->
     if rest and (repeats_start or suffix in (";", ",") or (told and balanced)):
         return rest
     return body if repeats_start else code
+
+
+def _quoted(text: str) -> str:
+    """Return the sign in which all of a text is quoted; '' for none."""
+    first = text[:1]
+    return (
+        first
+        if first and first in "\"'`" and len(text) > 1 and text.endswith(first) and first not in text[1:-1]
+        else ""
+    )
 
 
 def _indent_as_whole(code: str, selected: str, inside: Collection[Literal], known: Counter[str]) -> str:

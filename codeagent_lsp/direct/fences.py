@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from codeagent_lsp.agent.context.gather import COPY, is_copy
 from codeagent_lsp.index.comments import comment_of, is_document
 from codeagent_lsp.index.other_texts import is_words, other_text
-from codeagent_lsp.index.placeholders import left_out
+from codeagent_lsp.index.placeholders import filled_lines, left_out
 from codeagent_lsp.index.remarks import is_remark_alone, without_remarks
 from codeagent_lsp.index.wrappings import block_mark
 from codeagent_lsp.tools.diagnostics.syntax import is_data
+from codeagent_lsp.workspace.edits.line_matching import likeness
 from codeagent_lsp.workspace.text.position import with_newlines, without_line_numbers
 
 MAX_PATH = 200
@@ -71,11 +72,28 @@ _DECLINED = re.compile(
 _MARKS = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _SHORT = 3  # marks of a usual fence
 _NUMBERED = re.compile(r"[ ]{0,6}(\d{1,6})(?:\t|\u2192| ?[|\u2502](?: |$)|\|)")  # as tools and models show lines
+_LINE_MARK = re.compile(r"[ ]{0,6}L?\d{1,6}(?:\t|[:.|\u2502\u2192] ?| [|\u2502\u2192] ?)")
 _FEWEST_NUMBERED = 3
 _LISTS = (".csv", ".tsv", ".psv", ".tab", ".list", ".log", ".txt")
 _SURE_KEYS = ("code", "new_code", "replacement")
 _BEFORE_PATH = re.compile(r"(?:file(?:name)?|path|in)\s*:\s*", re.IGNORECASE)
 _CODE_KEYS = ("code", "new_code", "content", "replacement", "text", "result", "selection", "rewritten", "new_str")
+_BESIDE_CODE = frozenset(
+    "explanation description reason language lang notes note summary changes comment path file filename start end line"  # noqa: SIM905
+    " start_line end_line title thoughts reasoning".split()
+)
+_ALIKE = 0.5
+_PAGES = (".html", ".htm", ".xml", ".vue", ".svg", ".svelte", ".jsx", ".tsx")
+_THOUGHT = re.compile(
+    r"\s*<(?P<name>think|thinking|thought|reasoning|scratchpad|analysis|plan)>.*?</(?P=name)>[ \t]*\n?", re.DOTALL
+)
+_TAGGED = re.compile(
+    r"\s*(?:<(?P<name>code|answer|new_code|result|output|response|replacement|rewritten|updated_code|solution|content"
+    r"|new_str|file_content|final|final_answer|code_block|edit)>(?:[ \t]*\n)?(?P<code>.*?)\n?[ \t]*</(?P=name)>"
+    r"|<!\[CDATA\[[ \t]*\n?(?P<data>.*?)\n?[ \t]*\]\]>)\s*",
+    re.DOTALL,
+)
+_TOKEN = re.compile(r"<\|[a-z_]{2,20}\|>[ \t]*|<\uff5c[\w\u2581]{2,30}\uff5c>[ \t]*")
 _DIFF_HEAD = re.compile(r"^(?:@@ -\d|--- \S|\+\+\+ \S|diff --git |\*\*\* (?:Begin|Update) )", re.MULTILINE)
 
 
@@ -344,7 +362,8 @@ def read_envelope(reply: str, selected: str, path: str = "", *, amid_words: bool
         return Envelope(prose=prose, problem=problem)
     if not code.strip():
         return Envelope(prose=prose, problem=NO_FENCE)
-    code = without_remarks(path, _unpacked(code, selected, path), selected)
+    code = _unwrapped(_unpacked(code, selected, path), selected, path)
+    code = without_remarks(path, code, selected)
     if refused := _find_refusal(code, prose):
         return refused
     wrong = _wrong_content(code, selected, path, amid_words=amid_words)
@@ -437,17 +456,39 @@ def _unpacked(code: str, selected: str, path: str) -> str:
     if not _NUMBERED.match(selected) and lines.count("\n") + 1 >= _FEWEST_NUMBERED:
         bare = without_line_numbers(lines, _NUMBERED)
         code = code if bare == lines else bare
+    marks = [_LINE_MARK.match(line) for line in lines.split("\n")]
+    if all(marks) and not _LINE_MARK.match(selected):
+        bare = "\n".join(line[each.end() :] for line, each in zip(lines.split("\n"), marks, strict=True) if each)
+        # Of a few lines it is told by what stands behind.
+        code = bare if likeness(bare.strip(), selected.strip()) >= _ALIKE else code
     if not code.lstrip().startswith("{") or '":' not in code.replace(" ", ""):
         return code
     try:
         given = json.loads(code)
     except (ValueError, RecursionError):
         return code
-    key, value = next(iter(given.items()), ("", None)) if len(given) == 1 else ("", None)
-    if key not in _CODE_KEYS or not isinstance(value, str) or f'"{key}"' in selected:
+    key = next((each for each in given if each in _CODE_KEYS), "")
+    value = given.get(key)
+    if not isinstance(value, str) or f'"{key}"' in selected or not set(given) - {key} <= _BESIDE_CODE:
         return code
     # Of one line, it may be what the selection is to become.
-    return value if "\n" in value.strip() or (key in _SURE_KEYS and selected.strip().count(" ")) else code
+    sure = "\n" in value.strip() or likeness(value.strip(), selected.strip()) >= _ALIKE
+    return value if sure or (key in _SURE_KEYS and selected.strip().count(" ")) else code
+
+
+def _unwrapped(code: str, selected: str, path: str) -> str:
+    """Return code without tags, thoughts and marks of a model's own format around it, which the selection has not."""
+    thought = _THOUGHT.match(code)
+    if thought is not None and f"<{thought['name']}" not in selected:
+        code = code[thought.end() :]
+    wrapped = _TAGGED.fullmatch(code)
+    # A page may have an element of that name: only around what begins as the selection does it is none.
+    if wrapped is not None:
+        inner = wrapped["code"] if wrapped["name"] else wrapped["data"]
+        begins = filled_lines(inner)[:1] == filled_lines(selected)[:1]
+        known = f"<{wrapped['name'] or '![CDATA['}" in selected or path.endswith(_PAGES)
+        code = inner if begins or not known else code
+    return code if _TOKEN.search(selected) else _TOKEN.sub("", code)
 
 
 def _is_signed(code: str, selected: str) -> bool:

@@ -261,6 +261,9 @@ def _above_splices(
         text = old.slice(part.start, places[at + 1]).rstrip()
         if has.has(part.kind) or about.search(request) or (with_head and part.start >= inner.start_byte):
             continue
+        # Where it stands in another place now, it belongs to what is there.
+        if part.kind != "word" and new.text.count(text) >= old.text.count(text):
+            continue
         if part.kind == "word":
             words += f"{text} " if text in ("export", "default", "declare") else ""
             continue
@@ -313,6 +316,7 @@ def _with_modifiers(before: str, after: str, request: str, language: str) -> str
             done = f"{done[: head.start]}{''.join(f'{each} ' for each in kept)}{done[head.end :]}"
         (place, has), (_, had) = _above_line(after, head.start), _above_line(before, own.start)
         missing = [line for line in had if _is_remark(line) not in set(map(_is_remark, has))]
+        missing = [line for line in missing if done.count(line.strip()) < before.count(line.strip())]
         if _ABOUT_DOCS.search(request):
             missing = [line for line in missing if not _is_remark(line)]
         begin = done.rfind("\n", 0, head.start) + 1

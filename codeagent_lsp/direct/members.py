@@ -122,13 +122,12 @@ def parsed(path: str, text: str) -> SourceFile:
 
 def code_of(reply: SourceFile, definition: Definition) -> str:
     """Return the code of a definition with its whole statement, without the indentation it has in the reply."""
-    start = reply.line_start(definition.outer.start_byte)
-    indent = reply.slice(start, definition.outer.start_byte)
+    # The `;` of `exports.f = function () {};` belongs to the statement, and so does the first word of `readonly A=1`.
+    outer = statement_of(definition.outer)
+    start = reply.line_start(outer.start_byte)
     # A form feed is no indentation: it stands before the definition in the file, too.
-    start = start if not indent.strip(" \t") else definition.outer.start_byte
-    # The `;` of `exports.f = function () {};` belongs to the statement.
-    end = statement_of(definition.outer).end_byte
-    return dedented(reply.slice(start, reply.trimmed(end)), reply.parsed.grammar)
+    start = start if not reply.slice(start, outer.start_byte).strip(" \t") else outer.start_byte
+    return dedented(reply.slice(start, reply.trimmed(outer.end_byte)), reply.parsed.grammar)
 
 
 def _member_given(inside: SourceFile, member: Definition, name: str, parent: str) -> Given:

@@ -46,7 +46,8 @@ _CALL_END = re.compile(
     r"|new_str(?:ing)?|write_to_file|write_file|replace_in_file|create_file|edit_file))>[ \t]*"
 )
 _CALL_START = re.compile(
-    r"[ \t]*<(?P<name>content|parameter|file_text|new_str(?:ing)?|file)(?: (?:name|path)=[^<>]*)?>"
+    r"[ \t]*<(?P<name>content|parameter|file_text|new_str(?:ing)?|file"
+    r"|code|new_code|answer|replacement|updated_code|edit)(?: (?:name|path)=[^<>]*)?>"
 )
 _CALL_CLOSE = re.compile(r"</(?P<name>parameter|invoke|file_text|new_str(?:ing)?)>[ \t]*\Z")
 _REPLY_END = re.compile(r"(?:<\|(?:im_end|endoftext|eot_id|eom_id|end|return|call)\|>|<｜end▁of▁sentence｜>)[ \t]*\Z")
@@ -105,7 +106,8 @@ def refuse_wrapped(path: str, before: str, after: str) -> None:
     rows, old = ([content_of(line) for line in text] for text in (lines, own))
     ending = path.rpartition(".")[2].lower()
     code = ending not in _LISTED | {"json", "jsonl", "ndjson", "ipynb"} and not is_document(path)
-    if code and _is_json_text(after.strip()) and not _is_json_text(before.strip()):
+    one_line = "\n" not in after.strip() and after.count("\\n") >= _FEWEST_NUMBERS < before.count("\n")
+    if code and (one_line or _is_json_text(after.strip())) and not _is_json_text(before.strip()):
         raise EditRefused("not_found", _LEFT.format(line=after.strip()[:80], path=path, what=_JSON_LEFT))
     fresh = [number for run in runs_of(old, rows) for number in range(run.new_start, run.new_end)]
     language = language_of(path, after)
@@ -140,6 +142,7 @@ def _may_be_left(line: str) -> bool:
         ends
         or _is_mark(line)
         or line[:1] in ("+", "-", '"', "{")
+        or line.count("\\n") >= _FEWEST_NUMBERS
         or _ANY_NUMBER.match(line) is not None
         or _CALL_START.match(line) is not None
         or line.rstrip().endswith("</s>")
@@ -213,6 +216,10 @@ def _signed(old: Sequence[str], rows: Sequence[str], filled: Sequence[int]) -> s
         if after == number + 1 and line[:1] == "-" and line[1:].strip() and line[1:] in lost and rows[after][:1] == "+":
             return line
     added = [rows[number] for number in filled]
+    # Lines of a diff without those that go: one blank more in front of what is kept.
+    signs = {line[:1] for line in added}
+    if signs == {"+", " "} and any(line[:1] == " " and line[1:] in lost for line in added):
+        return next(line for line in added if line[:1] == "+")
     # `+ b` at the beginning of a line goes on with the one above.
     plus = all(line[:1] == "+" and not re.match(r"\+(?: \S|\+)", line) for line in added)
     return added[0] if plus and len(added) > 1 and not any(line[:1] == "+" for line in old) else ""

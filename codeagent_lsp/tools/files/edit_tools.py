@@ -40,6 +40,7 @@ from codeagent_lsp.workspace.text.visible import cut_at_word
 
 MOST_HUNKS, SHOWN_CHARS = 40, 60
 """The most places of one file that an answer names, and the characters of the first new line of each."""
+_BOM = "\ufeff"
 _EDIT = {**FILE_PATH, "old_string": "old_str", "new_string": "new_str"}
 
 
@@ -307,11 +308,14 @@ def insert_lines(text: str, new: str, line: int | None) -> str:
 
 
 def rewritten(known: str, content: str) -> str:
-    """Return `content` as the new text of a file with the text `known`: with its line ends, without line numbers copied
-    from a read result.
+    """Return `content` as the new text of a file with the text `known`: with its line ends and byte-order mark, without
+    line numbers copied from a read result.
 
     If the file itself begins its lines with such numbers, they are kept.
     """
+    # A model never sees the mark, so it cannot give it again.
+    if known.startswith(_BOM) and not content.startswith(_BOM):
+        return _BOM + rewritten(known.removeprefix(_BOM), content)
     plain = without_line_numbers(content) if without_line_numbers(known) == known else content
     return merge.with_line_ends_of(known, plain)
 
