@@ -42,7 +42,7 @@ PER_FILE = 3  # chunks near in meaning
 class FilePart(NamedTuple):
     """A part of a file as it is weighed: the file's score times what its kind is worth, how often the part has each word
     of the query (by word), the words of the query in its own names and in those of what it is in, whether the query
-    names it as code, and its lines.
+    names it as code, and how many lines it has.
     """
 
     score: float
@@ -50,7 +50,7 @@ class FilePart(NamedTuple):
     named: frozenset[str] = frozenset()
     around: frozenset[str] = frozenset()
     asked: bool = False
-    lines: int = 1
+    lines: int = MOST_LINES
 
 
 class WordLines:
@@ -113,9 +113,9 @@ class QueryWords:
 
 
 def weigh_parts(parts: Sequence[FilePart], subject: frozenset[str]) -> list[float]:
-    """Return the score of each part, in order, from its words and names, each relative to the best of these parts. A word
-    counts the more the rarer it is among them; how often a part has it is dampened. `subject` are the words of the
-    query's first line.
+    """Return the score of each part, in order, at most its own: scaled down by how far its words and names are behind those
+    of the best of these parts. A word counts the more the rarer it is among them; how often a part has it is dampened.
+    `subject` are the words of the query's first line.
     """
     having = Counter(word for part in parts for word in part.counts)
     # Rare among these parts, not in the whole workspace: the files were chosen by that already.
@@ -133,11 +133,15 @@ def weigh_parts(parts: Sequence[FilePart], subject: frozenset[str]) -> list[floa
     first = _relative([of_text(part, first=True) for part in parts])
     named = _relative([of_name(part.named) for part in parts])
     around = _relative([of_name(part.around) for part in parts])
-    powers = (
+    powers = [
         TEXT_POWER * (text[at] + first[at]) + NAME_POWER * named[at] + AROUND_POWER * around[at] + ASKED_POWER * part.asked
         for at, part in enumerate(parts)
-    )
-    return [part.score * part.lines**LENGTH_POWER * exp(power) for part, power in zip(parts, powers, strict=True)]
+    ]
+    top = max(powers, default=0.0)
+    return [
+        part.score * (part.lines / MOST_LINES) ** LENGTH_POWER * exp(power - top)
+        for part, power in zip(parts, powers, strict=True)
+    ]
 
 
 def definitions(
