@@ -72,8 +72,8 @@ class Task:
         return question("\n".join((self.text, *self.mentioned)))
 
     def subject(self) -> QueryTerms:
-        """Return the terms of the request's first line that is not blank, which says what the rest is about; those of the
-        whole if that line has no word, as `Fix this:`. The head of a stack trace does not count.
+        """Return the terms of the request's first line that is not blank, which says what the rest is about; those of
+        the whole if that line has no word, as `Do this:`. The head of a stack trace does not count.
         """
         lines = (line for line in self.text.splitlines() if line.strip() and not line.startswith("Traceback (most"))
         first = question(next(lines, ""))

@@ -40,9 +40,9 @@ PER_FILE = 3  # chunks near in meaning
 
 
 class FilePart(NamedTuple):
-    """A part of a file as it is weighed: the file's score times what its kind is worth, how often the part has each word
-    of the query (by word), the words of the query in its own names and in those of what it is in, whether the query
-    names it as code, and how many lines it has.
+    """A part of a file as it is weighed: the file's score times what its kind is worth, how often the part has each
+    word of the query (by word), the words of the query in its own names and in those of what it is in, whether the
+    query names it as code, and how many lines it has.
     """
 
     score: float
@@ -113,9 +113,9 @@ class QueryWords:
 
 
 def weigh_parts(parts: Sequence[FilePart], subject: frozenset[str]) -> list[float]:
-    """Return the score of each part, in order, at most its own: scaled down by how far its words and names are behind those
-    of the best of these parts. A word counts the more the rarer it is among them; how often a part has it is dampened.
-    `subject` are the words of the query's first line.
+    """Return the score of each part, in order, at most its own: scaled down by how far its words and names are behind
+    those of the best of these parts. A word counts the more the rarer it is among them; how often a part has it is
+    dampened. `subject` are the words of the query's first line.
     """
     having = Counter(word for part in parts for word in part.counts)
     # Rare among these parts, not in the whole workspace: the files were chosen by that already.
@@ -134,7 +134,10 @@ def weigh_parts(parts: Sequence[FilePart], subject: frozenset[str]) -> list[floa
     named = _relative([of_name(part.named) for part in parts])
     around = _relative([of_name(part.around) for part in parts])
     powers = [
-        TEXT_POWER * (text[at] + first[at]) + NAME_POWER * named[at] + AROUND_POWER * around[at] + ASKED_POWER * part.asked
+        TEXT_POWER * (text[at] + first[at])
+        + NAME_POWER * named[at]
+        + AROUND_POWER * around[at]
+        + ASKED_POWER * part.asked
         for at, part in enumerate(parts)
     ]
     top = max(powers, default=0.0)
@@ -220,8 +223,8 @@ def answers(
     *,
     limit: int = 10,
 ) -> list[Chunk]:
-    """Return the best chunks of the 20 best files, best first. `ranked` has paths and scores; `subject` are the terms of
-    the query's first line, if it has others; `read` returns None for a missing file, which is skipped. Each further
+    """Return the best chunks of the 20 best files, best first. `ranked` has paths and scores; `subject` are the terms
+    of the query's first line, if it has others; `read` returns None for a missing file, which is skipped. Each further
     chunk of a file counts for less, so that several files are among the first.
     """
     words, names = QueryWords(asking), frozenset(asking.names)
