@@ -21,8 +21,7 @@ _TEST_NAME = re.compile(r"^test_|^conftest\.|[._-]tests?\.|[._-]spec\.|Tests?\.(
 _MADE_NAME = re.compile(r"\.min\.|[.-]lock\b|_pb2?\.|\.generated\.|\.g\.\w+$|\.map$|\.snap$")
 # Responses of services and expected results recorded by test runs.
 _RECORDED = frozenset(("cassettes", "recordings", "__recordings__", "snapshots", "__snapshots__"))
-_COPIED = frozenset(("vendor", "vendored", "bundled", "third_party", "thirdparty", "3rd_party", "3rdparty"))
-_FOREIGN = _COPIED | {"node_modules", "dist", "site-packages"}
+_FOREIGN = frozenset(("vendor", "vendored", "node_modules", "third_party", "dist", "site-packages"))
 _UNEDITED = _FOREIGN | _RECORDED
 _SOURCE_ENDINGS = """
     py pyi js mjs cjs jsx ts tsx go rs java c h cc cpp cxx hpp cs rb php sh bash kt swift scala lua vue svelte
