@@ -66,7 +66,7 @@ class Answers:
             # Only the ranking is under the lock, which all runs share; reading and cutting the texts takes longer.
             ranked = _with_unsaved(self._mapper.ranked(task), view, asking)
             read = self._latest.read
-        return tuple(relevance.answers(ranked, read, view.symbols, asking, limit))
+        return tuple(relevance.answers(ranked, read, view.symbols, asking, task.subject(), limit=limit))
 
     def overview(self, files: FileView, budget: int, may_read: MayRead) -> RepoMap:
         """Return the map that does not depend on a task, the most central files, in at most `budget` tokens; its text
@@ -257,7 +257,7 @@ class Mapper:
             return self.overview(budget)
         ranked = self.ranked(task)
         outline = cache(self._index.symbols)
-        best = relevance.definitions(ranked, self._read, outline, asking)
+        best = relevance.definitions(ranked, self._read, outline, asking, task.subject())
         key = ("task", task.text, task.focused, task.mentioned, budget, lines)
         among = len(self._files)
         return self._make_map(key, self._fill(ranked), best, outline, budget, lines=lines, among=among)

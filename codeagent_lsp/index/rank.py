@@ -72,9 +72,12 @@ class Task:
         return question("\n".join((self.text, *self.mentioned)))
 
     def subject(self) -> QueryTerms:
-        """Return the terms of the request's first line that is not blank; the head of a stack trace does not count."""
+        """Return the terms of the request's first line that is not blank, which says what the rest is about; those of
+        the whole if that line has no word, as `Do this:`. The head of a stack trace does not count.
+        """
         lines = (line for line in self.text.splitlines() if line.strip() and not line.startswith("Traceback (most"))
-        return question(next(lines, ""))
+        first = question(next(lines, ""))
+        return first if first.words else self.question()
 
 
 def rank_files(tables: Tables, graph: Graph, paths: Collection[str], task: Task) -> list[tuple[str, float]]:
@@ -82,9 +85,6 @@ def rank_files(tables: Tables, graph: Graph, paths: Collection[str], task: Task)
     files left out. Only files in `paths` are ranked. Blocks on the database.
     """
     asking, subject = task.question(), task.subject()
-    # A first line without a word, such as `Fix this:`, says nothing about what the task is about.
-    if not subject.words:
-        subject = asking
     scores = {path: score * worth(path, subject) for path, score in matching(tables, asking) if path in paths}
     if subject.words != asking.words:
         _add_subject(tables, scores, paths, subject)

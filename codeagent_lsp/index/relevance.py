@@ -1,4 +1,4 @@
-"""Parts of files, definitions or chunks, and their relevance to a query: its words in the part and in its name.
+"""Parts of files, definitions or chunks, and their relevance to a query: its words in the part and in its names.
 
 A file is split into chunks along its definitions, and those that answer a query are chosen. Pure apart from the
 callbacks that read. Not here: the choice of files (`rank.py`), the text of a map (`repomap.py`).
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import log1p
+from math import exp, log1p, sqrt
 from typing import NamedTuple
 from zlib import crc32
 
@@ -18,7 +19,13 @@ from codeagent_lsp.index.symbols import CALLABLE, SymbolInfo
 from codeagent_lsp.index.words import QueryTerms, as_word, lines_of_tokens, terms_of
 
 MOST_FILES = 20  # whose parts are looked at; more found no more functions
-FLOOR = 0.3  # of a file's score, for a part of it without any word of the query
+
+# How much more a part counts that is the best in something, as powers of e: for the words of the query in its text, and
+# again for those of its first line alone, which says what the rest is about; for those in its own names, and in the
+# names of what it is in; and if the query names it as code. Fitted to six histories, see tests/bench/README.md.
+TEXT_POWER, NAME_POWER, AROUND_POWER, ASKED_POWER = 1.0, 0.75, 0.75, 0.75
+LENGTH_POWER = 0.25  # of its lines: in a long function more can be meant
+NO_FUNCTION, NAMELESS = 0.5, 0.35  # of its score, for a part without a function, and for one outside of any definition
 
 TYPES = frozenset(("class", "interface", "struct", "enum", "module", "type"))
 
@@ -28,20 +35,22 @@ Read = Callable[[str], str | None]
 Outline = Callable[[str], Sequence[SymbolInfo]]
 
 MOST_LINES = 60
-LEAST_LINES = 5
+LEAST_LINES = 12
 PER_FILE = 3  # chunks near in meaning
-NEXT_OF_FILE = 0.8  # of its score, for each chunk of a file after the best
-NAMELESS = 0.7  # of its file's score, for a chunk outside of any definition
 
 
 class FilePart(NamedTuple):
-    """A part of a file as it is weighed: the file's score, how often the part has each word of the query (by word), and
-    the words of the query in its name.
+    """A part of a file as it is weighed: the file's score times what its kind is worth, how often the part has each
+    word of the query (by word), the words of the query in its own names and in those of what it is in, whether the
+    query names it as code, and how many lines it has.
     """
 
-    file_score: float
+    score: float
     counts: Mapping[str, int]
-    named: frozenset[str]
+    named: frozenset[str] = frozenset()
+    around: frozenset[str] = frozenset()
+    asked: bool = False
+    lines: int = MOST_LINES
 
 
 class WordLines:
@@ -68,8 +77,7 @@ class QueryWords:
     """
 
     def __init__(self, asking: QueryTerms) -> None:
-        wholes = {as_word(name) for name in asking.names} - {""}
-        self._asked = frozenset((*(word for word, _ in asking.words), *wholes, *asking.joined))
+        self._asked = _searched(asking)
         self._known: dict[str, tuple[str, ...]] = {}
         # A stem that ends in y may stand for `ies`. The pattern only saves the splitting of most tokens.
         keys = sorted({re.escape(word.strip("_").removesuffix("y")) for word in self._asked} - {""})
@@ -104,34 +112,53 @@ class QueryWords:
         return tuple(word for word in terms_of(token) if word in self._asked)
 
 
-def weigh_parts(parts: Sequence[FilePart]) -> list[float]:
-    """Return the score of each part, in order: its file's score, scaled by its words, which count the more the rarer
-    they are among these parts, by 0.3 without any word to 1.3 for the best. How often a part has a word is dampened; a
-    word in its name counts as much again, even if it is not in its text.
+def weigh_parts(parts: Sequence[FilePart], subject: frozenset[str]) -> list[float]:
+    """Return the score of each part, in order, at most its own: scaled down by how far its words and names are behind
+    those of the best of these parts. A word counts the more the rarer it is among them; how often a part has it is
+    dampened. `subject` are the words of the query's first line.
     """
-    having: dict[str, int] = {}
-    for part in parts:
-        for word in part.named.union(part.counts):
-            having[word] = having.get(word, 0) + 1
+    having = Counter(word for part in parts for word in part.counts)
     # Rare among these parts, not in the whole workspace: the files were chosen by that already.
     weights = {word: log1p(len(parts) / count) for word, count in having.items()}
-    raw = [
-        sum(weights[word] * min(2.0, 1 + log1p(count - 1) / 2) for word, count in part.counts.items())
-        + sum(weights[word] for word in part.named)
-        for part in parts
+    unseen = log1p(len(parts))
+
+    def of_text(part: FilePart, *, first: bool) -> float:
+        counts = part.counts.items()
+        return sum(weights[w] * min(2.0, 1 + log1p(many - 1) / 2) for w, many in counts if not first or w in subject)
+
+    def of_name(words: frozenset[str]) -> float:
+        return sum(weights.get(word, unseen) for word in words)
+
+    text = _relative([of_text(part, first=False) for part in parts])
+    first = _relative([of_text(part, first=True) for part in parts])
+    named = _relative([of_name(part.named) for part in parts])
+    around = _relative([of_name(part.around) for part in parts])
+    powers = [
+        TEXT_POWER * (text[at] + first[at])
+        + NAME_POWER * named[at]
+        + AROUND_POWER * around[at]
+        + ASKED_POWER * part.asked
+        for at, part in enumerate(parts)
     ]
-    # Relative to the best part: the words scale a file's score by `FLOOR` at least, and by one more than that at most.
-    top = max(raw, default=0.0) or 1.0
-    return [part.file_score * (FLOOR + amount / top) for part, amount in zip(parts, raw, strict=True)]
+    top = max(powers, default=0.0)
+    return [
+        part.score * (part.lines / MOST_LINES) ** LENGTH_POWER * exp(power - top)
+        for part, power in zip(parts, powers, strict=True)
+    ]
 
 
 def definitions(
-    ranked: Sequence[tuple[str, float]], read: Read, outline: Outline, asking: QueryTerms
+    ranked: Sequence[tuple[str, float]],
+    read: Read,
+    outline: Outline,
+    asking: QueryTerms,
+    subject: QueryTerms | None = None,
 ) -> list[tuple[SymbolInfo, float]]:
     """Return pairs of definition and score for the functions and types of the 20 best files, in the order of the files.
-    `ranked` has paths and scores, best first; if `read` returns None, only the words of signature and docstring count.
+    `ranked` has paths and scores, best first; `subject` are the terms of the query's first line, if it has others. If
+    `read` returns None, only the words of signature and docstring count.
     """
-    words = QueryWords(asking)
+    words, names = QueryWords(asking), frozenset(asking.names)
     found: list[SymbolInfo] = []
     parts: list[FilePart] = []
     for path, score in ranked[:MOST_FILES]:
@@ -140,8 +167,16 @@ def definitions(
         lines = words.lines(text) if text is not None else None
         for symbol in symbols:
             found.append(symbol)
-            parts.append(FilePart(score, _counts(symbol, lines, words), words.named(symbol.qualified)))
-    return list(zip(found, weigh_parts(parts), strict=True))
+            parts.append(
+                FilePart(
+                    score,
+                    _counts(symbol, lines, words),
+                    words.named(symbol.name),
+                    words.named(symbol.parent),
+                    symbol.name in names,
+                )
+            )
+    return list(zip(found, weigh_parts(parts, _searched(subject or asking)), strict=True))
 
 
 def central(ranked: Sequence[tuple[str, float]], outline: Outline) -> list[tuple[SymbolInfo, float]]:
@@ -180,24 +215,57 @@ class Chunk:
 
 
 def answers(
-    ranked: Sequence[tuple[str, float]], read: Read, outline: Outline, asking: QueryTerms, limit: int = 10
+    ranked: Sequence[tuple[str, float]],
+    read: Read,
+    outline: Outline,
+    asking: QueryTerms,
+    subject: QueryTerms | None = None,
+    *,
+    limit: int = 10,
 ) -> list[Chunk]:
-    """Return the best chunks of the 20 best files, best first. `ranked` has paths and scores; `read` returns None for a
-    missing file, which is skipped. Each further chunk of a file counts for less, so that several files are among the
-    first.
+    """Return the best chunks of the 20 best files, best first. `ranked` has paths and scores; `subject` are the terms
+    of the query's first line, if it has others; `read` returns None for a missing file, which is skipped. Each further
+    chunk of a file counts for less, so that several files are among the first.
     """
-    words = QueryWords(asking)
+    words, names = QueryWords(asking), frozenset(asking.names)
     pieces: list[Chunk] = []
     parts: list[FilePart] = []
     for path, score in ranked[:MOST_FILES]:
         text = read(path)
-        lines = words.lines(text or "")
-        for piece in split(path, text, outline(path)) if text is not None else ():
+        symbols = outline(path)
+        lines, functions = words.lines(text or ""), _Functions(symbols)
+        for piece in split(path, text, symbols) if text is not None else ():
             pieces.append(piece)
-            counts = lines.counts(piece.line_start, piece.line_end)
-            parts.append(FilePart(score if piece.symbol else NAMELESS * score, counts, words.named(piece.symbol)))
-    scored = [replace(piece, score=score) for piece, score in zip(pieces, weigh_parts(parts), strict=True)]
-    return _by_file(scored)[:limit]
+            around, _, name = piece.symbol.rpartition(".")
+            inside = functions.of(piece)
+            worth = 1.0 if inside else NO_FUNCTION if piece.symbol else NAMELESS
+            parts.append(
+                FilePart(
+                    score * worth,
+                    lines.counts(piece.line_start, piece.line_end),
+                    words.named(".".join((name, *inside))),
+                    words.named(around),
+                    not names.isdisjoint(inside),
+                    piece.line_end - piece.line_start + 1,
+                )
+            )
+    weighed = zip(pieces, weigh_parts(parts, _searched(subject or asking)), strict=True)
+    return _by_file([replace(piece, score=score) for piece, score in weighed])[:limit]
+
+
+class _Functions:
+    """The names of the functions of one file by where they begin."""
+
+    def __init__(self, symbols: Sequence[SymbolInfo]) -> None:
+        found = sorted((each.line_start, each.name, each.qualified) for each in symbols if each.kind in CALLABLE)
+        self._starts = [start for start, _, _ in found]
+        self._names = [name for _, name, _ in found]
+        self._qualified = {qualified for _, _, qualified in found}
+
+    def of(self, piece: Chunk) -> list[str]:
+        """Return the names of the functions that begin in a chunk, and of the one that it is a part of."""
+        begun = self._names[bisect_left(self._starts, piece.line_start) : bisect_right(self._starts, piece.line_end)]
+        return [*begun, piece.symbol.rpartition(".")[2]] if piece.symbol in self._qualified else begun
 
 
 def split(path: str, text: str, symbols: Sequence[SymbolInfo]) -> list[Chunk]:
@@ -263,15 +331,25 @@ def _innermost(symbols: Sequence[SymbolInfo]) -> Callable[[int, int], str]:
 
 
 def _by_file(chunks: Sequence[Chunk]) -> list[Chunk]:
-    """Return the chunks best first, the second of a file at 0.8 of its score, the third at 0.64, and so on."""
+    """Return the chunks best first, the second of a file at 1/√2 of its score, the third at 1/√3, and so on."""
     before: dict[str, int] = {}
     spread: list[Chunk] = []
     for chunk in sorted(chunks, key=_order):
-        earlier = before.get(chunk.path, 0)
-        before[chunk.path] = earlier + 1
-        spread.append(replace(chunk, score=round(chunk.score * NEXT_OF_FILE**earlier, 4)))
+        before[chunk.path] = place = before.get(chunk.path, 0) + 1
+        spread.append(replace(chunk, score=round(chunk.score / sqrt(place), 4)))
     # Sorted again: the second chunk of a file may stand behind the first of another now.
     return sorted(spread, key=_order)
+
+
+def _searched(asking: QueryTerms) -> frozenset[str]:
+    """Return the words that are looked for in texts, as `terms_of` gives them."""
+    wholes = {as_word(name) for name in asking.names} - {""}
+    return frozenset((*(word for word, _ in asking.words), *wholes, *asking.joined))
+
+
+def _relative(amounts: Sequence[float]) -> list[float]:
+    top = max(amounts, default=0.0) or 1.0
+    return [amount / top for amount in amounts]
 
 
 def _order(chunk: Chunk) -> tuple[float, str, int]:

@@ -134,12 +134,12 @@ def is_named(function: Function, message: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(function.symbol.name)}(?!\w)", message) is not None
 
 
-def shares_words(function: Function, message: str) -> bool:
-    """Return whether a word of the message, in any form, is in the function or its qualified name: an upper bound of
-    what can be found by words.
+def shared_words(function: Function, message: str) -> frozenset[str]:
+    """Return the words of the message, in any form, that are in the function or its qualified name; where there is
+    none, words cannot find it.
     """
-    asked = {word for word in words_of(message) if len(word) > 2}
-    return not asked.isdisjoint(words_of(f"{function.symbol.qualified}\n{function.text}"))
+    asked = frozenset(word for word in words_of(message) if len(word) > 2)
+    return asked.intersection(words_of(f"{function.symbol.qualified}\n{function.text}"))
 
 
 def in_peer_map(text: str, paths: Iterable[str]) -> Mapping[str, frozenset[str]]:

@@ -23,7 +23,7 @@ from codeagent_lsp.index.commits import NO_COMMITS, PastCommits, commits_of
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.relevance import split
 from codeagent_lsp.index.scan import Folders, scan
-from codeagent_lsp.index.store import Lexical, Store
+from codeagent_lsp.index.store import Lexical, Store, rarity
 from codeagent_lsp.index.worker import do
 from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.session.solving.direct_path import MAP_TOKENS, PIECES
@@ -41,7 +41,7 @@ from tests.bench.edited import (
     is_in_peer_map,
     is_in_piece,
     is_named,
-    shares_words,
+    shared_words,
 )
 from tests.bench.histories import Commit, Repository
 from tests.bench.peer import Peer, environment
@@ -50,6 +50,8 @@ from tests.index.maps import paths_in
 
 BUDGETS = (1024, 4096)
 DEPTHS = (5, 10, 20)
+FIRST_SECTIONS = 5
+TELLING = 0.1  # of all files: a word that more of them have says little about the place
 
 Found = Iterator[tuple[str, list[bool]]]
 
@@ -128,7 +130,7 @@ def _history(repository: Repository, place: Path, commits: int, peer: str | None
     other = Peer(peer, place / "peer") if peer else None
     for commit, functions in tasks:
         desk.move(commit.parent)
-        found = dict(_bounds(commit, functions))
+        found = dict(_bounds(desk, commit, functions))
         found |= dict(each for way in (_ours, _starts, _plain) for each in way(desk, commit, functions))
         if other is not None:
             found |= dict(_peers(other, repository, commit, functions))
@@ -160,10 +162,16 @@ def _tasks(repository: Repository, most: int) -> tuple[list[tuple[Commit, list[F
     return found[::-1], passed
 
 
-def _bounds(commit: Commit, functions: Sequence[Function]) -> Found:
-    """How easy the tasks are: the function's name is in the message, or any word of it in the function."""
+def _bounds(desk: Desk, commit: Commit, functions: Sequence[Function]) -> Found:
+    """How easy the tasks are: the function's name is in the message, or any word of it in the function, or one that at
+    most a tenth of the files has.
+    """
     yield "named in the message", [is_named(each, commit.message) for each in functions]
-    yield "shares a word with it", [shares_words(each, commit.message) for each in functions]
+    shared = [shared_words(each, commit.message) for each in functions]
+    yield "shares a word with it", [bool(words) for words in shared]
+    counts = rarity(desk.store, sorted(frozenset[str]().union(*shared))[:500])
+    telling = {word for word, count in counts.items() if count <= max(1, TELLING * len(desk.blobs))}
+    yield "shares a telling word", [not telling.isdisjoint(words) for words in shared]
 
 
 def _ours(desk: Desk, commit: Commit, functions: Sequence[Function]) -> Found:
@@ -175,6 +183,7 @@ def _ours(desk: Desk, commit: Commit, functions: Sequence[Function]) -> Found:
         shown, named = in_map(text), set(paths_in(text))
         yield f"map {budget}", [is_in_map(each, shown) for each in functions]
         yield f"map {budget}, files", [path in named for path in files]
+        yield f"map {budget}, first sections", [path in list(shown)[:FIRST_SECTIONS] for path in files]
     pieces = desk.answers.search(desk.files, task, DEPTHS[-1], lambda path: True)
     places = [(piece.path, piece.line_start, piece.line_end) for piece in pieces]
     yield from _depths("pieces", places, functions)

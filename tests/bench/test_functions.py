@@ -17,7 +17,7 @@ from tests.bench.edited import (
     is_in_peer_map,
     is_in_piece,
     is_named,
-    shares_words,
+    shared_words,
 )
 from tests.index.test_map_history import commit, git
 
@@ -111,8 +111,8 @@ def test_how_easy_it_is() -> None:
 
     assert is_named(cart, "the total is wrong")
     assert not is_named(cart, "the totals are wrong")
-    assert shares_words(cart, "wrong prices")
-    assert not shares_words(cart, "fix the build")
+    assert shared_words(cart, "wrong prices of a cart") == {"pric", "cart"}
+    assert not shared_words(cart, "fix the build")
 
 
 @pytest.mark.slow
@@ -133,5 +133,6 @@ def test_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert "1 commits that edit 1 functions, 41 files" in printed
     assert "beside them 1 that edit no function" in printed
     assert "shop.py:Cart.total" in printed
-    for name in ("map 1024", "pieces @5", "plain map 1024", "plain pieces @5", "shares a word with it"):
+    found = ("map 1024", "map 1024, first sections", "pieces @5", "plain map 1024", "plain pieces @5")
+    for name in (*found, "shares a word with it", "shares a telling word"):
         assert f"  {name:30} any 1.000  each 1.000" in printed

@@ -45,10 +45,10 @@ class TestSearch:
         assert len(answers.search(place.view, Task("cart"), 1, anything)) == 1
 
     def test_lines_are_those_of_the_text_the_run_sees(self, place: Workspace, answers: Answers) -> None:
-        place.open("shop/taxes.py", "# moved down\n" * 10 + SHOP["shop/taxes.py"])
+        place.open("shop/taxes.py", "# moved down\n" * 20 + SHOP["shop/taxes.py"])
         best = answers.search(place.view, Task("value_added_tax"), 1, anything)[0]
         assert best.path == "shop/taxes.py"
-        assert (best.line_start, best.line_end) == (11, 13)
+        assert (best.line_start, best.line_end) == (21, 23)
 
     def test_words_that_are_only_staged_are_found(self, place: Workspace, answers: Answers) -> None:
         place.stage("shop/vouchers.py", "def redeem_voucher(code):\n    return lookup(code)\n")

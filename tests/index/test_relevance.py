@@ -51,7 +51,7 @@ CART = (
 )
 
 LONG = "".join(
-    f"def step_{number}(value):\n" + "".join(f"    value += {line}\n" for line in range(7)) + "    return value\n\n"
+    f"def step_{number}(value):\n" + "".join(f"    value += {line}\n" for line in range(11)) + "    return value\n\n"
     for number in range(6)
 )
 
@@ -97,20 +97,48 @@ def test_a_type_does_not_count_the_words_of_its_members() -> None:
 def test_the_score_of_the_file_counts() -> None:
     found = definitions([("cart.py", 1.0), ("b.py", 0.5)], lambda _: TEXT, outline, question("customer"))
 
-    assert [round(score, 3) for each, score in found if each.name == "send"] == [1.3, 0.65]
+    assert [round(score, 3) for each, score in found if each.name == "send"] == [1.0, 0.5]
 
 
 def test_a_rare_word_counts_more_than_a_common_one() -> None:
-    common, rare = frozenset[str](), frozenset[str]()
-    parts = [*(FilePart(1.0, {"item": 1}, common) for _ in range(9)), FilePart(1.0, {"smtp": 1}, rare)]
+    parts = [*(FilePart(1.0, {"item": 1}) for _ in range(9)), FilePart(1.0, {"smtp": 1})]
 
-    scores = weigh_parts(parts)
+    scores = weigh_parts(parts, frozenset(("item", "smtp")))
 
     assert scores[-1] > scores[0]
 
 
+def test_a_word_of_the_first_line_counts_more_than_one_of_the_rest() -> None:
+    parts = [FilePart(1.0, {"item": 1}), FilePart(1.0, {"smtp": 1})]
+
+    assert [each > 0.99 for each in weigh_parts(parts, frozenset(("smtp",)))] == [False, True]
+    assert [each > 0.99 for each in weigh_parts(parts, frozenset(("item",)))] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "better",
+    [
+        FilePart(1.0, {"item": 1}, named=frozenset(("item",))),
+        FilePart(1.0, {"item": 1}, around=frozenset(("item",))),
+        FilePart(1.0, {"item": 1}, asked=True),
+        FilePart(1.0, {"item": 3}),
+        FilePart(2.0, {"item": 1}),
+    ],
+)
+def test_more_of_a_query_in_a_part_is_better(better: FilePart) -> None:
+    plain, more = weigh_parts([FilePart(1.0, {"item": 1}), better], frozenset(("item",)))
+
+    assert plain < more <= better.score
+
+
+def test_a_long_part_comes_before_a_short_one_with_the_same_words() -> None:
+    short, long = weigh_parts([FilePart(1.0, {"item": 1}, lines=12), FilePart(1.0, {"item": 1})], frozenset())
+
+    assert short < long == 1.0
+
+
 def test_no_parts_no_scores() -> None:
-    assert weigh_parts([]) == []
+    assert weigh_parts([], frozenset()) == []
     assert definitions([], lambda _: None, outline, question("cart")) == []
 
 
@@ -160,7 +188,7 @@ def search(folder: Path, text: str, files: dict[str, str] | None = None, limit: 
     store = shop(folder, files)
     texts = {**SHOP, **(files or {})}
     order = rank_files(store, build_graph(store.defined(), store.used(), store.files()), store.files(), Task(text))
-    return answers(order, texts.get, store.symbols, question(text), limit)
+    return answers(order, texts.get, store.symbols, question(text), limit=limit)
 
 
 def test_the_piece_that_answers_comes_first(tmp_path: Path) -> None:
@@ -168,27 +196,43 @@ def test_the_piece_that_answers_comes_first(tmp_path: Path) -> None:
 
     assert first.path == "lib/steps.py"
     assert first.symbol == "step_4"
-    assert (first.line_start, first.line_end) == (41, 50)
+    assert (first.line_start, first.line_end) == (57, 70)
     assert first.text.startswith("def step_4(value):\n")
 
 
 def test_each_further_piece_of_a_file_counts_for_less() -> None:
     texts = {"a.py": LONG, "b.py": LONG}
-    names = [SymbolInfo(f"step_{at}", "function", "", 10 * at + 1, 10 * at + 10) for at in range(6)]
+    names = [SymbolInfo(f"step_{at}", "function", "", 14 * at + 1, 14 * at + 14) for at in range(6)]
 
     found = answers([("a.py", 1.0), ("b.py", 0.9)], texts.get, lambda path: names, question("value"))
 
     assert [chunk.path for chunk in found[:6]] == ["a.py", "b.py", "a.py", "b.py", "a.py", "b.py"]
 
 
+FILLING = "    call()\n" * 12
+
+
 def test_a_piece_whose_name_has_the_words_comes_before_one_that_uses_them_once() -> None:
-    text = "def first(self):\n    call()\n    call()\n    call()\n    checkout()\n\n"
-    text += "def checkout(self):\n    call()\n    call()\n    call()\n    call()\n"
-    names = [SymbolInfo("first", "function", "", 1, 6), SymbolInfo("checkout", "function", "", 7, 11)]
+    text = f"def first(self):\n{FILLING}    checkout()\n\ndef checkout(self):\n{FILLING}"
+    names = [SymbolInfo("first", "function", "", 1, 15), SymbolInfo("checkout", "function", "", 16, 28)]
 
     found = answers([("a.py", 1.0)], {"a.py": text}.get, lambda path: names, question("checkout"))
 
     assert [chunk.symbol for chunk in found] == ["checkout", "first"]
+
+
+def test_a_short_function_is_found_by_its_name_in_a_piece_with_others() -> None:
+    short = "def near():\n    return 1\n\ndef checkout():\n    return 2\n\n"
+    text = f"{short}def first(self):\n{FILLING}    checkout(); checkout()\n"
+    names = [
+        SymbolInfo("near", "function", "", 1, 3),
+        SymbolInfo("checkout", "function", "", 4, 6),
+        SymbolInfo("first", "function", "", 7, 20),
+    ]
+
+    found = answers([("a.py", 1.0)], {"a.py": text}.get, lambda path: names, question("`checkout`"))
+
+    assert found[0].line_start == 1
 
 
 def test_no_more_than_asked_for_best_first(tmp_path: Path) -> None:

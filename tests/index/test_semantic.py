@@ -19,6 +19,10 @@ from tests.index.meaning import SIZE, Meaning, Memory, vector
 from tests.index.rig import SHOP
 from tests.index.workspaces import service, settle, write
 
+# Long enough for a piece of its own: short ones are joined.
+CART = "class Cart:\n    def checkout(self):\n" + "        self.checkout(cart)\n" * 12
+VOUCHER = "\n\ndef voucher(percent):\n" + "    voucher -= percent\n" * 12
+
 DOWN = ModelUnreachable("model.unreachable", url="http://127.0.0.1:1", reason="refused")
 
 
@@ -42,7 +46,7 @@ class Rig:
 def root(tmp_path: Path) -> Path:
     place = tmp_path / "ws"
     place.mkdir()
-    write(place, SHOP)
+    write(place, {**SHOP, "shop/cart.py": CART})
     settle()
     return place
 
@@ -87,11 +91,11 @@ async def test_nothing_is_embedded_twice(root: Path) -> None:
 async def test_only_what_has_changed_is_embedded(root: Path) -> None:
     async with rig(root) as at:
         await at.refresh()
-        write(root, {"shop/prices.py": SHOP["shop/prices.py"] + "\n\ndef rebate(percent):\n    # less\n    x = 1\n"})
+        write(root, {"shop/prices.py": SHOP["shop/prices.py"] + VOUCHER})
         settle()
 
         assert 0 < await at.refresh() <= 2
-        assert (await at.found("rebate"))[0] == "shop/prices.py"
+        assert (await at.found("voucher"))[0] == "shop/prices.py"
 
 
 async def test_after_a_restart_nothing_is_embedded_again(root: Path) -> None:
