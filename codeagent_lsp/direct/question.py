@@ -16,11 +16,10 @@ from codeagent_lsp.agent.replacement import PLACE, replaced
 from codeagent_lsp.direct import TextForm
 from codeagent_lsp.direct.answer import Answer, Files, as_pair, read_answer
 from codeagent_lsp.direct.aptitude import Proof
-from codeagent_lsp.direct.comments import with_comments
 from codeagent_lsp.direct.definitions import syntax_problem
 from codeagent_lsp.direct.fences import grammar, read_envelope
-from codeagent_lsp.direct.heads import with_heads
 from codeagent_lsp.direct.material import Material, ShownFile
+from codeagent_lsp.direct.restoring import restored
 from codeagent_lsp.direct.surroundings import docs_above, with_head, without_docs, without_outer
 from codeagent_lsp.direct.thinned import PART, TWICE, is_doubled, left_away
 from codeagent_lsp.errors import EditRefused, ModelReplyInvalid
@@ -344,7 +343,7 @@ class FilesQuestion:
         reply = as_pair(suspect, reply) if suspect else reply
         answer = read_answer(reply, Files(texts, material.preferred, fixed=material.fixed), form)
         request = "\n".join((self.words, self.earlier))
-        new = {path: _kept(path, texts.get(path, ""), text, request) for path, text in answer.texts.items()}
+        new = {path: restored(path, texts.get(path, ""), text, request) for path, text in answer.texts.items()}
         return replace(answer, texts=new)
 
 
@@ -399,7 +398,7 @@ class SelectionQuestion:
             if wrong:
                 return Answer(prose=found.prose, problem=f"With it, {name} would be broken: {wrong}.", has_code=True)
             refuse_wrapped(name, text, new)
-            new = _kept(name, text, new, "\n".join((request.instruction, *request.diagnostics)))
+            new = restored(name, text, new, "\n".join((request.instruction, *request.diagnostics)))
         except EditRefused as refusal:
             return Answer(prose=found.prose, problem=str(refusal), has_code=True)
         return Answer({name: new} if new != text else {}, found.prose, has_code=True)
@@ -413,11 +412,6 @@ class SelectionQuestion:
 
 
 _ABOUT_DOCS = re.compile(r"comment|doc|descri|explain|annotat|注释|文档|说明|kommentar|beschreib", re.IGNORECASE)
-
-
-def _kept(path: str, before: str, after: str, request: str) -> str:
-    """Return the new text of a file with what a reply left out though nobody asked for it."""
-    return with_comments(path, before, with_heads(path, before, after, request), request)
 
 
 def _behind_line_ends(text: str, start: int, end: int) -> int:

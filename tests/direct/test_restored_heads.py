@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from codeagent_lsp.direct.aptitude import Proof
-from codeagent_lsp.direct.heads import with_heads
 from codeagent_lsp.direct.material import Material, ShownFile
 from codeagent_lsp.direct.question import FilesQuestion, Question, RewriteLimits, RewriteRequest, SelectionQuestion
+from codeagent_lsp.direct.restoring import with_heads
 from codeagent_lsp.workspace.files.file_view import FileText
 
 # A file's ending, the modifiers, and the definition behind them, with `1` for what changes.

@@ -1,24 +1,28 @@
-"""What stands in the head of a definition and above it, and a reply leaves out: modifiers, attributes, default values,
-annotations, type parameters, documentation. Models give a function with its body in mind, and write its head again
-from memory. It stays, unless the request is about it or the reply puts something else in its place.
+"""Puts back what a reply leaves out though nobody asked for it: of the head of a definition its modifiers, default
+values, annotations and type parameters, above it attributes and documentation, and comments between lines that stay.
 
-Pure functions. Not here: comments in the body (`comments.py`), members and entries (`definitions.py`, `entries.py`).
+Models give a function with its body in mind, and write its head again from memory. What is left out stays, unless the
+request is about it or the reply puts something else in its place. Pure functions. Not here: members and entries
+(`definitions.py`, `entries.py`).
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from codeagent_lsp.direct.surroundings import begins_definition
-from codeagent_lsp.index.comments import comment_of
+from codeagent_lsp.index.comments import comment_of, is_comment_in, is_document
 from codeagent_lsp.index.grammars import grammar_of
+from codeagent_lsp.index.other_texts import is_sentence
 from codeagent_lsp.index.placeholders import filled_lines
 from codeagent_lsp.tools.code.extent import OF_THE_FILE, extent_of, first_alone, indentation, statement_of
 from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of
 from codeagent_lsp.tools.code.splices import Splice, applied, docstring_of
+from codeagent_lsp.workspace.edits.line_matching import runs_of
+from codeagent_lsp.workspace.text.position import split_lines
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -48,6 +52,13 @@ _ABOUT = re.compile(
     re.IGNORECASE,
 )
 _ABOUT_DOCS = re.compile(r"comment|doc|descri|explain|javadoc|注释|文档|说明|kommentar|beschreib", re.IGNORECASE)
+_ABOUT_COMMENTS = re.compile(
+    r"comment|remark|\bdocs?\b|document|todo|fixme|clean|tidy|strip|short|simpl|concise|minif|注释|简化|清理|kommentar"
+    r"|aufräum|coment|commentaire",
+    re.IGNORECASE,
+)
+_OPEN = re.compile(r"\b(?:TODO|FIX[M]E|X{3}|HACK|BUG|WIP)\b|待办")
+_MOST_LINES = 20_000
 _OWN_INSTANCE = re.compile(r"\b(?:this|self|base|super)\b")
 _WAITS = re.compile(r"\bawait\b|\.await\b")
 _WORDS = re.compile(r"\w+")
@@ -73,6 +84,13 @@ class _Head(NamedTuple):
     words: tuple[str, ...]
 
 
+def restored(path: str, before: str, after: str, request: str) -> str:
+    """Return the new text of a file with what a reply left out of its heads and comments though `request`, the user's
+    words, is not about that.
+    """
+    return with_comments(path, before, with_heads(path, before, after, request), request)
+
+
 def with_heads(path: str, before: str, after: str, request: str) -> str:
     """Return the new text of a file with what the heads of its definitions had before and lack now, where a definition
     changed in other ways too, nothing else came into its head, and `request`, the user's words, is not about it.
@@ -89,6 +107,29 @@ def with_heads(path: str, before: str, after: str, request: str) -> str:
     else:
         done = _with_heads(path, before, after, request)
     # Where nothing else changes, it was taken away on purpose.
+    return after if done.split() == before.split() else done
+
+
+def with_comments(path: str, before: str, after: str, request: str) -> str:
+    """Return the new text of a file with the comments, sentences on lines of their own, that stood between lines which
+    are kept; as it is if nothing else has changed, or `request`, the user's words, is about comments.
+    """
+    if is_document(path) or _ABOUT_COMMENTS.search(request):
+        return after
+    rows, fresh = split_lines(before), split_lines(after)
+    if len(rows) + len(fresh) > _MOST_LINES or not any(is_comment_in(path, row.strip()) for row in rows):
+        return after
+    there = {row.strip() for row in fresh}
+    added: dict[int, list[str]] = {}
+    for run in runs_of(rows, fresh):
+        gone = [row.strip() for row in rows[run.old_start : run.old_end]]
+        stays = run.new_start == run.new_end < len(fresh) and not there.intersection(gone)
+        if stays and fresh[run.new_end].strip() and all(is_comment_in(path, row) for row in gone) and _is_said(gone):
+            added[run.new_end] = rows[run.old_start : run.old_end]
+    if not added:
+        return after
+    done = "".join("".join((*added.get(at, ()), row)) for at, row in enumerate(fresh))
+    # Where nothing else changes, they were taken away on purpose.
     return after if done.split() == before.split() else done
 
 
@@ -357,3 +398,10 @@ def _by_words(text: str, language: str) -> Iterator[tuple[str, _Head]]:
 def _word(language: str) -> re.Pattern[str]:
     """Return what one modifier of a language looks like, with what it has in brackets."""
     return re.compile(rf"\b(?:{'|'.join(_MODIFIERS[language].split())})\b(?:\[\w*\])?")
+
+
+def _is_said(lines: Sequence[str]) -> bool:
+    """Return whether comments hold sentences that may still be true, no code that was put aside or work to be done."""
+    said = [comment.said.strip() for line in lines if (comment := comment_of(line)) is not None]
+    filled = [each for each in said if any(map(str.isalnum, each))]
+    return bool(filled) and all(is_sentence(each) and not _OPEN.search(each) for each in filled)

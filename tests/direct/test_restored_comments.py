@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.direct.comments import with_comments
+from codeagent_lsp.direct.restoring import with_comments
 
 # A file's ending, the sign of a comment, and code around its place with `1` for what changes.
 PIECES = (
