@@ -408,7 +408,7 @@ class SelectionQuestion:
         said = "\n".join((self.request.instruction, *self.request.diagnostics))
         if line := left_away(name, selected, code, said):
             return PART.format(line=line)
-        return TWICE if is_doubled(selected, code) else ""
+        return TWICE if is_doubled(selected, code, said) else ""
 
 
 _ABOUT_DOCS = re.compile(r"comment|doc|descri|explain|annotat|注释|文档|说明|kommentar|beschreib", re.IGNORECASE)

@@ -40,6 +40,11 @@ _TAKES_AWAY = re.compile(
     r"|borra|sin usar",
     re.IGNORECASE,
 )
+_REPEATS = re.compile(
+    r"\b(?:twice|two|both|again|second|another|copy|copies)\b|repeat|duplicat|doubl|overload|variant|version|两|重复|再"
+    r"|zwei|doppel|wiederhol|deux|répét|doubl|dos veces|repet",
+    re.IGNORECASE,
+)
 _VERSION = re.compile(
     r"(?:option|alternative|version|variant|solution|approach|before|after|original|updated|old|new|方案|选项|版本"
     r"|修改前|修改后|原代码|新代码|vorher|nachher|avant|après|antes|después)(?: (?:code|version))?[ #]?\d?",
@@ -95,10 +100,12 @@ def _longest_gap(own: Sequence[str], lost: Sequence[int]) -> str:
     return ""
 
 
-def is_doubled(selected: str, code: str) -> bool:
+def is_doubled(selected: str, code: str, request: str) -> bool:
     """Return whether a reply has more than one version of the selected code: the line that begins its definition, or
-    its first one, once in the selection, several times.
+    its first one, once in the selection, several times. False where `request`, the user's words, may ask for two.
     """
+    if _REPEATS.search(request):
+        return False
     lines, half = filled_lines(code), len(filled_lines(code)) // 2
     if half and lines[:half] == lines[half:] and filled_lines(selected)[:1] != lines[:1] * 2:
         return True

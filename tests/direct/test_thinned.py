@@ -62,7 +62,7 @@ def test_rewritten(ending: str, one: str, two: str) -> None:
     changed = both.replace("1", "2")
     for code in (changed, f"{changed}\n{two.replace('two', 'three')}", one.replace("one", "another_name") + two):
         assert not left_away(path, both, code, PLAIN), code
-        assert not is_doubled(both, code), code
+        assert not is_doubled(both, code, PLAIN), code
     rows = one.splitlines(keepends=True)
     assert not left_away(path, one, rows[0] + "  whole_new_way(of, doing, it)\n" + rows[-1], PLAIN)
     assert not left_away(path, one, "".join((*rows[:1], *rows[2:])), PLAIN)
@@ -71,16 +71,21 @@ def test_rewritten(ending: str, one: str, two: str) -> None:
 @ALL
 def test_doubled(ending: str, one: str, two: str) -> None:
     changed = one.replace("1", "2")
-    assert is_doubled(one, f"{changed}\n{changed}")
-    assert is_doubled(one, f"{one}\n{changed}")
+    assert is_doubled(one, f"{changed}\n{changed}", PLAIN)
+    assert is_doubled(one, f"{one}\n{changed}", PLAIN)
     sign = {"py": "#", "lua": "--", "css": "/*"}.get(ending, "//")
     end = " */" if ending == "css" else ""
     line = next(each for each in one.splitlines() if "1" in each)
-    assert is_doubled(line, f"{sign} Before{end}\n{line}\n\n{sign} After{end}\n{line.replace('1', '2')}\n")
+    assert is_doubled(line, f"{sign} Before{end}\n{line}\n\n{sign} After{end}\n{line.replace('1', '2')}\n", PLAIN)
+
+
+def test_two_were_asked_for() -> None:
+    assert not is_doubled("go();\n", "go();\ngo();\n", "call it twice")
+    assert is_doubled("go();\n", "go(1);\ngo(1);\n", PLAIN)
 
 
 def test_names_of_heads_that_are_written_in_another_way() -> None:
     old = "class A {\n    public Data(\n        int one, int two) {\n        this.one = one;\n    }\n}\n"
     new = "class A {\n    public Data(int one, int two) {\n        this.one = one;\n    }\n}\n"
     assert not left_away("A.java", old, new, PLAIN)
-    assert not is_doubled('#[cfg(a = "b")]\nfn f() {}\n', '#[cfg(a = "b")]\n#[cfg(a = "c")]\nfn f() {}\n')
+    assert not is_doubled('#[cfg(a = "b")]\nfn f() {}\n', '#[cfg(a = "b")]\n#[cfg(a = "c")]\nfn f() {}\n', PLAIN)
