@@ -65,7 +65,8 @@ def replace_definition(source: SourceFile, definition: Definition, code: str) ->
     kept = _kept_parts(source, extent, new_extent)
     if given.kind in CALLABLE and (head := _TEMPLATE.search(kept)) and not _names_one_of(new, head[0]):
         kept = kept[: head.start()]
-    return Splice(extent.top, end, kept + new)
+    data, place = new.encode(), _place_of_kept(extent, new_extent)
+    return Splice(extent.top, end, data[:place].decode() + kept + data[place:].decode())
 
 
 def insert_before(source: SourceFile, definition: Definition, code: str) -> Splice:
@@ -162,6 +163,16 @@ def _kept_parts(source: SourceFile, extent: Extent, brought: Extent) -> str:
         for part, end in zip(extent.parts, ends, strict=True)
         if not brought.has(part.kind)
     )
+
+
+def _place_of_kept(extent: Extent, brought: Extent) -> int:
+    """Return the byte offset in the new code at which kept parts go: below a comment that it brings, where its
+    attributes stood below one or by themselves.
+    """
+    kinds = [part.kind for part in extent.parts]
+    if not brought.has("comment") or kinds[-1:] == ["comment"] or "attribute" not in kinds:
+        return 0
+    return next((part.start for part in brought.parts if part.kind != "comment"), brought.core) - extent.top
 
 
 def _names_one_of(code: str, head: str) -> bool:

@@ -7,6 +7,7 @@ The docstring of a body is kept if the new one has none. Not here: which pieces 
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _MAX_QUOTE = 60
+_BRACED = re.compile(r"\s*\{[ \t]*\r?\n(?P<code>.*\S.*)\n[ \t]*\}\s*", re.DOTALL)
 _DOCSTRING = ('"', "'", 'r"', "r'", 'R"', "R'")
 
 
@@ -206,6 +208,10 @@ def _candidates(source: SourceFile, definition: Definition, code: str) -> Iterat
         if code.strip().startswith("{") and code.strip().endswith("}"):
             whole = _lines(source, code, _closing_indent(source, definition, body), body)
             if _is_one_block(source, definition, Splice(body.start_byte, body.end_byte, whole.lstrip())):
+                # Models give the braces without a margin, and what is between them with that of the file.
+                has_margin = any(first_alone(source, child.start_byte) for child in body.named_children[:1])
+                if has_margin and (inner := _BRACED.fullmatch(code)) is not None:
+                    yield _in_braces(source, definition, body, inner["code"])
                 yield Splice(body.start_byte, body.end_byte, whole.lstrip())
         yield _in_braces(source, definition, body, code)
     elif body is not None:
