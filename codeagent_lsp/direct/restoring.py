@@ -46,7 +46,7 @@ _ENDINGS = {".kt": "kotlin", ".kts": "kotlin", ".swift": "swift", ".scala": "sca
 _ABOUT = re.compile(
     r"modifier|\b(?:public|private|protected|internal|sealed|final)\b|visib|access|expos|hid(?:e|den|ing)\b|encapsul"
     r"|a?synchron|sync\b|block(?:s|ing)?\b|await|instance|export|thread.?safe|signature|declar|inherit|overrid|global"
-    r"|default|annotat|attribut|decorat|generic|type|param|argument|return|hint|公开|公有|私有|受保护|可见|访问|导出|同步"
+    r"|warn|lint\b|suppress|default|annotat|attribut|decorat|generic|type|param|argument|return|hint|公开|公有|私有|受保护|可见|访问|导出|同步"
     r"|异步|静态|实例|修饰|签名|重写|默认|注解|装饰|泛型|类型|参数|返回|öffentlich|sichtbar|statisch|typ\b|privé|statique"
     r"|pública?|privad[oa]|estátic[oa]",
     re.IGNORECASE,
