@@ -264,6 +264,10 @@ def _is_part(old: SourceFile, there: Node, new: SourceFile, node: Node) -> bool:
     if there.type not in _STRUCTS and all(_key(old, entry.node) == key for key, entry in before.items()):
         return True
     # Records and fields are put together in other ways more often than the keys of an object.
+    common = [key for key in after if key in before]
+    # What only has old ones was made shorter, and what has none of them is another.
+    if not common or all(key in before and each.words == before[key].words for key, each in after.items()):
+        return False
     lost, added = len(before.keys() - after.keys()), len(after.keys() - before.keys())
     return lost == 0 or (lost > added and lost >= _KEPT * len(before))
 

@@ -201,6 +201,8 @@ def path_in(line: str, known: Collection[str] = ()) -> str:
         # A line that names two files says of neither that the block is of it.
         others = {_tidy(found) for found in _ASCII_PATH.findall(line.replace(shown, " "))}
         return shown if others <= {shown} else ""
+    if len(line) > 2 * MAX_PATH:  # the pattern is slow on long runs of its signs
+        return ""
     bare = _DECORATION.sub("", line)
     if _is_path(bare):
         return _tidy(bare)
@@ -212,7 +214,7 @@ def only_path(line: str, path: str) -> bool:
     """Return whether a line has nothing but this path, with `/` between its parts, and decoration, such as backticks,
     stars or a colon.
     """
-    return _tidy(_DECORATION.sub("", line)) == path
+    return len(line) <= 2 * MAX_PATH and _tidy(_DECORATION.sub("", line)) == path
 
 
 def is_path_comment(line: str, path: str) -> bool:
@@ -486,7 +488,7 @@ def _unwrapped(code: str, selected: str, path: str) -> str:
     if wrapped is not None:
         inner = wrapped["code"] if wrapped["name"] else wrapped["data"]
         begins = filled_lines(inner)[:1] == filled_lines(selected)[:1]
-        known = f"<{wrapped['name'] or '![CDATA['}" in selected or path.endswith(_PAGES)
+        known = f"<{wrapped['name'] or '![CDATA['}" in selected or path.endswith(_PAGES) or is_document(path)
         code = inner if begins or not known else code
     return code if _TOKEN.search(selected) else _TOKEN.sub("", code)
 

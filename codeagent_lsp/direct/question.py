@@ -343,7 +343,7 @@ class FilesQuestion:
         reply = as_pair(suspect, reply) if suspect else reply
         answer = read_answer(reply, Files(texts, material.preferred, fixed=material.fixed), form)
         request = "\n".join((self.words, self.earlier))
-        new = {path: restored(path, texts.get(path, ""), text, request) for path, text in answer.texts.items()}
+        new = {path: _restored(path, texts.get(path, ""), text, request) for path, text in answer.texts.items()}
         return replace(answer, texts=new)
 
 
@@ -386,7 +386,7 @@ class SelectionQuestion:
             if problem := self._partial(text[start : request.end], found.code, name):
                 return Answer(prose=found.prose, problem=problem, has_code=True)
             code = found.code
-            if (top := docs_above(text, start)) < start and not without_docs(code).startswith(code):
+            if (top := docs_above(name, text, start, code)) < start:
                 # Better docs than those above the selection take their place, if they were asked for.
                 start, code = (top, code) if _ABOUT_DOCS.search(request.instruction) else (start, without_docs(code))
             inner = without_outer(name, text, start, request.end, code)
@@ -398,7 +398,7 @@ class SelectionQuestion:
             if wrong:
                 return Answer(prose=found.prose, problem=f"With it, {name} would be broken: {wrong}.", has_code=True)
             refuse_wrapped(name, text, new)
-            new = restored(name, text, new, "\n".join((request.instruction, *request.diagnostics)))
+            new = _restored(name, text, new, "\n".join((request.instruction, *request.diagnostics)))
         except EditRefused as refusal:
             return Answer(prose=found.prose, problem=str(refusal), has_code=True)
         return Answer({name: new} if new != text else {}, found.prose, has_code=True)
@@ -412,6 +412,12 @@ class SelectionQuestion:
 
 
 _ABOUT_DOCS = re.compile(r"comment|doc|descri|explain|annotat|注释|文档|说明|kommentar|beschreib", re.IGNORECASE)
+
+
+def _restored(path: str, before: str, after: str, request: str) -> str:
+    """Return the new text of a file with what a reply left out of it, unless that would break it."""
+    done = restored(path, before, after, request)
+    return after if done != after and syntax_problem(path, after, done) else done
 
 
 def _behind_line_ends(text: str, start: int, end: int) -> int:

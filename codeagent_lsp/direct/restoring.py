@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from codeagent_lsp.direct.surroundings import begins_definition
 from codeagent_lsp.index.comments import comment_of, is_comment_in, is_document
 from codeagent_lsp.index.grammars import grammar_of
+from codeagent_lsp.index.literals import language_of, literals
 from codeagent_lsp.index.other_texts import is_sentence
 from codeagent_lsp.index.placeholders import filled_lines
+from codeagent_lsp.index.symbols import CALLABLE
 from codeagent_lsp.tools.code.extent import OF_THE_FILE, extent_of, first_alone, indentation, statement_of
 from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of
 from codeagent_lsp.tools.code.splices import Splice, applied, docstring_of
-from codeagent_lsp.workspace.edits.line_matching import runs_of
+from codeagent_lsp.workspace.edits.line_matching import likeness, runs_of
 from codeagent_lsp.workspace.text.position import split_lines
 
 if TYPE_CHECKING:
@@ -59,10 +61,18 @@ _ABOUT_COMMENTS = re.compile(
 )
 _OPEN = re.compile(r"\b(?:TODO|FIX[M]E|X{3}|HACK|BUG|WIP)\b|待办")
 _MOST_LINES = 20_000
+_MOST_SAID = 20  # comments of a reply
+_ALIKE = 0.5
+_DIRECTIVE = re.compile(r"#\s*(?:if|ifdef|ifndef|else|elif|endif|pragma|include|define|undef|(?:end)?region|error)\b")
+# What follows from the body, or is chosen with it.
+_FOLLOWS = frozenset(
+    "mut unsafe noexcept synchronized final lazy weak mutating suspend tailrec data open case volatile restrict"  # noqa: SIM905
+    " const constexpr consteval reified".split()
+)
+_MUTABLE = re.compile(r"=\s*(?:\[\]|\{\}|set\(\)|list\(\)|dict\(\)|nil\b)")
 _OWN_INSTANCE = re.compile(r"\b(?:this|self|base|super)\b")
 _WAITS = re.compile(r"\bawait\b|\.await\b")
 _WORDS = re.compile(r"\w+")
-_NAMES = re.compile(r"[^\W\d]\w*")
 # Nodes whose parts are compared one by one; of others only the whole counts, as in a type.
 _TAKEN_APART = ("parameter", "declarator", "modifiers")
 _WRAPPERS = ("decorated_definition", "export_statement", "template_declaration")
@@ -120,12 +130,23 @@ def with_comments(path: str, before: str, after: str, request: str) -> str:
     if len(rows) + len(fresh) > _MOST_LINES or not any(is_comment_in(path, row.strip()) for row in rows):
         return after
     there = {row.strip() for row in fresh}
+    known = {row.strip() for row in rows}
+    said = [row for row in sorted(there - known) if is_comment_in(path, row)][:_MOST_SAID]
     added: dict[int, list[str]] = {}
+    places: dict[int, range] = {}
     for run in runs_of(rows, fresh):
         gone = [row.strip() for row in rows[run.old_start : run.old_end]]
         stays = run.new_start == run.new_end < len(fresh) and not there.intersection(gone)
+        if stays and any(
+            _DIRECTIVE.match(row) or likeness(row, each) >= _ALIKE for row in gone for each in ("", *said)
+        ):
+            continue
         if stays and fresh[run.new_end].strip() and all(is_comment_in(path, row) for row in gone) and _is_said(gone):
             added[run.new_end] = rows[run.old_start : run.old_end]
+            places[run.new_end] = range(run.old_start, run.old_end)
+    # What looks like a comment in a string is its content.
+    inside = {line for each in literals(before, language_of(path, before)) for line in range(each.first, each.last + 1)}
+    added = {at: lines for at, lines in added.items() if not inside.intersection(places[at])}
     if not added:
         return after
     done = "".join("".join((*added.get(at, ()), row)) for at, row in enumerate(fresh))
@@ -198,7 +219,12 @@ def _head_splices(
         left, right, own.body, other.body, _ends_alike(*bodies)
     ):
         return
-    if not all(_still_holds(word, head, *bodies) for word in lost):
+    if not all(_still_holds(word, head, *bodies) for word in lost) or _FOLLOWS.intersection(lost):
+        return
+    # Of a type, what it is derived from is chosen; and a list as a default value is a fault.
+    if (own.symbol.kind not in CALLABLE and not head.endswith(said)) or (
+        old.language in ("python", "ruby") and _MUTABLE.search(head)
+    ):
         return
     # A head of several lines stands as deep as it did.
     if "\n" in head and indentation(old, left.start_byte) != indentation(new, right.start_byte):
@@ -281,8 +307,6 @@ def _still_holds(word: str, head: str, old: str, new: str) -> bool:
     """Return whether what a modifier says can still be true of the new code."""
     if word in ("async", "suspend"):
         return bool(_WAITS.search(new)) or not _WAITS.search(old)
-    if word in ("const", "constexpr", "consteval"):  # what a body may do then, only a compiler knows
-        return set(_NAMES.findall(new)) <= set(_NAMES.findall(old + head))
     return word != "static" or len(_OWN_INSTANCE.findall(new)) <= len(_OWN_INSTANCE.findall(old))
 
 
@@ -312,6 +336,10 @@ def _above_splices(
         if "\n" not in old.slice(part.start, places[at + 1])[len(text) :]:
             continue
         if any(word in request for word in _WORDS.findall(text) if len(word) > 3) and part.kind == "attribute":
+            continue
+        # One whose import has gone, too, went with it.
+        name = next(iter(_WORDS.findall(text)), "")
+        if part.kind == "attribute" and name and old.text.count(name) > old.text.count(text) and name not in new.text:
             continue
         lines.append((text, part.kind))
     margin = indentation(new, has.top)
@@ -348,11 +376,17 @@ def _with_modifiers(before: str, after: str, request: str, language: str) -> str
     done = after
     for key, head in sorted(new.items(), key=lambda item: item[1].start, reverse=True):
         own = old.get(key)
-        if own is None or set(head.words) - set(own.words):
+        # Of several with one name, which is which is not known.
+        if own is None or "/1/0" not in key or set(head.words) - set(own.words):
             continue
         lost = [each for each in own.words if each not in head.words]
+        # Without a grammar the scope is only known by the margin; and what follows from the body is chosen.
+        same_place = _margin(before, own.start) == _margin(after, head.start)
+        lost = [each for each in lost if same_place and each not in _FOLLOWS]
         asked = any(re.search(rf"\b{re.escape(each)}", request, re.IGNORECASE) for each in lost)
-        kept = [each for each in own.words if each in head.words or _still_holds(each, "", before, after)]
+        kept = [
+            each for each in own.words if each in head.words or (each in lost and _still_holds(each, "", before, after))
+        ]
         if lost and not asked:
             done = f"{done[: head.start]}{''.join(f'{each} ' for each in kept)}{done[head.end :]}"
         (place, has), (_, had) = _above_line(after, head.start), _above_line(before, own.start)
@@ -366,6 +400,11 @@ def _with_modifiers(before: str, after: str, request: str, language: str) -> str
         )
         done = f"{done[:place]}{above}{done[place:begin]}{below}{done[begin:]}"
     return done
+
+
+def _margin(text: str, start: int) -> str:
+    line = text[text.rfind("\n", 0, start) + 1 : start]
+    return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def _above_line(text: str, start: int) -> tuple[int, list[str]]:

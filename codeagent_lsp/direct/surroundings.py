@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from codeagent_lsp.direct.balance import MARKUP
 from codeagent_lsp.direct.fences import is_path_comment
 from codeagent_lsp.direct.imports import with_imports
 from codeagent_lsp.errors import EditRefused
-from codeagent_lsp.index.comments import comment_of
+from codeagent_lsp.index.comments import comment_of, is_document
 from codeagent_lsp.index.literals import Language, fixed_lines, language_of, literals, literals_of_piece
 from codeagent_lsp.index.placeholders import filled_lines
 from codeagent_lsp.tools.code.extent import OF_THE_FILE
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.tools.diagnostics.syntax import is_data
+from codeagent_lsp.workspace.edits.line_matching import likeness
 from codeagent_lsp.workspace.text.position import dominant_newline, with_newlines
 
 _ON_TOP = re.compile(
@@ -48,6 +49,9 @@ _RULES = (".css", ".scss", ".less")
 _LABEL = re.compile(r"(?:public|private|protected|signals|(?:public|private|protected) slots)\s*:")
 _LEAST_LETTERS = 5
 _MOST_ABOVE = 4
+_DOC = re.compile(r"//|/\*|\*/|\*(?=\s|/|\Z)|#(?=\s|\Z)|--(?=[\s-]|\Z)|<!--|;(?=[\s;])")
+"""A line of a comment, and no statement or directive that begins with such a sign."""
+_ALIKE = 0.5
 _FAR = 20_000  # characters above a selection that are looked at for its comment
 _ABOVE = ("@", "#[", "[", "template")  # attributes of a class, the parameters of a template
 _MOST_BLOCKS = 12
@@ -75,7 +79,7 @@ def without_outer(path: str, text: str, start: int, end: int, code: str) -> Inne
     begin = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
     whole = own and not text[begin:start].strip()
     if not whole:
-        _refuse_whole_lines(path, text[begin:start].strip(), text[start:end], lines)
+        _refuse_whole_lines(path, text, text[begin:start].strip(), text[start:end], lines)
         return Inner(code)
     language = language_of(path, text)
     before = _outside_literals(with_newlines(text[:begin], "\n"), language)
@@ -129,35 +133,43 @@ def with_head(path: str, text: str, imports: Sequence[str]) -> str:
     return "".join(lines)
 
 
-def docs_above(text: str, start: int) -> int:
-    """Return where the comment begins that stands directly above the line of the offset `start`, on lines of its own
-    with the same margin; `start` for none.
+def docs_above(path: str, text: str, start: int, code: str) -> int:
+    """Return where the comment begins that stands directly above the line of the offset `start`, if code for this place
+    begins with a comment that is a new version of it; `start` if not.
     """
     line_start = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
-    margin, place = _width(text[line_start:].split("\n")[0]), line_start
+    first = re.split(r"[\r\n]", text[line_start:], maxsplit=1)[0]
+    given = list(takewhile(_DOC.match, (line.strip() for line in code.strip("\n").split("\n"))))
+    if not given or is_document(path) or _DOC.match(first.strip()):
+        return start
+    place, lines = line_start, list[str]()
     for line in reversed(text[max(0, line_start - _FAR) : line_start].splitlines(keepends=True)):
         said = line.strip()
-        if comment_of(said) is None or OF_THE_FILE.match(said) or not 0 <= _width(line) - margin <= 1:
+        if not _DOC.match(said) or OF_THE_FILE.match(said) or not 0 <= _width(line) - _width(first) <= 1:
             break
         place -= len(line)
-    return place if place < line_start else start
+        lines.insert(0, said)
+    alike = bool(lines) and not lines[0].startswith("*") and likeness("\n".join(lines), "\n".join(given)) >= _ALIKE
+    return place if alike else start
 
 
 def without_docs(code: str) -> str:
     """Return code without the comments on its first lines, where something else stands below them."""
     lines = code.split("\n")
-    rest = next((at for at, line in enumerate(lines) if line.strip() and comment_of(line.strip()) is None), 0)
+    rest = next((at for at, line in enumerate(lines) if line.strip() and not _DOC.match(line.strip())), 0)
     return "\n".join(lines[rest:])
 
 
-def _refuse_whole_lines(path: str, front: str, selected: str, lines: Sequence[str]) -> None:
-    """Raise EditRefused if several lines are given for a part of a line that one of them has before it."""
+def _refuse_whole_lines(path: str, text: str, front: str, selected: str, lines: Sequence[str]) -> None:
+    """Raise EditRefused if several lines are given for a part of a line: with what stands in front of it, or with the
+    definition around it.
+    """
     if len(lines) < 2 or "\n" in selected:
         return
-    # A word of a line does not become several lines with a definition, nor what stands in front of it again.
-    word = selected.strip().isidentifier() and any(map(begins_definition, map(str.strip, lines[:3])))
+    heads = [line.strip() for line in lines[:3] if begins_definition(line.strip())]
+    shown = any(len(head) > _LEAST_LETTERS and head in text for head in heads)
     again = sum(map(str.isalnum, front)) > 1 and any(line.strip().startswith(front) for line in lines)
-    if word or again:
+    if shown or again:
         raise EditRefused("not_found", AROUND.format(line=lines[0].strip(), path=path))
 
 

@@ -8,7 +8,6 @@ lines that stand for code (`index/placeholders.py`).
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from codeagent_lsp.direct.surroundings import begins_definition
@@ -32,21 +31,22 @@ _CALLED = re.compile(r"([\w$]+)\s*(?:<[^<>]*>)?\s*\(")
 _NAMES = re.compile(r"[\w$]+")
 _LICENCE = re.compile(r"copyright|licen[cs]e|spdx|^#!", re.IGNORECASE)
 _TAKES_AWAY = re.compile(
-    r"remov|delet|drop|strip|short|simpl|clean|reduc|trim|less|without|only|inline|merg|combin|replac|extract|mov(?:e|ing)"
+    r"remov|delet|\bdrop|strip|short|simpl|clean|reduc|\btrim|\bless\b|without|\bonly\b|inline|merg|combin|replac|extract"
+    r"|mov(?:e|ing)|\buse\b|\busing\b|switch|resolv|enough|enabl|\bno\b|\bnot\b|n't\b|skip|silenc|warning|conflict"
     r"|split|refactor|optimi|concise|compact|minif|unused|unreachable|dead|redundan|duplicat|unnecessar|never|obsolete"
-    r"|wrap|flatten|early|guard|convert|turn into|rewrite"
+    r"|wrap|flatten|\bearly\b|guard|convert|turn into|rewrite"
     r"|deprecat|undo|revert|tidy|rid of|fewer|not (?:used|accessed|needed)|删|去掉|移除|简化|精简|合并|提取|移动|重构"
     r"|优化|未使用|多余|重复|entfern|lösch|kürz|vereinfach|unbenutzt|supprim|retire|simplifi|inutilis|elimin|quita"
     r"|borra|sin usar",
     re.IGNORECASE,
 )
 _REPEATS = re.compile(
-    r"\b(?:twice|two|both|again|second|another|copy|copies)\b|repeat|duplicat|doubl|overload|variant|version|两|重复|再"
+    r"\b(?:twice|two|both|again|second|another|copy|copies|times|items|rows?|more|each|inside|retry)\b|repeat|duplicat|doubl|overload|variant|version|两|重复|再"
     r"|zwei|doppel|wiederhol|deux|répét|doubl|dos veces|repet",
     re.IGNORECASE,
 )
 _VERSION = re.compile(
-    r"(?:option|alternative|version|variant|solution|approach|before|after|original|updated|old|new|方案|选项|版本"
+    r"(?:option|alternative|version|variant|solution|approach|before|after|original|updated|方案|选项|版本"
     r"|修改前|修改后|原代码|新代码|vorher|nachher|avant|après|antes|después)(?: (?:code|version))?[ #]?\d?",
     re.IGNORECASE,
 )
@@ -66,8 +66,8 @@ def left_away(path: str, selected: str, code: str, request: str) -> str:
     if not lost:
         return ""
     code_lost = [number for number in lost if not is_comment_in(path, own[number])]
-    named = {_name(line) for line in given if begins_definition(line)}
-    heads = [at for at in code_lost if begins_definition(own[at]) and _name(own[at]) not in named]
+    named = {_name(line) for line in given if _is_head(line)}
+    heads = [at for at in code_lost if _is_head(own[at]) and _name(own[at]) not in named]
     if heads:
         return own[heads[0]]
     if len(lost) >= _MUCH * len(own) and len(code_lost) > 1:
@@ -101,21 +101,27 @@ def _longest_gap(own: Sequence[str], lost: Sequence[int]) -> str:
 
 
 def is_doubled(selected: str, code: str, request: str) -> bool:
-    """Return whether a reply has more than one version of the selected code: the line that begins its definition, or
-    its first one, once in the selection, several times. False where `request`, the user's words, may ask for two.
+    """Return whether a reply has more than one version of the selected code: the line that begins its definition, once
+    in the selection, several times. False where `request`, the user's words, may ask for two.
     """
     if _REPEATS.search(request):
         return False
-    lines, half = filled_lines(code), len(filled_lines(code)) // 2
-    if half and lines[:half] == lines[half:] and filled_lines(selected)[:1] != lines[:1] * 2:
+    lines, own = filled_lines(code), filled_lines(selected)
+    half = len(lines) // 2
+    # A statement may come twice, in two branches; of one that is all there is, each is a version.
+    twice = half and lines[:half] == lines[half:] and own[: 2 * half] != lines
+    if twice and all(map(_tells, lines[:1])) and len(lines) > len(own):
         return True
     told = [each.said for line in lines if line not in selected and (each := comment_of(line)) is not None]
     if sum(_VERSION.fullmatch(said.strip(AROUND)) is not None for said in told) > 1:
         return True
-    own, given = Counter(filled_lines(selected)), Counter(lines)
-    heads = [line for line in own if begins_definition(line) and not line.startswith(_ATTRIBUTES)]
-    head = next(iter(heads or own), "")
-    return own[head] == 1 < given[head] and _tells(head) and given.total() > own.total()
+    head = next((line for line in own if _is_head(line)), "")
+    branched = any(line.startswith(("#if", "#else", "#[cfg", "if ", "else")) for line in lines)
+    return bool(head) and not branched and own.count(head) == 1 < lines.count(head) and len(lines) > len(own)
+
+
+def _is_head(line: str) -> bool:
+    return begins_definition(line) and not line.startswith(_ATTRIBUTES)
 
 
 def _name(line: str) -> str:

@@ -19,10 +19,16 @@ _REMARK = re.compile(
 )
 _LIST_ITEM = re.compile(r"(?:[-*\u2022]|\d{1,2}[.)])\s+\w.*")
 _RULE = re.compile(r"(?:-{3,}|\*{3,}|={3,})")
-# In a page a sentence is content, unless it is about the answer.
+# In many files a sentence may be content: only one that speaks of the answer is none.
 _ABOUT_IT = re.compile(
-    r"\b(?:here(?:'s| is| are)|below|above|updated|changed?|changes|version|code|function|hope|let me know|note|sure"
-    r"|explanation|hier|neue[rn]?|änderung\w*|voici|nuevo|aquí)\b|以下|修改|说明|說明|代码|程式",
+    r"\b(?:here(?:'s| is| are)|below is|above is|this is|hier (?:ist|sind)|voici|aquí está|ecco)\b.{0,40}\b"
+    r"(?:code|version|function|method|class|file|script|query|style|neue\w*|geänderte\w*|complete|updated|modified|fixed)"
+    r"|\b(?:updated|new|modified|fixed|corrected|refactored|changed|final|complete) (?:code|version|function|method"
+    r"|class|file)\b|\bI(?:'ve| have)? (?:changed|updated|added|fixed|made|removed|replaced|modified|rewrote|kept)\b"
+    r"|\bhope (?:this|that|it) helps\b|\blet me know\b|^[*_]{0,2}(?:explanation|changes(?: made)?|erklärung|änderungen"
+    r"|说明|說明|解释|修改说明|更改)\b"
+    r"|\bthis (?:version|change|code) \w+s\b|(?:以下|下面|这)是.{0,12}(?:代码|程式|版本)"
+    r"|the (?:code|function|text|result) is now\b",
     re.IGNORECASE,
 )
 _PAGES = (".html", ".htm", ".xml", ".vue", ".svg", ".svelte")
@@ -31,6 +37,7 @@ _LANGUAGES = frozenset(
     "python py javascript js typescript ts tsx jsx go golang rust java kotlin c cpp c++ csharp cs ruby php swift scala"  # noqa: SIM905
     " lua bash sh shell sql html css json yaml toml xml text plaintext code".split()
 )
+_MEANT = re.compile(r"TODO|FIX[M]E|nothing|no.?op|removed|deleted|intentional|empty|not needed|disabled", re.IGNORECASE)
 _TELLING = 5  # letters of a line that is found again in a comment
 _ALIKE = 0.5
 
@@ -52,13 +59,18 @@ def without_remarks(path: str, code: str, selected: str) -> str:
     begin, end = 0, len(filled)
     while begin < len(filled) and _is_about(path, lines[filled[begin]], known, first=True):
         begin += 1
-    if begin and not (begin < len(filled) and _is_like(lines[filled[begin]], own[0])):
-        begin = 0
+    if begin:
+        after = lines[filled[begin]] if begin < len(filled) else ""
+        # The word for a language may be a command or an argument: what it begins is the selection's own line.
+        word = lines[filled[0]].strip().lower() in _LANGUAGES
+        begin = begin if (after.strip() == own[0] if word else _is_like(after, own[0])) else 0
     while end > begin and _is_about(path, lines[filled[end - 1]], known, first=False):
         end -= 1
     # A list or a rule alone may be code; behind a sentence it is a part of what is said.
     said = [lines[number].strip() for number in filled[end:]]
-    told = any(map(_is_remark, said)) or (not path.endswith(_DATA) and all(map(_RULE.fullmatch, said)))
+    told = any(_is_remark(line) and _ABOUT_IT.search(line) for line in said) or (
+        not path.endswith(_DATA) and all(map(_RULE.fullmatch, said))
+    )
     if said and not (end > begin and _is_like(lines[filled[end - 1]], own[-1]) and told):
         end = len(filled)
     if not begin and end == len(filled):
@@ -74,7 +86,9 @@ def is_remark_alone(path: str, code: str, selected: str) -> bool:
     if is_document(path) or not lines:
         return False
     if all(is_comment_in(path, line) for line in lines):
-        stays = any(line in code for line in own if sum(map(str.isalnum, line)) >= _TELLING)
+        stays = _MEANT.search(code) is not None or any(
+            line in code for line in own if sum(map(str.isalnum, line)) >= _TELLING
+        )
         return not stays and not all(is_comment_in(path, line) for line in own)
     is_code = len(own) > 1 or any(sign in own[0] for sign in "=(){};[]")
     return bool(own) and is_code and all(map(_is_remark, lines)) and not any(map(_is_remark, own))
@@ -104,9 +118,9 @@ def _is_about(path: str, line: str, known: set[str], *, first: bool) -> bool:
         return False
     if first and line.lower() in _LANGUAGES:
         return True
-    if path.endswith(_PAGES) and not _ABOUT_IT.search(line) and not _is_listed(line):
-        return False
-    return _is_remark(line) or (not first and _is_listed(line))
+    if first:
+        return _is_remark(line) and _ABOUT_IT.search(line) is not None
+    return _is_remark(line) or _is_listed(line)
 
 
 def _is_listed(line: str) -> bool:

@@ -54,3 +54,19 @@ def test_said_in_other_words_or_moved() -> None:
     before = "a = 1\n# All of them count here.\nb = 2\nc = 3\n"
     for after in ("a = 2\n# Each of them counts.\nb = 2\nc = 3\n", "a = 2\nb = 2\n# All of them count here.\nc = 3\n"):
         assert with_comments("a.py", before, after, "count two") == after
+
+
+KEPT_OUT = (
+    ("a.c", "int a;\n#ifdef WIN\nint b;\n#endif\nint c = 1;\n", "int a;\nint b;\nint c = 2;\n"),
+    ("a.py", "s = '''\n# this is text here\nabc\n'''\nb = 1\n", "s = '''\nabc\n'''\nb = 2\n"),
+    (
+        "a.py",
+        "a = 1\n# The file is closed by the caller.\nb = 2\n",
+        "# The file is closed by its caller.\na = 3\nb = 2\n",
+    ),
+)
+
+
+@pytest.mark.parametrize(("path", "before", "after"), KEPT_OUT)
+def test_what_is_no_comment_or_said_elsewhere(path: str, before: str, after: str) -> None:
+    assert with_comments(path, before, after, "count two") == after

@@ -87,6 +87,28 @@ def test_documents_are_sentences() -> None:
     assert not is_remark_alone("a.md", "All is well.", text)
 
 
+CONTENT = (
+    # What is a sentence, and belongs to the file.
+    ("a.yaml", "a: 1\nb: 2\n", "Server:\n  a: 1\n  b: 2\n"),
+    ("a.yaml", "a: 1\n", "a: 1\nNotes:\n- x\n"),
+    ("a.py", "One.\n\nTwo.\n", "One.\n\nTwo.\nFinally the c comes too.\n"),
+    ("a.sh", "Hello.\n", "Welcome to the machine.\nHello.\n"),
+    ("a.tsx", "  <b>a</b>\n", "  Welcome to us.\n  <b>a</b>\n"),
+    ("a.c", "  free(a);\n", "Out:\n  free(a);\n"),
+    ("a.sh", "make all\n", "bash\nmake everything\n"),
+)
+
+
+@pytest.mark.parametrize(("path", "old", "new"), CONTENT)
+def test_content_stays(path: str, old: str, new: str) -> None:
+    assert without_remarks(path, new, old) == new
+
+
+@pytest.mark.parametrize("said", ["# TODO: write f", "# nothing to do", "# removed: it was not needed"])
+def test_comments_that_are_meant(said: str) -> None:
+    assert not is_remark_alone("a.py", said, "a = 1\nb = 2\n")
+
+
 PLACES = (
     ("a.py", 'x = "|hello| you"\n', True),
     ("a.js", "say(`|hello| you`);\n", True),
