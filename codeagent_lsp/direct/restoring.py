@@ -2,8 +2,8 @@
 values, annotations and type parameters, above it attributes and documentation, and comments between lines that stay.
 
 Models give a function with its body in mind, and write its head again from memory. What is left out stays, unless the
-request is about it or the reply puts something else in its place. Pure functions. Not here: members and entries
-(`definitions.py`, `entries.py`).
+request is about it, it follows from the new body, or the reply puts something else in its place. Pure functions. Not
+here: members and entries (`definitions.py`, `entries.py`).
 """
 
 from __future__ import annotations
@@ -137,18 +137,18 @@ def with_comments(path: str, before: str, after: str, request: str) -> str:
     for run in runs_of(rows, fresh):
         gone = [row.strip() for row in rows[run.old_start : run.old_end]]
         stays = run.new_start == run.new_end < len(fresh) and not there.intersection(gone)
-        if stays and any(
-            _DIRECTIVE.match(row) or likeness(row, each) >= _ALIKE for row in gone for each in ("", *said)
-        ):
+        if not stays or not fresh[run.new_end].strip() or any(map(_DIRECTIVE.match, gone)) or not _is_said(gone):
             continue
-        if stays and fresh[run.new_end].strip() and all(is_comment_in(path, row) for row in gone) and _is_said(gone):
+        # One that was moved and said in other words is there.
+        again = any(likeness(row, each) >= _ALIKE for row in gone for each in said)
+        if not again and all(is_comment_in(path, row) for row in gone):
             added[run.new_end] = rows[run.old_start : run.old_end]
             places[run.new_end] = range(run.old_start, run.old_end)
+    if not added:
+        return after
     # What looks like a comment in a string is its content.
     inside = {line for each in literals(before, language_of(path, before)) for line in range(each.first, each.last + 1)}
     added = {at: lines for at, lines in added.items() if not inside.intersection(places[at])}
-    if not added:
-        return after
     done = "".join("".join((*added.get(at, ()), row)) for at, row in enumerate(fresh))
     # Where nothing else changes, they were taken away on purpose.
     return after if done.split() == before.split() else done
