@@ -97,7 +97,8 @@ def refuse_wrapped(path: str, before: str, after: str) -> None:
     """
     bare = without_remarks(path, after, before)
     if len(bare.strip()) < len(after.strip()):
-        said = next(line for line in (*filled_lines(after)[:1], *filled_lines(after)[::-1]) if line not in bare)
+        given, left = filled_lines(after), filled_lines(bare)
+        said = given[0] if given[0] != left[0] else given[-1]
         raise EditRefused("not_found", _LEFT.format(line=said[:80], path=path, what=_REMARK_LEFT))
     lines, own = split_lines(after), split_lines(before)
     # Most changes have none of them, and need neither a comparison nor a parse.

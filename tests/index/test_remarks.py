@@ -81,6 +81,12 @@ def test_tools_refuse_it(ending: str, signs: str, piece: str) -> None:
             refuse_wrapped(f"a.{ending}", piece, text)
 
 
+def test_a_rule_behind_a_text_that_has_its_signs() -> None:
+    text = 'a = 1\nb = "2 --- c"\n'
+    with pytest.raises(EditRefused, match="'---' would stand"):
+        refuse_wrapped("a.kt", text, f"{text}\n---\n")
+
+
 def test_documents_are_sentences() -> None:
     text = "# Title\n\nIt is new.\n"
     assert without_remarks("a.md", f"Here is more:\n{text}", text).startswith("Here")
