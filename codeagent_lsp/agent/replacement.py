@@ -25,6 +25,7 @@ from codeagent_lsp.index.literals import (
     may_hold_more,
 )
 from codeagent_lsp.index.placeholders import filled_lines
+from codeagent_lsp.workspace.edits.line_matching import is_telling
 from codeagent_lsp.workspace.edits.merge import with_line_ends_of
 from codeagent_lsp.workspace.text.position import dominant_newline, margin_lines, with_newlines
 
@@ -34,7 +35,6 @@ PLACE = "[the code to rewrite stands here]"
 _TAGS = re.compile(rf"\A\s*?[ \t]*{OPEN}[ \t]*\n?(?P<code>.*?)\n?[ \t]*{CLOSE}\s*\Z", re.DOTALL)
 _OPENERS = (":", "{", "(", "[")
 _PAIRS = {")": "(", "]": "[", "}": "{"}
-_LEAST_LETTERS = 5
 # Models repeat the head of a function or a block, not pages.
 _MOST_AROUND = 8
 _NEIGHBOURS = 3
@@ -286,7 +286,7 @@ def _telling(line: str) -> bool:
     # An attribute, or a comment, is written once.
     if letters > 1 and (line.startswith(("@", "#[", "[")) or comment_of(line) is not None):
         return True
-    return letters >= _LEAST_LETTERS and line not in ("return", "break", "continue", "finally:")
+    return is_telling(line) and line not in ("return", "break", "continue", "finally:")
 
 
 def _balance(lines: list[str]) -> tuple[int, ...]:
@@ -322,11 +322,8 @@ def _without_rest_of_line(code: str, selected: str, prefix: str, suffix: str) ->
 def _quoted(text: str) -> str:
     """Return the sign in which all of a text is quoted; '' for none."""
     first = text[:1]
-    return (
-        first
-        if first and first in "\"'`" and len(text) > 1 and text.endswith(first) and first not in text[1:-1]
-        else ""
-    )
+    whole = len(text) > 1 and text.endswith(first) and first not in text[1:-1]
+    return first if whole and first in "\"'`" else ""
 
 
 def _indent_as_whole(code: str, selected: str, inside: Collection[Literal], known: Counter[str]) -> str:

@@ -18,6 +18,7 @@ from codeagent_lsp.direct.entries import completed
 from codeagent_lsp.direct.imports import with_imports
 from codeagent_lsp.direct.members import WITH_MEMBERS, code_of, methods_alone, parsed, values_alone, with_initialiser
 from codeagent_lsp.direct.pairing import TYPES, Given, address, is_method, placed
+from codeagent_lsp.direct.restoring import docstring_splice
 from codeagent_lsp.direct.type_parts import lacks_statements
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.index.literal_signs import Signs
@@ -27,7 +28,7 @@ from codeagent_lsp.tools.code.ast_edit import AstEdit, edited
 from codeagent_lsp.tools.code.extent import extent_of, indentation
 from codeagent_lsp.tools.code.shift import dedented, unmoved
 from codeagent_lsp.tools.code.source import Definition, SourceFile, find_one, source_of
-from codeagent_lsp.tools.code.splices import docstring_of, has_body, is_sound, problem
+from codeagent_lsp.tools.code.splices import applied, has_body, is_sound, problem
 from codeagent_lsp.tools.diagnostics.syntax import data_errors
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.text.position import with_newlines
@@ -247,12 +248,10 @@ def _with_docstrings(source: SourceFile, target: str, given: Given) -> Given:
         # A property and its setter have one name: which of several is which, their number and order say.
         elif len(known_here) == len(given_here):
             pairs += zip(known_here, given_here, strict=True)
-    # From the last one on, so that the places of those above stay.
-    for there, own in sorted(pairs, key=lambda pair: pair[1].outer.start_byte, reverse=True):
-        code = _with_docstring(source, there, reply, own)
-        reply = reply if code == reply.text else parsed(source.path, code)
+    splices = [splice for there, own in pairs if (splice := docstring_splice(source, there, reply, own)) is not None]
+    code = applied(reply, splices) if splices else reply.text
     was = source.slice(whole.outer.start_byte, whole.outer.end_byte)
-    return given if reply.text.split() == was.split() else replace(given, code=reply.text)
+    return given if code.split() == was.split() else replace(given, code=code)
 
 
 def _documentable(source: SourceFile) -> dict[str, list[Definition]]:
@@ -261,26 +260,6 @@ def _documentable(source: SourceFile) -> dict[str, list[Definition]]:
         if each.symbol.kind in TYPES | CALLABLE:
             found.setdefault(each.qualified, []).append(each)
     return found
-
-
-def _with_docstring(source: SourceFile, known: Definition, new: SourceFile, own: Definition) -> str:
-    """Return the text `new` with the docstring of a definition of the file in the body of its own one that has none."""
-    old = docstring_of(known.body) if known.body is not None else None
-    if old is None or own.body is None or docstring_of(own.body) is not None:
-        return new.text
-    place = new.line_start(own.body.start_byte)
-    front = new.slice(place, own.body.start_byte)
-    # A body in the line of its head has no place for it.
-    if front.strip():
-        return new.text
-    was, now = indentation(source, old.start_byte), front
-    lines = source.slice(old.start_byte, old.end_byte).split("\n")
-    text = "\n".join(
-        (lines[0], *(now + line.removeprefix(was) if line.startswith(was) else line for line in lines[1:]))
-    )
-    behind = with_newlines(source.slice(old.end_byte, source.line_after(source.line_after(old.end_byte))), "\n")
-    blank = "\n" if behind.split("\n")[1:2] == [""] else ""
-    return f"{new.slice(0, place)}{front}{text}\n{blank}{new.slice(place, len(new.data))}"
 
 
 def _owner(source: SourceFile, given: Given, preferred: Sequence[str]) -> str:

@@ -206,11 +206,11 @@ def _identity(source: SourceFile, node: Node) -> str:
     `name:"a"` of `{name: "a", size: 1}`; '' for what is no record.
     """
     inner = _unwrapped(node)
-    inside = inner.child_by_field_name("arguments") or inner.child_by_field_name("body")
-    if inside is None:
-        inside = inner if inner.type in _CONTAINERS else None
-    parts = [child for child in inside.named_children if "comment" not in child.type] if inside is not None else []
-    if inside is None or len(parts) < 2 or parts[0].end_byte - parts[0].start_byte > _LONGEST:
+    inside = inner.child_by_field_name("arguments") or inner.child_by_field_name("body") or inner
+    if inside == inner and inner.type not in _CONTAINERS:
+        return ""
+    parts = [child for child in inside.named_children if "comment" not in child.type]
+    if len(parts) < 2 or parts[0].end_byte - parts[0].start_byte > _LONGEST:
         return ""
     return _words(source, parts[0], inner.start_byte)
 
@@ -251,8 +251,7 @@ def _value(entry: Node) -> Node | None:
     if entry.type in _CONTAINERS and entry.type not in _LISTS:
         return entry
     value = entry.child_by_field_name("value") or (entry.named_children[-1] if entry.named_children else None)
-    if value is not None and value.type == "literal_element" and value.named_child_count == 1:
-        value = value.named_children[0]
+    value = _unwrapped(value) if value is not None else None
     return value if value is not None and value.type in _CONTAINERS else None
 
 

@@ -18,7 +18,7 @@ from codeagent_lsp.agent.context.gather import COPY, is_copy
 from codeagent_lsp.index.comments import comment_of, is_document
 from codeagent_lsp.index.other_texts import is_words, other_text
 from codeagent_lsp.index.placeholders import filled_lines, left_out
-from codeagent_lsp.index.remarks import is_remark_alone, without_remarks
+from codeagent_lsp.index.remarks import PAGES, is_remark_alone, without_remarks
 from codeagent_lsp.index.wrappings import block_mark
 from codeagent_lsp.tools.diagnostics.syntax import is_data
 from codeagent_lsp.workspace.edits.line_matching import likeness
@@ -83,7 +83,6 @@ _BESIDE_CODE = frozenset(
     " start_line end_line title thoughts reasoning".split()
 )
 _ALIKE = 0.5
-_PAGES = (".html", ".htm", ".xml", ".vue", ".svg", ".svelte", ".jsx", ".tsx")
 _THOUGHT = re.compile(
     r"\s*<(?P<name>think|thinking|thought|reasoning|scratchpad|analysis|plan)>.*?</(?P=name)>[ \t]*\n?", re.DOTALL
 )
@@ -488,7 +487,7 @@ def _unwrapped(code: str, selected: str, path: str) -> str:
     if wrapped is not None:
         inner = wrapped["code"] if wrapped["name"] else wrapped["data"]
         begins = filled_lines(inner)[:1] == filled_lines(selected)[:1]
-        known = f"<{wrapped['name'] or '![CDATA['}" in selected or path.endswith(_PAGES) or is_document(path)
+        known = f"<{wrapped['name'] or '![CDATA['}" in selected or path.endswith(PAGES) or is_document(path)
         code = inner if begins or not known else code
     return code if _TOKEN.search(selected) else _TOKEN.sub("", code)
 

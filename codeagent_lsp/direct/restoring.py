@@ -13,18 +13,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from codeagent_lsp.direct.surroundings import begins_definition
+from codeagent_lsp.direct.surroundings import begins_definition, lines_above
 from codeagent_lsp.index.comments import comment_of, is_comment_in, is_document
 from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.index.literals import language_of, literals
 from codeagent_lsp.index.other_texts import is_sentence
 from codeagent_lsp.index.placeholders import filled_lines
 from codeagent_lsp.index.symbols import CALLABLE
-from codeagent_lsp.tools.code.extent import OF_THE_FILE, extent_of, first_alone, indentation, statement_of
+from codeagent_lsp.tools.code.extent import extent_of, first_alone, indentation, statement_of
 from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of
 from codeagent_lsp.tools.code.splices import Splice, applied, docstring_of
 from codeagent_lsp.workspace.edits.line_matching import likeness, runs_of
-from codeagent_lsp.workspace.text.position import split_lines
+from codeagent_lsp.workspace.text.position import split_lines, with_newlines
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -48,8 +48,8 @@ _ENDINGS = {".kt": "kotlin", ".kts": "kotlin", ".swift": "swift", ".scala": "sca
 _ABOUT = re.compile(
     r"modifier|\b(?:public|private|protected|internal|sealed|final)\b|visib|access|expos|hid(?:e|den|ing)\b|encapsul"
     r"|a?synchron|sync\b|block(?:s|ing)?\b|await|instance|export|thread.?safe|signature|declar|inherit|overrid|global"
-    r"|warn|lint\b|suppress|default|annotat|attribut|decorat|generic|type|param|argument|return|hint|公开|公有|私有|受保护|可见|访问|导出|同步"
-    r"|异步|静态|实例|修饰|签名|重写|默认|注解|装饰|泛型|类型|参数|返回|öffentlich|sichtbar|statisch|typ\b|privé|statique"
+    r"|warn|lint\b|suppress|default|annotat|attribut|decorat|generic|type|param|argument|return|hint"
+    r"|公开|公有|私有|受保护|可见|访问|导出|同步|异步|静态|实例|修饰|签名|重写|默认|注解|装饰|泛型|类型|参数|返回|öffentlich|sichtbar|statisch|typ\b|privé|statique"
     r"|pública?|privad[oa]|estátic[oa]",
     re.IGNORECASE,
 )
@@ -76,14 +76,12 @@ _WORDS = re.compile(r"\w+")
 # Nodes whose parts are compared one by one; of others only the whole counts, as in a type.
 _TAKEN_APART = ("parameter", "declarator", "modifiers")
 _WRAPPERS = ("decorated_definition", "export_statement", "template_declaration")
-_FUNCTIONS = ("arrow_function", "function_expression", "lexical_declaration", "variable_declaration")
 _RESULTS = ("return_type", "result", "type")
 _MOST_HEADS = 400
 _BEGIN = ("@", "#[", "[", '"""', "'''", ")", "where", "->", ":")
 _MODIFIED = re.compile(
     r"(?:pub|async|static|local|export|abstract|virtual|inline|unsafe|final|template|const|var|let)\b"
 )
-_FAR = 20_000  # characters above a definition that are looked at
 
 
 class _Head(NamedTuple):
@@ -154,6 +152,24 @@ def with_comments(path: str, before: str, after: str, request: str) -> str:
     return after if done.split() == before.split() else done
 
 
+def docstring_splice(old: SourceFile, own: Definition, new: SourceFile, other: Definition) -> Splice | None:
+    """Return what puts the docstring of a definition of Python, `own` of the text `old`, into the body of `other` of
+    the text `new`; None if that has one, or stands in the line of its head.
+    """
+    if old.language != "python" or own.body is None or other.body is None:
+        return None
+    had = docstring_of(own.body)
+    if had is None or docstring_of(other.body) is not None or not first_alone(new, other.body.start_byte):
+        return None
+    was, now = indentation(old, had.start_byte), indentation(new, other.body.start_byte)
+    first, *rest = old.slice(had.start_byte, had.end_byte).split("\n")
+    text = "\n".join((first, *(now + line.removeprefix(was) if line.startswith(was) else line for line in rest)))
+    behind = with_newlines(old.slice(had.end_byte, old.line_after(old.line_after(had.end_byte))), "\n")
+    blank = "\n" if behind.split("\n")[1:2] == [""] else ""
+    place = new.line_after(_head_end(_bare(other.outer), other))
+    return Splice(place, place, f"{now}{text}\n{blank}")
+
+
 def _may_be_of_head(line: str) -> bool:
     return (
         begins_definition(line)
@@ -178,7 +194,8 @@ def _with_heads(path: str, before: str, after: str, request: str) -> str:
         heads = list(_head_splices(old, own, new, other, request))
         splices += heads
         splices += _above_splices(old, own, new, other, request, with_head=bool(heads))
-        splices += _docstring_splices(old, own, new, other, request)
+        if not _ABOUT_DOCS.search(request) and (docstring := docstring_splice(old, own, new, other)) is not None:
+            splices.append(docstring)
     return applied(new, splices) if splices else after
 
 
@@ -187,14 +204,22 @@ def _definitions(source: SourceFile) -> Iterator[tuple[str, Definition]]:
         yield f"{each.symbol.kind} {each.qualified}", each
 
 
-def _numbered(found: Iterable[tuple[str, T]]) -> Mapping[str, T]:
-    """Return things by their name and which of the same name, where their number is known."""
+class _Key(NamedTuple):
+    """A name, how many have it, and which of these is meant."""
+
+    name: str
+    among: int
+    number: int
+
+
+def _numbered(found: Iterable[tuple[str, T]]) -> Mapping[_Key, T]:
+    """Return things by their names and which of the same name they are."""
     counts: Counter[str] = Counter()
     numbered: list[tuple[str, int, T]] = []
     for name, each in found:
         numbered.append((name, counts[name], each))
         counts[name] += 1
-    return {f"{name}/{counts[name]}/{number}": each for name, number, each in numbered}
+    return {_Key(name, counts[name], number): each for name, number, each in numbered}
 
 
 def _code(source: SourceFile, definition: Definition) -> str:
@@ -354,20 +379,6 @@ def _above_splices(
         yield Splice(core, core, words)
 
 
-def _docstring_splices(
-    old: SourceFile, own: Definition, new: SourceFile, other: Definition, request: str
-) -> Iterator[Splice]:
-    """Yield what puts the docstring back that a definition of Python had, if it has none any more."""
-    if old.language != "python" or own.body is None or other.body is None or _ABOUT_DOCS.search(request):
-        return
-    had = docstring_of(own.body)
-    if had is None or docstring_of(other.body) is not None or not first_alone(new, other.body.start_byte):
-        return
-    margin, place = indentation(new, other.body.start_byte), new.line_after(_head_end(_bare(other.outer), other))
-    if indentation(old, had.start_byte) == margin:
-        yield Splice(place, place, f"{margin}{old.slice(had.start_byte, had.end_byte)}\n")
-
-
 def _with_modifiers(before: str, after: str, request: str, language: str) -> str:
     """Return a text in a language without a grammar with the modifiers, and the comments and annotations above them,
     that its definitions lack now.
@@ -377,7 +388,7 @@ def _with_modifiers(before: str, after: str, request: str, language: str) -> str
     for key, head in sorted(new.items(), key=lambda item: item[1].start, reverse=True):
         own = old.get(key)
         # Of several with one name, which is which is not known.
-        if own is None or "/1/0" not in key or set(head.words) - set(own.words):
+        if own is None or key.among > 1 or set(head.words) - set(own.words):
             continue
         lost = [each for each in own.words if each not in head.words]
         # Without a grammar the scope is only known by the margin; and what follows from the body is chosen.
@@ -390,13 +401,13 @@ def _with_modifiers(before: str, after: str, request: str, language: str) -> str
         if lost and not asked:
             done = f"{done[: head.start]}{''.join(f'{each} ' for each in kept)}{done[head.end :]}"
         (place, has), (_, had) = _above_line(after, head.start), _above_line(before, own.start)
-        missing = [line for line in had if _is_remark(line) not in set(map(_is_remark, has))]
+        missing = [line for line in had if _is_comment(line) not in set(map(_is_comment, has))]
         missing = [line for line in missing if done.count(line.strip()) < before.count(line.strip())]
         if _ABOUT_DOCS.search(request):
-            missing = [line for line in missing if not _is_remark(line)]
+            missing = [line for line in missing if not _is_comment(line)]
         begin = done.rfind("\n", 0, head.start) + 1
         above, below = (
-            "".join(each for each in missing if _is_remark(each) is is_remark) for is_remark in (True, False)
+            "".join(each for each in missing if _is_comment(each) is is_comment) for is_comment in (True, False)
         )
         done = f"{done[:place]}{above}{done[place:begin]}{below}{done[begin:]}"
     return done
@@ -409,20 +420,12 @@ def _margin(text: str, start: int) -> str:
 
 def _above_line(text: str, start: int) -> tuple[int, list[str]]:
     """Return the lines directly above the line of an offset that are comments or annotations, and where they begin."""
-    place = text.rfind("\n", 0, start) + 1
-    lines: list[str] = []
-    for line in reversed(text[max(0, place - _FAR) : place].splitlines(keepends=True)):
-        if (
-            not line.strip()
-            or not (_is_remark(line) or line.strip().startswith("@"))
-            or OF_THE_FILE.match(line.strip())
-        ):
-            break
-        lines.insert(0, line)
-    return place - sum(map(len, lines)), lines
+    return lines_above(
+        text, text.rfind("\n", 0, start) + 1, lambda line: _is_comment(line) or line.strip().startswith("@")
+    )
 
 
-def _is_remark(line: str) -> bool:
+def _is_comment(line: str) -> bool:
     return comment_of(line.strip()) is not None
 
 

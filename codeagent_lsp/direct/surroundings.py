@@ -7,7 +7,7 @@ Pure functions. Not here: the lines right before and behind the selection, and m
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, takewhile
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from codeagent_lsp.index.placeholders import filled_lines
 from codeagent_lsp.tools.code.extent import OF_THE_FILE
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.tools.diagnostics.syntax import is_data
-from codeagent_lsp.workspace.edits.line_matching import likeness
+from codeagent_lsp.workspace.edits.line_matching import is_telling, likeness
 from codeagent_lsp.workspace.text.position import dominant_newline, with_newlines
 
 _ON_TOP = re.compile(
@@ -142,15 +142,26 @@ def docs_above(path: str, text: str, start: int, code: str) -> int:
     given = list(takewhile(_DOC.match, (line.strip() for line in code.strip("\n").split("\n"))))
     if not given or is_document(path) or _DOC.match(first.strip()):
         return start
-    place, lines = line_start, list[str]()
-    for line in reversed(text[max(0, line_start - _FAR) : line_start].splitlines(keepends=True)):
-        said = line.strip()
-        if not _DOC.match(said) or OF_THE_FILE.match(said) or not 0 <= _width(line) - _width(first) <= 1:
-            break
-        place -= len(line)
-        lines.insert(0, said)
+
+    def belongs(line: str) -> bool:
+        return _DOC.match(line.strip()) is not None and 0 <= _width(line) - _width(first) <= 1
+
+    place, above = lines_above(text, line_start, belongs)
+    lines = [line.strip() for line in above]
     alike = bool(lines) and not lines[0].startswith("*") and likeness("\n".join(lines), "\n".join(given)) >= _ALIKE
     return place if alike else start
+
+
+def lines_above(text: str, line_start: int, belongs: Callable[[str], bool]) -> tuple[int, list[str]]:
+    """Return the offset and the lines, with their ends, that stand directly above a line and all belong to it; none of
+    them is a comment about the file. Only the last 20,000 characters are looked at.
+    """
+    lines: list[str] = []
+    for line in reversed(text[max(0, line_start - _FAR) : line_start].splitlines(keepends=True)):
+        if not belongs(line) or OF_THE_FILE.match(line.strip()):
+            break
+        lines.insert(0, line)
+    return line_start - sum(map(len, lines)), lines
 
 
 def without_docs(code: str) -> str:
@@ -191,7 +202,7 @@ def _without_shown(
     above = [line.strip() for line in before if line.strip()]
     while above and (comment_of(above[-1]) is not None or above[-1].startswith(_ABOVE)):
         above.pop()
-    nearest = above[-begin:] == said[:begin] and any(sum(map(str.isalnum, line)) >= _LEAST_LETTERS for line in above)
+    nearest = above[-begin:] == said[:begin] and any(map(is_telling, above))
     shown = _is_within(said[:begin], map(str.strip, before)) and any(
         _bare(said[at]) == _bare(block.head)
         and _is_meant(lines[filled[at]], block, around)

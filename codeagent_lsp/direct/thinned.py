@@ -14,7 +14,7 @@ from codeagent_lsp.direct.surroundings import begins_definition
 from codeagent_lsp.index.comments import comment_of, is_comment_in
 from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.index.placeholders import AROUND, filled_lines
-from codeagent_lsp.workspace.edits.line_matching import likeness, runs_of
+from codeagent_lsp.workspace.edits.line_matching import is_telling, likeness, runs_of
 
 _ALIKE = 0.6
 """How alike a changed line is to the one that it was."""
@@ -24,7 +24,6 @@ _FEWEST = 3
 _AT_THE_TOP = 2  # lines of code
 _SEVERAL = 3  # telling lines in a row
 _MANY = 8  # lines of a selection that is no piece of a statement
-_TELLING = 5  # letters
 _MOST_PAIRS = 2_000
 _ATTRIBUTES = ("@", "#[", "[")
 _CALLED = re.compile(r"([\w$]+)\s*(?:<[^<>]*>)?\s*\(")
@@ -41,8 +40,8 @@ _TAKES_AWAY = re.compile(
     re.IGNORECASE,
 )
 _REPEATS = re.compile(
-    r"\b(?:twice|two|both|again|second|another|copy|copies|times|items|rows?|more|each|inside|retry)\b|repeat|duplicat|doubl|overload|variant|version|两|重复|再"
-    r"|zwei|doppel|wiederhol|deux|répét|doubl|dos veces|repet",
+    r"\b(?:twice|two|both|again|second|another|copy|copies|times|items|rows?|more|each|inside|retry)\b"
+    r"|repeat|duplicat|doubl|overload|variant|version|两|重复|再|zwei|doppel|wiederhol|deux|répét|dos veces|repet",
     re.IGNORECASE,
 )
 _VERSION = re.compile(
@@ -81,7 +80,7 @@ def left_away(path: str, selected: str, code: str, request: str) -> str:
         return own[first[0]]
     if sum(number in code_lost for number in first) >= _AT_THE_TOP:
         return own[first[0]]
-    if len(own) >= _MANY and (behind := next((own[at] for at in last[::-1] if _tells(own[at])), "")):
+    if len(own) >= _MANY and (behind := next((own[at] for at in last[::-1] if is_telling(own[at])), "")):
         return behind
     # Where there is a grammar, definitions have been looked for.
     return _longest_gap(own, code_lost) if grammar_of(path) is None else ""
@@ -94,7 +93,7 @@ def _longest_gap(own: Sequence[str], lost: Sequence[int]) -> str:
         if at and number != lost[at - 1] + 1:
             begin = count = 0
         begin = begin if count else number
-        count += _tells(own[number])
+        count += is_telling(own[number])
         if count >= _SEVERAL:
             return own[begin]
     return ""
@@ -110,7 +109,7 @@ def is_doubled(selected: str, code: str, request: str) -> bool:
     half = len(lines) // 2
     # A statement may come twice, in two branches; of one that is all there is, each is a version.
     twice = half and lines[:half] == lines[half:] and own[: 2 * half] != lines
-    if twice and all(map(_tells, lines[:1])) and len(lines) > len(own):
+    if twice and is_telling(lines[0]) and len(lines) > len(own):
         return True
     told = [each.said for line in lines if line not in selected and (each := comment_of(line)) is not None]
     if sum(_VERSION.fullmatch(said.strip(AROUND)) is not None for said in told) > 1:
@@ -128,10 +127,6 @@ def _name(line: str) -> str:
     """Return the name that a line which begins a definition most likely defines."""
     called = _CALLED.search(line)
     return called[1] if called is not None else next(reversed(_NAMES.findall(line.partition("=")[0])), "")
-
-
-def _tells(line: str) -> bool:
-    return sum(map(str.isalnum, line)) >= _TELLING
 
 
 def _lost(own: Sequence[str], given: Sequence[str]) -> list[int]:

@@ -12,10 +12,11 @@ import re
 from codeagent_lsp.index.comments import comment_of, is_comment_in, is_document
 from codeagent_lsp.index.other_texts import is_sentence
 from codeagent_lsp.index.placeholders import filled_lines
-from codeagent_lsp.workspace.edits.line_matching import likeness
+from codeagent_lsp.workspace.edits.line_matching import is_telling, likeness
 
 _REMARK = re.compile(
-    r"(?=.*[a-z\u0430-\u044f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])(?=[^\W\d_a-z]|[*_]{2}\w)[^\n=;{}\[\]<>$@\\|]*[.:!?\u3002\uff1a\uff01\uff1f][*_]{0,2}|[^\W\d_]{2,20}!"
+    r"(?=.*[a-z\u0430-\u044f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])(?=[^\W\d_a-z]|[*_]{2}\w)"
+    r"[^\n=;{}\[\]<>$@\\|]*[.:!?\u3002\uff1a\uff01\uff1f][*_]{0,2}|[^\W\d_]{2,20}!"
 )
 _LIST_ITEM = re.compile(r"(?:[-*\u2022]|\d{1,2}[.)])\s+\w.*")
 _RULE = re.compile(r"(?:-{3,}|\*{3,}|={3,})")
@@ -31,14 +32,14 @@ _ABOUT_IT = re.compile(
     r"|the (?:code|function|text|result) is now\b",
     re.IGNORECASE,
 )
-_PAGES = (".html", ".htm", ".xml", ".vue", ".svg", ".svelte")
+PAGES = (".html", ".htm", ".xml", ".vue", ".svg", ".svelte", ".jsx", ".tsx")
+"""Endings of files in which words and elements are content."""
 _DATA = (".json", ".yaml", ".yml", ".toml")
 _LANGUAGES = frozenset(
     "python py javascript js typescript ts tsx jsx go golang rust java kotlin c cpp c++ csharp cs ruby php swift scala"  # noqa: SIM905
     " lua bash sh shell sql html css json yaml toml xml text plaintext code".split()
 )
 _MEANT = re.compile(r"TODO|FIX[M]E|nothing|no.?op|removed|deleted|intentional|empty|not needed|disabled", re.IGNORECASE)
-_TELLING = 5  # letters of a line that is found again in a comment
 _ALIKE = 0.5
 
 
@@ -50,21 +51,26 @@ def without_remarks(path: str, code: str, selected: str) -> str:
     filled = [number for number, line in enumerate(lines) if line.strip()]
     ends = (lines[filled[0]], lines[filled[-1]]) if filled else ("", "")
     # Most have none, and need no comparison.
-    if is_document(path) or not any(_is_about(path, line, set(), first=line is ends[0]) for line in ends):
+    if is_document(path) or not any(_is_about(line, first=line is ends[0]) for line in ends):
         return code
     own = filled_lines(selected)
     if not own:
         return code
+
+    def is_about(at: int, *, first: bool) -> bool:
+        line = lines[filled[at]]
+        return line.strip() not in known and _is_about(line, first=first)
+
     known = set(own)
     begin, end = 0, len(filled)
-    while begin < len(filled) and _is_about(path, lines[filled[begin]], known, first=True):
+    while begin < len(filled) and is_about(begin, first=True):
         begin += 1
     if begin:
         after = lines[filled[begin]] if begin < len(filled) else ""
         # The word for a language may be a command or an argument: what it begins is the selection's own line.
         word = lines[filled[0]].strip().lower() in _LANGUAGES
         begin = begin if (after.strip() == own[0] if word else _is_like(after, own[0])) else 0
-    while end > begin and _is_about(path, lines[filled[end - 1]], known, first=False):
+    while end > begin and is_about(end - 1, first=False):
         end -= 1
     # A list or a rule alone may be code; behind a sentence it is a part of what is said.
     said = [lines[number].strip() for number in filled[end:]]
@@ -86,9 +92,7 @@ def is_remark_alone(path: str, code: str, selected: str) -> bool:
     if is_document(path) or not lines:
         return False
     if all(is_comment_in(path, line) for line in lines):
-        stays = _MEANT.search(code) is not None or any(
-            line in code for line in own if sum(map(str.isalnum, line)) >= _TELLING
-        )
+        stays = _MEANT.search(code) is not None or any(line in code for line in own if is_telling(line))
         return not stays and not all(is_comment_in(path, line) for line in own)
     is_code = len(own) > 1 or any(sign in own[0] for sign in "=(){};[]")
     return bool(own) and is_code and all(map(_is_remark, lines)) and not any(map(_is_remark, own))
@@ -109,22 +113,15 @@ def stands_amid_words(path: str, text: str, start: int, end: int) -> bool:
         return True
     if any(f" {sign}" in f" {before}" for sign in ("//", "#", "--", "/*")):
         return True
-    return path.endswith((*_PAGES, ".jsx", ".tsx")) and before.rpartition("<")[2].count(">") == 1 and "<" in after
+    return path.endswith(PAGES) and before.rpartition("<")[2].count(">") == 1 and "<" in after
 
 
-def _is_about(path: str, line: str, known: set[str], *, first: bool) -> bool:
+def _is_about(line: str, *, first: bool) -> bool:
+    """Return whether a line may be said before the code (`first`), or behind it, where a list may follow a sentence."""
     line = line.strip()
-    if line in known:
-        return False
-    if first and line.lower() in _LANGUAGES:
-        return True
     if first:
-        return _is_remark(line) and _ABOUT_IT.search(line) is not None
-    return _is_remark(line) or _is_listed(line)
-
-
-def _is_listed(line: str) -> bool:
-    return _LIST_ITEM.fullmatch(line) is not None or _RULE.fullmatch(line) is not None
+        return line.lower() in _LANGUAGES or (_is_remark(line) and _ABOUT_IT.search(line) is not None)
+    return _is_remark(line) or any(each.fullmatch(line) for each in (_LIST_ITEM, _RULE))
 
 
 def _is_remark(line: str) -> bool:

@@ -44,6 +44,15 @@ class Stretch(NamedTuple):
     other_end: int
 
 
+TELLING = 5
+"""Letters and digits of a line that hardly occurs twice by chance, as a lone bracket would."""
+
+
+def is_telling(line: str) -> bool:
+    """Return whether a line has so many letters and digits (5) that it hardly occurs twice by chance."""
+    return sum(map(str.isalnum, line)) >= TELLING
+
+
 def likeness(one: str, other: str) -> float:
     """Return how alike two texts are, from 0 to 1 (1.0 for two empty ones), as the ratio of difflib, by characters; in
     bounded time: of long ones only what stands between their common beginning and end is compared, and at most 20,000
